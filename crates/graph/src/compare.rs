@@ -1,0 +1,297 @@
+//! How Gremlin compares values: equality, equivalence, comparability, orderability.
+//!
+//! - *Equality* (`eq`, `within`, ids): numbers by value across types (`1 == 1.0`), NaN equal to nothing,
+//!   collections pairwise, elements by id.
+//! - *Equivalence* (`dedup`, `group`, set and map keys): as equality, but NaN is equivalent to itself and
+//!   numbers of different types differ (`1`, `1L` and `1.0` are three).
+//! - *Comparability* (`lt`, `gt`, …): only within a type family; anything else is simply false.
+//! - *Orderability* (`order`): a total order over everything, type families in a fixed sequence.
+//!
+//! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use crate::value::Value;
+
+/// `eq`: by value, numbers across types; NaN equals nothing.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Null, Value::Null) => true,
+        _ if is_number(a) && is_number(b) => crate::numeric::compare(a, b) == Some(Ordering::Equal),
+        (Value::String(x), Value::String(y)) => x == y,
+        (Value::List(x), Value::List(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| equal(x, y)),
+        (Value::Set(x), Value::Set(y)) => x.len() == y.len() && x.iter().all(|x| y.iter().any(|y| equal(x, y))),
+        (Value::Map(x), Value::Map(y)) => {
+            x.len() == y.len() && x.iter().all(|(k, v)| y.iter().any(|(k2, v2)| equal(k, k2) && equal(v, v2)))
+        }
+        (Value::DateTime(x), Value::DateTime(y)) => x.instant() == y.instant(),
+        (Value::VertexProperty(x), Value::VertexProperty(y)) => {
+            (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal) && equal(&x.value, &y.value)
+        }
+        (Value::Property(x), Value::Property(y)) => x.key == y.key && equal(&x.value, &y.value),
+        (Value::Path(x), Value::Path(y)) => {
+            x.objects.len() == y.objects.len()
+                && x.labels == y.labels
+                && x.objects.iter().zip(&y.objects).all(|(x, y)| equal(x, y))
+        }
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b) && a == b,
+    }
+}
+
+/// `dedup`, grouping and map keys: as [`equal`], but types must match and NaN is equivalent to NaN.
+pub fn equivalent(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::F32(x), Value::F32(y)) => x == y || (x.is_nan() && y.is_nan()),
+        (Value::F64(x), Value::F64(y)) => x == y || (x.is_nan() && y.is_nan()),
+        (Value::List(x), Value::List(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| equivalent(x, y)),
+        (Value::Set(x), Value::Set(y)) => x.len() == y.len() && x.iter().all(|x| y.iter().any(|y| equivalent(x, y))),
+        (Value::Map(x), Value::Map(y)) => {
+            x.len() == y.len() && x.iter().all(|(k, v)| y.iter().any(|(k2, v2)| equivalent(k, k2) && equivalent(v, v2)))
+        }
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b) && equal(a, b),
+    }
+}
+
+/// A hash that agrees with [`equivalent`].
+pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
+    std::mem::discriminant(value).hash(state);
+    match value {
+        Value::Null => {}
+        Value::Bool(v) => v.hash(state),
+        Value::I8(v) => v.hash(state),
+        Value::I16(v) => v.hash(state),
+        Value::I32(v) => v.hash(state),
+        Value::I64(v) => v.hash(state),
+        Value::BigInt(v) => v.hash(state),
+        Value::F32(v) => float_bits(f64::from(*v)).hash(state),
+        Value::F64(v) => float_bits(*v).hash(state),
+        // Decimals equal by value may differ in scale: the normal form hashes alike.
+        Value::Decimal(v) => v.normalized().hash(state),
+        Value::Char(v) => v.hash(state),
+        Value::String(v) => v.hash(state),
+        Value::Bytes(v) => v.hash(state),
+        Value::Uuid(v) => v.hash(state),
+        Value::DateTime(v) => v.instant().hash(state),
+        Value::Duration(v) => v.hash(state),
+        Value::List(v) => v.iter().for_each(|v| hash_equivalent(v, state)),
+        // Order does not matter for sets and maps: only their size takes part.
+        Value::Set(v) => v.len().hash(state),
+        Value::Map(v) => v.len().hash(state),
+        Value::BulkSet(v) => v.len().hash(state),
+        Value::F32Array(v) => v.len().hash(state),
+        Value::Vertex(v) => v.hash(state),
+        Value::Edge(v) => v.hash(state),
+        Value::VertexProperty(v) => (v.vertex, v.key, v.ordinal).hash(state),
+        Value::Property(v) => v.key.hash(state),
+        Value::Path(v) => v.objects.iter().for_each(|v| hash_equivalent(v, state)),
+        Value::Token(v) => v.hash(state),
+        Value::Direction(v) => v.hash(state),
+        Value::Detached(_) => {}
+    }
+}
+
+fn float_bits(v: f64) -> u64 {
+    if v.is_nan() {
+        f64::NAN.to_bits()
+    } else if v == 0.0 {
+        0
+    } else {
+        v.to_bits()
+    }
+}
+
+/// A value as a key of a hash table, under [`equivalent`].
+#[derive(Clone, Debug)]
+pub struct Equivalent(pub Value);
+
+impl PartialEq for Equivalent {
+    fn eq(&self, other: &Self) -> bool {
+        equivalent(&self.0, &other.0)
+    }
+}
+impl Eq for Equivalent {}
+impl Hash for Equivalent {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_equivalent(&self.0, state);
+    }
+}
+
+/// `lt`, `lte`, `gt`, `gte`: `None` where the two are not comparable (the test is then false).
+pub fn comparable(a: &Value, b: &Value) -> Option<Ordering> {
+    if is_number(a) && is_number(b) {
+        return crate::numeric::compare(a, b);
+    }
+    match (a, b) {
+        (Value::Null, Value::Null) => Some(Ordering::Equal),
+        _ if family(a) == family(b) && !matches!(a, Value::Null) => match (a, b) {
+            // Collections that hold something incomparable are incomparable themselves.
+            (Value::List(x), Value::List(y)) => {
+                for (x, y) in x.iter().zip(y.iter()) {
+                    match comparable(x, y)? {
+                        Ordering::Equal => {}
+                        unequal => return Some(unequal),
+                    }
+                }
+                Some(x.len().cmp(&y.len()))
+            }
+            _ => Some(order(a, b)),
+        },
+        _ => None,
+    }
+}
+
+/// `order()`: a total order over all values.
+pub fn order(a: &Value, b: &Value) -> Ordering {
+    family(a).cmp(&family(b)).then_with(|| within_family(a, b))
+}
+
+fn within_family(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Bool(x), Value::Bool(y)) => x.cmp(y),
+        _ if is_number(a) && is_number(b) => order_numbers(a, b),
+        (Value::DateTime(x), Value::DateTime(y)) => x.instant().cmp(&y.instant()),
+        (Value::Duration(x), Value::Duration(y)) => x.cmp(y),
+        (Value::String(x), Value::String(y)) => x.cmp(y),
+        (Value::Char(x), Value::Char(y)) => x.cmp(y),
+        (Value::String(x), Value::Char(y)) => x.as_str().cmp(y.encode_utf8(&mut [0; 4])),
+        (Value::Char(x), Value::String(y)) => (&*x.encode_utf8(&mut [0; 4])).cmp(y.as_str()),
+        (Value::Uuid(x), Value::Uuid(y)) => x.cmp(y),
+        (Value::Bytes(x), Value::Bytes(y)) => x.cmp(y),
+        (Value::Vertex(x), Value::Vertex(y)) => x.cmp(y),
+        (Value::Edge(x), Value::Edge(y)) => x.cmp(y),
+        (Value::VertexProperty(x), Value::VertexProperty(y)) => {
+            (x.vertex, x.key, x.ordinal).cmp(&(y.vertex, y.key, y.ordinal)).then_with(|| order(&x.value, &y.value))
+        }
+        (Value::Property(x), Value::Property(y)) => x.key.cmp(&y.key).then_with(|| order(&x.value, &y.value)),
+        (Value::Path(x), Value::Path(y)) => order_all(&x.objects, &y.objects),
+        (Value::List(x), Value::List(y)) => order_all(x, y),
+        (Value::Set(x), Value::Set(y)) => order_all(&sorted(x), &sorted(y)),
+        (Value::Map(x), Value::Map(y)) => order_all(&sorted_entries(x), &sorted_entries(y)),
+        (Value::F32Array(x), Value::F32Array(y)) => x.iter().map(|v| v.to_bits()).cmp(y.iter().map(|v| v.to_bits())),
+        (Value::Token(x), Value::Token(y)) => (*x as u8).cmp(&(*y as u8)),
+        (Value::Direction(x), Value::Direction(y)) => (*x as u8).cmp(&(*y as u8)),
+        _ => Ordering::Equal,
+    }
+}
+
+/// NaN after everything else, so that the order is total.
+fn order_numbers(a: &Value, b: &Value) -> Ordering {
+    match (is_nan(a), is_nan(b)) {
+        (false, false) => crate::numeric::compare(a, b).unwrap_or(Ordering::Equal),
+        (x, y) => x.cmp(&y),
+    }
+}
+
+fn is_nan(v: &Value) -> bool {
+    match v {
+        Value::F32(v) => v.is_nan(),
+        Value::F64(v) => v.is_nan(),
+        _ => false,
+    }
+}
+
+fn order_all(a: &[Value], b: &[Value]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| order(a, b)).find(|o| o.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+fn sorted(values: &[Value]) -> Vec<Value> {
+    let mut values = values.to_vec();
+    values.sort_by(order);
+    values
+}
+
+fn sorted_entries(entries: &[(Value, Value)]) -> Vec<Value> {
+    let mut entries: Vec<_> = entries.to_vec();
+    entries.sort_by(|(a, _), (b, _)| order(a, b));
+    entries.into_iter().flat_map(|(k, v)| [k, v]).collect()
+}
+
+/// Whether the value is a number of any width.
+pub fn is_number(v: &Value) -> bool {
+    matches!(
+        v,
+        Value::I8(_)
+            | Value::I16(_)
+            | Value::I32(_)
+            | Value::I64(_)
+            | Value::BigInt(_)
+            | Value::F32(_)
+            | Value::F64(_)
+            | Value::Decimal(_)
+    )
+}
+
+/// The place of the value's type family in the total order.
+fn family(v: &Value) -> u8 {
+    match v {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        _ if is_number(v) => 2,
+        Value::DateTime(_) => 3,
+        Value::String(_) | Value::Char(_) => 4,
+        Value::Uuid(_) => 5,
+        Value::Vertex(_) => 6,
+        Value::Edge(_) => 7,
+        Value::VertexProperty(_) => 8,
+        Value::Property(_) => 9,
+        Value::Path(_) => 10,
+        Value::Set(_) => 11,
+        Value::List(_) => 12,
+        Value::Map(_) => 13,
+        Value::Duration(_) => 14,
+        Value::Bytes(_) => 15,
+        Value::F32Array(_) => 16,
+        Value::BulkSet(_) => 17,
+        Value::Token(_) => 18,
+        Value::Direction(_) => 19,
+        _ => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equality_crosses_number_types_and_equivalence_does_not() {
+        assert!(equal(&Value::I32(1), &Value::F64(1.0)));
+        assert!(!equivalent(&Value::I32(1), &Value::F64(1.0)));
+        assert!(!equivalent(&Value::I32(1), &Value::I64(1)));
+        let nan = Value::F64(f64::NAN);
+        assert!(!equal(&nan, &nan));
+        assert!(equivalent(&nan, &nan));
+        assert!(!equal(&Value::Null, &Value::I32(0)));
+    }
+
+    #[test]
+    fn comparing_across_families_is_no_answer() {
+        assert_eq!(comparable(&Value::I32(1), &Value::from("a")), None);
+        assert_eq!(comparable(&Value::F64(f64::NAN), &Value::I32(1)), None);
+        assert_eq!(comparable(&Value::from("a"), &Value::from("b")), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn the_order_is_total_over_everything() {
+        let values = [
+            Value::Null,
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::I32(-1),
+            Value::F64(0.5),
+            Value::I64(1),
+            Value::F64(f64::INFINITY),
+            Value::F64(f64::NAN),
+            Value::from("a"),
+            Value::from("b"),
+            Value::Set(vec![Value::I32(1)].into()),
+            Value::list(vec![Value::I32(1)]),
+            Value::list(vec![Value::I32(1), Value::I32(0)]),
+        ];
+        for (i, a) in values.iter().enumerate() {
+            for (j, b) in values.iter().enumerate() {
+                assert_eq!(order(a, b), i.cmp(&j), "{a:?} against {b:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Identifiers.
+//!
+//! Inside the engine everything is an integer. A vertex or an edge is named by 64 bits: 16 bits of tablet
+//! and 48 bits of slot inside the tablet. The tablet says where the element lives (which node serves it,
+//! which executor prefers it); an edge lives in the tablet of its source vertex.
+//!
+//! Users see another number, the *external* form, for elements whose id they did not choose: the same 64
+//! bits rotated so that the slot is in front. Small graphs get small numbers, and every client language
+//! that keeps integers in a double (JavaScript: 53 bits) reads them exactly up to 2^37 slots a tablet.
+
+use std::fmt;
+
+use smol_str::SmolStr;
+use uuid::Uuid;
+
+use crate::value::Value;
+
+const SLOT_BITS: u32 = 48;
+const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
+/// Slots of one page: the unit in which a tablet lays out vertices and edges (see `store`).
+pub const PAGE_SLOTS: u64 = 1024;
+
+/// Which share of the graph an element lives in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TabletId(pub u16);
+
+macro_rules! element_id {
+    ($(#[$doc:meta])* $name:ident, $letter:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// An id from its tablet and slot. Panics when `slot` needs more than 48 bits: slots are
+            /// handed out by the store, never taken from outside.
+            pub fn new(tablet: TabletId, slot: u64) -> Self {
+                assert!(slot <= SLOT_MASK, "slot {slot} needs more than 48 bits");
+                Self((u64::from(tablet.0) << SLOT_BITS) | slot)
+            }
+
+            /// The tablet the element lives in.
+            pub fn tablet(self) -> TabletId { TabletId((self.0 >> SLOT_BITS) as u16) }
+
+            /// The slot inside the tablet.
+            pub fn slot(self) -> u64 { self.0 & SLOT_MASK }
+
+            /// The page of the slot: `slot / PAGE_SLOTS`.
+            pub fn page(self) -> usize { (self.slot() / PAGE_SLOTS) as usize }
+
+            /// The position inside the page: `slot % PAGE_SLOTS`.
+            pub fn offset(self) -> usize { (self.slot() % PAGE_SLOTS) as usize }
+
+            /// The 64 bits as they are kept inside the engine.
+            pub fn to_bits(self) -> u64 { self.0 }
+
+            /// The id with these bits; whether it names anything is for the store to say.
+            pub fn from_bits(bits: u64) -> Self { Self(bits) }
+
+            /// The number a user sees when the id was not chosen by the user.
+            pub fn external(self) -> i64 { self.0.rotate_left(64 - SLOT_BITS) as i64 }
+
+            /// The id behind an external number.
+            pub fn from_external(external: i64) -> Self {
+                Self((external as u64).rotate_right(64 - SLOT_BITS))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($letter, "[{}:{}]"), self.tablet().0, self.slot())
+            }
+        }
+    };
+}
+
+element_id! {
+    /// The internal id of a vertex.
+    VertexId, "v"
+}
+element_id! {
+    /// The internal id of an edge: given once, stable as long as the edge lives.
+    EdgeId, "e"
+}
+
+/// An interned label name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LabelId(pub u32);
+
+/// An interned set of labels. A vertex has one (Gremlin shows `a::b`), and so has an edge.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LabelSetId(pub u32);
+
+/// An interned property key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyId(pub u32);
+
+/// A property index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IndexId(pub u32);
+
+/// An id as its user knows it. Integers of every width are one number line: `1`, `1L` and `1.0` name the
+/// same element, as TinkerPop's id managers have it; a string of digits is another id.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum UserId {
+    /// A whole number. `narrow` says that it was given as a 32-bit integer and is shown as one; it takes
+    /// no part in equality.
+    Int(IntId),
+    /// A string.
+    String(SmolStr),
+    /// A UUID.
+    Uuid(Uuid),
+}
+
+/// The integer of [`UserId::Int`] with the width it is shown in.
+#[derive(Clone, Copy, Debug)]
+pub struct IntId {
+    /// The number.
+    pub number: i64,
+    /// Shown as a 32-bit integer.
+    pub narrow: bool,
+}
+
+impl PartialEq for IntId {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl Eq for IntId {}
+impl std::hash::Hash for IntId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl UserId {
+    /// A 64-bit integer id.
+    pub fn int(number: i64) -> Self {
+        UserId::Int(IntId { number, narrow: false })
+    }
+
+    /// The id in a value: integers of any width, whole floats, strings and UUIDs; nothing else is an id.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::I8(n) => UserId::int(i64::from(*n)),
+            Value::I16(n) => UserId::int(i64::from(*n)),
+            Value::I32(n) => UserId::Int(IntId { number: i64::from(*n), narrow: true }),
+            Value::I64(n) => UserId::int(*n),
+            Value::F32(n) => UserId::int(whole(f64::from(*n))?),
+            Value::F64(n) => UserId::int(whole(*n)?),
+            Value::BigInt(n) => UserId::int(i64::try_from(n.as_ref()).ok()?),
+            Value::String(s) => UserId::String(s.clone()),
+            Value::Uuid(u) => UserId::Uuid(*u),
+            _ => return None,
+        })
+    }
+
+    /// The value a user sees.
+    pub fn to_value(&self) -> Value {
+        match self {
+            UserId::Int(IntId { number, narrow: true }) => match i32::try_from(*number) {
+                Ok(n) => Value::I32(n),
+                Err(_) => Value::I64(*number),
+            },
+            UserId::Int(IntId { number, .. }) => Value::I64(*number),
+            UserId::String(s) => Value::String(s.clone()),
+            UserId::Uuid(u) => Value::Uuid(*u),
+        }
+    }
+}
+
+fn whole(n: f64) -> Option<i64> {
+    // 2^53: beyond it a double no longer names one integer.
+    (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64)
+}
+
+impl From<i64> for UserId {
+    fn from(number: i64) -> Self {
+        UserId::int(number)
+    }
+}
+impl From<&str> for UserId {
+    fn from(s: &str) -> Self {
+        UserId::String(s.into())
+    }
+}
+
+impl fmt::Display for UserId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UserId::Int(n) => write!(f, "{}", n.number),
+            UserId::String(s) => write!(f, "{s}"),
+            UserId::Uuid(u) => write!(f, "{u}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_round_trip_and_external_numbers_stay_small() {
+        let id = VertexId::new(TabletId(3), 1025);
+        assert_eq!((id.tablet().0, id.slot(), id.page(), id.offset()), (3, 1025, 1, 1));
+        assert_eq!(VertexId::from_bits(id.to_bits()), id);
+        assert_eq!(id.external(), 1025 * 65536 + 3);
+        assert_eq!(VertexId::from_external(id.external()), id);
+    }
+
+    #[test]
+    fn integers_of_every_width_are_one_id() {
+        assert_eq!(UserId::from_value(&Value::I32(1)), UserId::from_value(&Value::I64(1)));
+        assert_eq!(UserId::from_value(&Value::F64(1.0)), Some(UserId::int(1)));
+        assert_eq!(UserId::from_value(&Value::F64(1.5)), None);
+        assert_ne!(UserId::from_value(&Value::I32(1)), UserId::from_value(&Value::String("1".into())));
+        assert_eq!(UserId::from_value(&Value::I32(7)).unwrap().to_value(), Value::I32(7));
+    }
+}

@@ -1,0 +1,32 @@
+//! The vocabulary every room of the house shares: ids, values, the catalog of names, errors, and the
+//! read interface ([`GraphView`]) behind which a graph lives in memory today and on a disk or on object
+//! storage later.
+//!
+//! Nothing here knows how a graph is stored, what a traversal is, or what a transaction does. This crate
+//! imports no other crate of the workspace.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod catalog;
+pub mod compare;
+pub mod datetime;
+pub mod error;
+pub mod ids;
+pub mod numeric;
+pub mod property_id;
+pub mod value;
+pub mod view;
+
+pub use catalog::Catalog;
+pub use datetime::{DateTime, Duration};
+pub use error::{Error, ErrorKind, Remedy, Result};
+pub use ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};
+pub use value::{
+    Detached, DetachedVertexProperty, Direction, ElementRef, PathValue, PropertyOwner, PropertyValue, Token, Value,
+    VertexPropertyValue,
+};
+pub use view::{
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, PropertyRow, ScanCursor,
+    Share, Statistics, ValueRows,
+};

@@ -1,0 +1,286 @@
+//! Arithmetic over numbers of mixed types.
+//!
+//! Two operands meet in the wider of their types; a float on either side makes the result a float. An
+//! integer result that does not fit is promoted (byte, short, int, long) and past 64 bits is an error,
+//! never a wrapped number. Big integers and decimals stay exact. Source: TinkerPop 3.8 `NumberHelper`
+//! semantics as described in its documentation.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bigdecimal::BigDecimal;
+use num_bigint::BigInt;
+use num_traits::{FromPrimitive, ToPrimitive};
+
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// Compares two numbers by value, exactly; `None` if one is NaN or no number.
+pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
+    match (integer(a), integer(b)) {
+        (Some(x), Some(y)) => return Some(x.cmp(&y)),
+        (Some(x), None) => {
+            if let Some(y) = float(b) {
+                return compare_integer_float(x, y);
+            }
+        }
+        (None, Some(y)) => {
+            if let Some(x) = float(a) {
+                return compare_integer_float(y, x).map(Ordering::reverse);
+            }
+        }
+        (None, None) => {
+            if let (Some(x), Some(y)) = (float(a), float(b)) {
+                return x.partial_cmp(&y);
+            }
+        }
+    }
+    // Big numbers are left: infinities first, since no decimal holds them, then exactly.
+    for (value, other_is_b) in [(a, true), (b, false)] {
+        if let Some(f) = float(value) {
+            if f.is_nan() {
+                return None;
+            }
+            if f.is_infinite() {
+                let towards = if f > 0.0 { Ordering::Greater } else { Ordering::Less };
+                return Some(if other_is_b { towards } else { towards.reverse() });
+            }
+        }
+    }
+    Some(decimal(a)?.cmp(&decimal(b)?))
+}
+
+fn compare_integer_float(x: i64, y: f64) -> Option<Ordering> {
+    if y.is_nan() {
+        return None;
+    }
+    // 2^63 as a double: at or above it, or below its negative, every i64 lies on one side.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if y >= LIMIT {
+        return Some(Ordering::Less);
+    }
+    if y < -LIMIT {
+        return Some(Ordering::Greater);
+    }
+    let whole = y.trunc() as i64;
+    Some(x.cmp(&whole).then_with(|| 0.0_f64.partial_cmp(&y.fract()).unwrap_or(Ordering::Equal)))
+}
+
+/// The integer in a value of at most 64 bits.
+pub fn integer(v: &Value) -> Option<i64> {
+    Some(match v {
+        Value::I8(n) => i64::from(*n),
+        Value::I16(n) => i64::from(*n),
+        Value::I32(n) => i64::from(*n),
+        Value::I64(n) => *n,
+        _ => return None,
+    })
+}
+
+/// The float in a float value.
+fn float(v: &Value) -> Option<f64> {
+    match v {
+        Value::F32(n) => Some(f64::from(*n)),
+        Value::F64(n) => Some(*n),
+        _ => None,
+    }
+}
+
+/// The number as a double, rounded where it must be; `None` if it is no number.
+pub fn to_f64(v: &Value) -> Option<f64> {
+    match v {
+        Value::BigInt(n) => n.to_f64(),
+        Value::Decimal(n) => n.to_f64(),
+        _ => float(v).or_else(|| integer(v).map(|n| n as f64)),
+    }
+}
+
+fn decimal(v: &Value) -> Option<BigDecimal> {
+    Some(match v {
+        Value::Decimal(n) => n.as_ref().clone(),
+        Value::BigInt(n) => BigDecimal::from(n.as_ref().clone()),
+        _ => match float(v) {
+            Some(f) => BigDecimal::from_f64(f)?,
+            None => BigDecimal::from(integer(v)?),
+        },
+    })
+}
+
+fn big(v: &Value) -> Option<BigInt> {
+    match v {
+        Value::BigInt(n) => Some(n.as_ref().clone()),
+        _ => integer(v).map(BigInt::from),
+    }
+}
+
+/// The width of a number type: operands meet in the wider one.
+fn width(v: &Value) -> Option<u8> {
+    Some(match v {
+        Value::I8(_) => 1,
+        Value::I16(_) => 2,
+        Value::I32(_) => 3,
+        Value::I64(_) => 4,
+        Value::BigInt(_) => 5,
+        Value::F32(_) => 11,
+        Value::F64(_) => 12,
+        Value::Decimal(_) => 13,
+        _ => return None,
+    })
+}
+
+/// An integer result in the wider operand's type, or the next that holds it.
+fn narrow(n: i128, at_least: u8) -> Option<Value> {
+    Some(match at_least {
+        1 if i8::try_from(n).is_ok() => Value::I8(n as i8),
+        ..=2 if i16::try_from(n).is_ok() => Value::I16(n as i16),
+        ..=3 if i32::try_from(n).is_ok() => Value::I32(n as i32),
+        _ => Value::I64(i64::try_from(n).ok()?),
+    })
+}
+
+/// The four operations of [`arithmetic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `a * b`
+    Multiply,
+    /// `a / b`; integers divide to an integer.
+    Divide,
+}
+
+/// `a op b` in the wider of the two types. Errors: an operand that is no number, 64-bit overflow, integer
+/// division by zero.
+pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
+    let not_a_number = |v: &Value| Error::evaluation(format!("a number is needed here, not a {}", v.type_name()));
+    let (wa, wb) = (width(a).ok_or_else(|| not_a_number(a))?, width(b).ok_or_else(|| not_a_number(b))?);
+    let wide = wa.max(wb);
+    // A decimal, or a big integer beside a float, keeps every digit.
+    if wide == 13 || (wide > 10 && wa.min(wb) == 5) {
+        let (Some(x), Some(y)) = (decimal(a), decimal(b)) else {
+            let (x, y) = (to_f64(a).unwrap_or(f64::NAN), to_f64(b).unwrap_or(f64::NAN));
+            return Ok(Value::F64(float_operation(op, x, y)));
+        };
+        if op == Operation::Divide && y == BigDecimal::from(0) {
+            return Err(Error::evaluation("division by zero"));
+        }
+        return Ok(Value::Decimal(Arc::new(match op {
+            Operation::Add => x + y,
+            Operation::Subtract => x - y,
+            Operation::Multiply => x * y,
+            Operation::Divide => x / y,
+        })));
+    }
+    if wide > 10 {
+        let (x, y) = (to_f64(a).unwrap_or(f64::NAN), to_f64(b).unwrap_or(f64::NAN));
+        let result = float_operation(op, x, y);
+        // A float that overflows continues as a double; so does one beside an integer wider than its mantissa.
+        let as_float = result as f32;
+        let stays = wide == 11 && wa.min(wb) != 4 && (as_float.is_finite() || !result.is_finite());
+        return Ok(if stays { Value::F32(as_float) } else { Value::F64(result) });
+    }
+    let by_zero = || Error::evaluation("division by zero");
+    if wide == 5 {
+        let (x, y) = (big(a).ok_or_else(|| not_a_number(a))?, big(b).ok_or_else(|| not_a_number(b))?);
+        if op == Operation::Divide && y == BigInt::from(0) {
+            return Err(by_zero());
+        }
+        return Ok(Value::BigInt(Arc::new(match op {
+            Operation::Add => x + y,
+            Operation::Subtract => x - y,
+            Operation::Multiply => x * y,
+            Operation::Divide => x / y,
+        })));
+    }
+    let (x, y) = (
+        i128::from(integer(a).ok_or_else(|| not_a_number(a))?),
+        i128::from(integer(b).ok_or_else(|| not_a_number(b))?),
+    );
+    let result = match op {
+        Operation::Add => x + y,
+        Operation::Subtract => x - y,
+        Operation::Multiply => x * y,
+        Operation::Divide => x.checked_div(y).ok_or_else(by_zero)?,
+    };
+    narrow(result, wide).ok_or_else(|| Error::evaluation("long overflow: the result needs more than 64 bits"))
+}
+
+fn float_operation(op: Operation, x: f64, y: f64) -> f64 {
+    match op {
+        Operation::Add => x + y,
+        Operation::Subtract => x - y,
+        Operation::Multiply => x * y,
+        Operation::Divide => x / y,
+    }
+}
+
+/// `value * times` (a value met `times` times), in the value's type or the next that holds it.
+pub fn times(value: &Value, times: u64) -> Result<Value> {
+    if times == 1 {
+        return match width(value) {
+            Some(_) => Ok(value.clone()),
+            None => Err(Error::evaluation(format!("a number is needed here, not a {}", value.type_name()))),
+        };
+    }
+    let factor = match (value, i64::try_from(times)) {
+        (_, Err(_)) => Value::BigInt(Arc::new(BigInt::from(times))),
+        // The factor takes the value's own type wherever it fits, so that it does not widen the result.
+        (Value::F32(_), Ok(n)) => Value::F32(n as f32),
+        (_, Ok(n)) => narrow(i128::from(n), 1).unwrap_or(Value::I64(n)),
+    };
+    arithmetic(Operation::Multiply, value, &factor)
+}
+
+/// `sum / count` as `mean()` has it: a double, or a decimal for big operands.
+pub fn mean(sum: &Value, count: u64) -> Result<Value> {
+    match sum {
+        Value::BigInt(_) | Value::Decimal(_) => {
+            let total = decimal(sum).ok_or_else(|| Error::bug("a big number has a decimal form"))?;
+            Ok(Value::Decimal(Arc::new(total / BigDecimal::from(count))))
+        }
+        _ => {
+            let total = to_f64(sum)
+                .ok_or_else(|| Error::evaluation(format!("a number is needed here, not a {}", sum.type_name())))?;
+            Ok(Value::F64(total / count as f64))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_promote_and_then_fail_instead_of_wrapping() {
+        let add = |a, b| arithmetic(Operation::Add, &a, &b);
+        assert_eq!(add(Value::I32(1), Value::I32(2)).unwrap(), Value::I32(3));
+        assert_eq!(add(Value::I8(100), Value::I8(100)).unwrap(), Value::I16(200));
+        assert_eq!(add(Value::I32(i32::MAX), Value::I32(1)).unwrap(), Value::I64(1 << 31));
+        assert!(add(Value::I64(i64::MAX), Value::I64(1)).unwrap_err().message().contains("overflow"));
+        assert_eq!(add(Value::I32(1), Value::F64(0.5)).unwrap(), Value::F64(1.5));
+        assert!(add(Value::I32(1), Value::from("a")).is_err());
+        assert!(arithmetic(Operation::Divide, &Value::I32(1), &Value::I32(0)).is_err());
+    }
+
+    #[test]
+    fn big_and_small_compare_exactly() {
+        let near = Value::I64((1 << 53) + 1);
+        assert_eq!(compare(&near, &Value::F64((1_u64 << 53) as f64)), Some(Ordering::Greater));
+        assert_eq!(compare(&Value::I32(1), &Value::F64(1.5)), Some(Ordering::Less));
+        assert_eq!(compare(&Value::I32(-1), &Value::F64(-1.5)), Some(Ordering::Greater));
+        assert_eq!(compare(&Value::F64(f64::NAN), &Value::I32(1)), None);
+        let huge = Value::BigInt(Arc::new(BigInt::from(2).pow(100)));
+        assert_eq!(compare(&huge, &Value::F64(f64::INFINITY)), Some(Ordering::Less));
+        assert_eq!(compare(&Value::I64(1), &huge), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn repeating_a_value_is_multiplying_it() {
+        assert_eq!(times(&Value::I32(3), 4).unwrap(), Value::I32(12));
+        assert_eq!(times(&Value::F32(0.5), 4).unwrap(), Value::F32(2.0));
+        assert!(times(&Value::I64(i64::MAX), 2).is_err());
+        assert_eq!(mean(&Value::I32(3), 2).unwrap(), Value::F64(1.5));
+    }
+}

@@ -1,0 +1,316 @@
+//! The read interface of a graph: batches of ids in, columns out.
+//!
+//! A dependent random read costs thirty times an overlapped one on our machines, so nothing here follows
+//! one pointer at a time: every method takes many ids, keeps their reads in flight, and appends to
+//! columns that the caller owns and recycles. A view answers for one snapshot (and, inside a
+//! transaction, for that transaction's own earlier statements), whatever writers do meanwhile.
+//!
+//! Laws every implementation keeps:
+//!
+//! 1. Rows come out in input order: the `row` columns ascend, and say which input a result belongs to.
+//! 2. An edge is visible only if both its ends are; expanding never looks at the neighbor's header.
+//! 3. A [`ScanCursor`] or [`ExpandCursor`] is a position, not a pointer: it may be kept across yields and
+//!    goes on from where it stopped, meeting each element exactly once.
+//! 4. Within one adjacency list the order is arbitrary, but the same for the same snapshot.
+//! 5. Ids that name nothing visible are skipped: they give no rows, never an error.
+
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, UserId, VertexId};
+use crate::value::{Direction, Value};
+
+/// Which labels a scan or an expansion takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabelFilter {
+    /// Every element.
+    Any,
+    /// Elements with one of these label sets; none where the list is empty.
+    Sets(Arc<[LabelSetId]>),
+}
+
+impl LabelFilter {
+    /// Whether an element with this label set is taken.
+    pub fn takes(&self, set: LabelSetId) -> bool {
+        match self {
+            LabelFilter::Any => true,
+            LabelFilter::Sets(sets) => sets.contains(&set),
+        }
+    }
+}
+
+/// A node's share of the tablets: those whose number leaves the remainder `index` when divided by `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which share.
+    pub index: u16,
+    /// Of how many.
+    pub of: u16,
+}
+
+impl Share {
+    /// All tablets.
+    pub const ALL: Share = Share { index: 0, of: 1 };
+
+    /// Whether the tablet belongs to the share.
+    pub fn takes(self, tablet: crate::ids::TabletId) -> bool {
+        tablet.0 % self.of == self.index
+    }
+}
+
+/// How far a scan has come. `Default` is the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanCursor {
+    /// The tablet's place in the view's list of tablets.
+    pub tablet: u32,
+    /// The page inside the tablet.
+    pub page: u32,
+    /// The offset inside the page.
+    pub offset: u32,
+}
+
+/// How far an expansion of a batch has come. `Default` is the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpandCursor {
+    /// The input row.
+    pub row: u32,
+    /// Which of the row's lists (direction and label); the order is the implementation's.
+    pub list: u32,
+    /// The position inside the list.
+    pub position: u64,
+}
+
+/// Neighbors met by an expansion: parallel columns.
+#[derive(Default, Debug)]
+pub struct Expansion {
+    /// The input row each belongs to, ascending.
+    pub row: Vec<u32>,
+    /// The vertex at the other end.
+    pub neighbor: Vec<VertexId>,
+    /// The edge; empty where edges were not asked for.
+    pub edge: Vec<EdgeId>,
+}
+
+impl Expansion {
+    /// Forgets the content and keeps the memory.
+    pub fn clear(&mut self) {
+        self.row.clear();
+        self.neighbor.clear();
+        self.edge.clear();
+    }
+
+    /// How many neighbors.
+    pub fn len(&self) -> usize {
+        self.neighbor.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.neighbor.is_empty()
+    }
+}
+
+/// What an expansion asks for.
+#[derive(Clone, Debug)]
+pub struct ExpandRequest {
+    /// Which way.
+    pub direction: Direction,
+    /// Along which edges.
+    pub labels: LabelFilter,
+    /// Whether the `edge` column is wanted.
+    pub edges: bool,
+    /// Stop soon after this many neighbors are in the output (at least one list entry is always taken).
+    pub limit: usize,
+}
+
+/// Values of properties: parallel columns. A row has as many entries as it has values.
+#[derive(Default, Debug)]
+pub struct ValueRows {
+    /// The input row each belongs to, ascending.
+    pub row: Vec<u32>,
+    /// The value.
+    pub value: Vec<Value>,
+}
+
+impl ValueRows {
+    /// Forgets the content and keeps the memory.
+    pub fn clear(&mut self) {
+        self.row.clear();
+        self.value.clear();
+    }
+}
+
+/// One property of an element as [`GraphView::vertex_properties`] and [`GraphView::edge_properties`]
+/// return it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyRow {
+    /// The input row.
+    pub row: u32,
+    /// The key.
+    pub key: KeyId,
+    /// Which of several values under the key; 0 for edges.
+    pub ordinal: u32,
+    /// The value.
+    pub value: Value,
+    /// Meta-properties; empty for edges.
+    pub meta: Arc<Vec<(KeyId, Value)>>,
+}
+
+/// What an index is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexRange {
+    /// The values equal to one of these.
+    Equal(Vec<Value>),
+    /// The values between two bounds, in the order of `compare::order`; only of an ordered index. A bound
+    /// is a value and whether it belongs to the range.
+    Between {
+        /// From here up.
+        low: Option<(Value, bool)>,
+        /// Up to here.
+        high: Option<(Value, bool)>,
+    },
+}
+
+/// An index as the planner sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexInfo {
+    /// Its number.
+    pub id: IndexId,
+    /// The label it is restricted to; `None`: every vertex with the key.
+    pub label: Option<LabelId>,
+    /// The key.
+    pub key: KeyId,
+    /// Whether it answers ranges.
+    pub ordered: bool,
+    /// Whether it keeps values unique.
+    pub unique: bool,
+}
+
+/// Numbers for the planner: cheap to get, not exact while writers go on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Vertices by label set.
+    pub vertices: Vec<(LabelSetId, u64)>,
+    /// Edges by label set.
+    pub edges: Vec<(LabelSetId, u64)>,
+}
+
+/// A graph as one snapshot shows it. See the module's laws.
+pub trait GraphView: Send + Sync {
+    /// The names.
+    fn catalog(&self) -> &Catalog;
+
+    /// The vertices that users know by these ids; `None` where there is no visible one.
+    fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
+
+    /// The edges that users know by these ids; `None` where there is no visible one.
+    fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()>;
+
+    /// Keeps only the vertices that are visible.
+    fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()>;
+
+    /// Keeps only the edges that are visible.
+    fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()>;
+
+    /// Appends up to `limit` vertices of a share; true when the scan has reached its end.
+    fn scan_vertices(
+        &self,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool>;
+
+    /// Appends up to `limit` edges of a share; true when the scan has reached its end.
+    fn scan_edges(
+        &self,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool>;
+
+    /// How many vertices of a share are visible: without a scan wherever pages are clean.
+    fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64>;
+
+    /// How many edges of a share are visible: without a scan wherever pages are clean.
+    fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64>;
+
+    /// Appends the neighbors of each vertex; true when all are done. See [`ExpandRequest::limit`].
+    fn expand(
+        &self,
+        vertices: &[VertexId],
+        request: &ExpandRequest,
+        cursor: &mut ExpandCursor,
+        out: &mut Expansion,
+    ) -> Result<bool>;
+
+    /// Appends the number of edges of each vertex: one number an input row.
+    fn degrees(
+        &self,
+        vertices: &[VertexId],
+        direction: Direction,
+        labels: &LabelFilter,
+        out: &mut Vec<u64>,
+    ) -> Result<()>;
+
+    /// Appends source and target of each edge: one entry an input row. The edges must be visible.
+    fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()>;
+
+    /// Appends the label set of each vertex: one an input row.
+    fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()>;
+
+    /// Appends the label set of each edge: one an input row.
+    fn edge_labels(&self, edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()>;
+
+    /// Appends the id that users know, as a value: one an input row.
+    fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()>;
+
+    /// Appends the id that users know, as a value: one an input row.
+    fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()>;
+
+    /// Appends the values of one key: as many a row as the vertex has.
+    fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()>;
+
+    /// Appends the values of one key: at most one a row.
+    fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()>;
+
+    /// Appends whole properties: of these keys in their order, or all in the order of the page's columns.
+    fn vertex_properties(
+        &self,
+        vertices: &[VertexId],
+        keys: Option<&[KeyId]>,
+        out: &mut Vec<PropertyRow>,
+    ) -> Result<()>;
+
+    /// Appends whole properties: of these keys in their order, or all in the order of the page's columns.
+    fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()>;
+
+    /// The indexes that this snapshot may use.
+    fn vertex_indexes(&self) -> Vec<IndexInfo>;
+
+    /// Appends the visible vertices of a share whose indexed value lies in the range, each once.
+    fn index_vertices(&self, index: IndexId, range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+
+    /// Numbers for the planner.
+    fn statistics(&self) -> Statistics;
+
+    /// The label sets that contain one of these names (or are written so: `a::b`).
+    fn label_filter(&self, names: &[SmolStr]) -> LabelFilter {
+        let catalog = self.catalog();
+        let labels: Vec<LabelId> = names.iter().filter_map(|n| catalog.label(n)).collect();
+        let mut sets = catalog.label_sets_with_any(&labels);
+        for id in (0..catalog.label_set_count()).map(|i| LabelSetId(i as u32)) {
+            if !sets.contains(&id) && names.contains(&catalog.label_set_name(id)) {
+                sets.push(id);
+            }
+        }
+        sets.sort_unstable();
+        LabelFilter::Sets(sets.into())
+    }
+}
