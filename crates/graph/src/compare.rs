@@ -155,7 +155,7 @@ fn within_family(a: &Value, b: &Value) -> Ordering {
         (Value::String(x), Value::String(y)) => x.cmp(y),
         (Value::Char(x), Value::Char(y)) => x.cmp(y),
         (Value::String(x), Value::Char(y)) => x.as_str().cmp(y.encode_utf8(&mut [0; 4])),
-        (Value::Char(x), Value::String(y)) => (&*x.encode_utf8(&mut [0; 4])).cmp(y.as_str()),
+        (Value::Char(x), Value::String(y)) => (*x.encode_utf8(&mut [0; 4])).cmp(y.as_str()),
         (Value::Uuid(x), Value::Uuid(y)) => x.cmp(y),
         (Value::Bytes(x), Value::Bytes(y)) => x.cmp(y),
         (Value::Vertex(x), Value::Vertex(y)) => x.cmp(y),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
-use num_traits::{FromPrimitive, ToPrimitive};
+use num_traits::{FromPrimitive, ToPrimitive, Zero};
 
 use crate::error::{Error, Result};
 use crate::value::Value;
@@ -163,7 +163,7 @@ pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
             let (x, y) = (to_f64(a).unwrap_or(f64::NAN), to_f64(b).unwrap_or(f64::NAN));
             return Ok(Value::F64(float_operation(op, x, y)));
         };
-        if op == Operation::Divide && y == BigDecimal::from(0) {
+        if op == Operation::Divide && y.is_zero() {
             return Err(Error::evaluation("division by zero"));
         }
         return Ok(Value::Decimal(Arc::new(match op {
@@ -184,7 +184,7 @@ pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     let by_zero = || Error::evaluation("division by zero");
     if wide == 5 {
         let (x, y) = (big(a).ok_or_else(|| not_a_number(a))?, big(b).ok_or_else(|| not_a_number(b))?);
-        if op == Operation::Divide && y == BigInt::from(0) {
+        if op == Operation::Divide && y.is_zero() {
             return Err(by_zero());
         }
         return Ok(Value::BigInt(Arc::new(match op {

@@ -1,1 +1,18 @@
-//! Under construction.
+//! From traversal to physical plan.
+//!
+//! Three forms, each in a module of its own: the user's [`Bytecode`](mangrove_gremlin::Bytecode) becomes a
+//! [`logical`] traversal, where every step has its meaning and its arguments are checked ([`compile`]);
+//! [`rules`] rewrite it into an equivalent, cheaper one; and [`lower`] turns it into a [`physical`] plan, a
+//! tree of scopes with operators in it. The logical form is language-neutral: a second language would
+//! compile to it and touch nothing further on.
+//!
+//! Property values, ids and counts may be named parameters: they stay [`Operand`](logical::Operand)s until a plan is run, so that
+//! one plan serves every value.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod compile;
+pub mod logical;
+
+pub use compile::compile;

@@ -1,0 +1,45 @@
+//! Time, as the engine is given it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the engine takes the time from. Only differences mean anything.
+pub trait Clock: Send + Sync {
+    /// Nanoseconds since some moment before the first call.
+    fn now_nanos(&self) -> u64;
+}
+
+/// The machine's monotonic clock.
+pub struct MonotonicClock {
+    start: std::time::Instant,
+}
+
+impl Default for MonotonicClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    fn default() -> Self {
+        MonotonicClock { start: std::time::Instant::now() }
+    }
+}
+
+impl Clock for MonotonicClock {
+    fn now_nanos(&self) -> u64 {
+        // 2^64 nanoseconds are 584 years.
+        self.start.elapsed().as_nanos() as u64
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Default)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// Moves the clock forward.
+    pub fn advance(&self, nanos: u64) {
+        self.0.fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_nanos(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,264 @@
+//! Threads that run queries in turn.
+//!
+//! A query is a [`Task`]: it is run for a quota of messages, goes back to the end of the queue, and so a
+//! short query beside many heavy ones waits for one quota of each at most, not for their end. A task that
+//! cannot go on (its reader is slow) says so and is out of the queue until it is woken. Nothing here
+//! spins: an executor without work sleeps.
+//!
+//! Not here: sharing the messages of one query among executors. A query stays on the executor that runs
+//! its quota; queries are what executors have in common.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+
+/// What a task says at the end of its quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskStatus {
+    /// There is more to do.
+    Again,
+    /// Nothing to do until [`Waker::wake`].
+    Waiting,
+    /// It is finished and may be dropped.
+    Done,
+}
+
+/// Something that is run in quotas.
+pub trait Task: Send {
+    /// Runs for about `quota` messages.
+    fn run(&mut self, quota: usize) -> TaskStatus;
+}
+
+/// Messages a task works off in one turn: about 100 µs to 1 ms of work.
+pub const QUOTA_MESSAGES: usize = 32;
+
+const QUEUED: u8 = 0;
+const RUNNING: u8 = 1;
+/// Woken while running: it goes back to the queue whatever it says.
+const RUNNING_WOKEN: u8 = 2;
+const WAITING: u8 = 3;
+const DONE: u8 = 4;
+
+struct Cell {
+    state: AtomicU8,
+    task: Mutex<Option<Box<dyn Task>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    cells: VecDeque<Arc<Cell>>,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+}
+
+impl Shared {
+    fn push(&self, cell: Arc<Cell>) {
+        let mut queue = self.queue.lock();
+        if !queue.closed {
+            queue.cells.push_back(cell);
+            self.work.notify_one();
+        }
+    }
+}
+
+/// A set of executor threads. Dropping it stops them after the quota each is running.
+pub struct Executors {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Puts a waiting task back into the queue.
+#[derive(Clone)]
+pub struct Waker {
+    cell: Arc<Cell>,
+    shared: Arc<Shared>,
+}
+
+impl Waker {
+    /// Wakes the task; nothing happens if it is queued or done.
+    pub fn wake(&self) {
+        let state = &self.cell.state;
+        // Acquire and release pair with the executor's own changes: who moves the state to QUEUED pushes.
+        if state.compare_exchange(WAITING, QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            self.shared.push(self.cell.clone());
+        } else {
+            let _ = state.compare_exchange(RUNNING, RUNNING_WOKEN, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+}
+
+impl Executors {
+    /// Starts `count` threads.
+    pub fn start(count: usize) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let threads = (0..count.max(1))
+            .map(|n| {
+                let shared = shared.clone();
+                std::thread::Builder::new().name(format!("mangrove-executor-{n}")).spawn(move || work(&shared))
+            })
+            .collect::<std::io::Result<_>>()?;
+        Ok(Executors { shared, threads })
+    }
+
+    /// Puts a task into the queue. `make` gets the task's waker before the task first runs.
+    pub fn spawn(&self, make: impl FnOnce(Waker) -> Box<dyn Task>) {
+        let cell = Arc::new(Cell { state: AtomicU8::new(QUEUED), task: Mutex::new(None) });
+        let waker = Waker { cell: cell.clone(), shared: self.shared.clone() };
+        *cell.task.lock() = Some(make(waker));
+        self.shared.push(cell);
+    }
+
+    /// How many threads.
+    pub fn count(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+impl Drop for Executors {
+    fn drop(&mut self) {
+        {
+            let mut queue = self.shared.queue.lock();
+            queue.closed = true;
+            queue.cells.clear();
+        }
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // An executor thread catches what its tasks throw, so it ends by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(shared: &Shared) {
+    loop {
+        let cell = {
+            let mut queue = shared.queue.lock();
+            loop {
+                if queue.closed {
+                    return;
+                }
+                match queue.cells.pop_front() {
+                    Some(cell) => break cell,
+                    None => shared.work.wait(&mut queue),
+                }
+            }
+        };
+        run_once(shared, cell);
+    }
+}
+
+fn run_once(shared: &Shared, cell: Arc<Cell>) {
+    cell.state.store(RUNNING, Ordering::Release);
+    let mut slot = cell.task.lock();
+    let Some(task) = slot.as_mut() else { return };
+    // A task that panics is finished; its drop tells whoever waits for it. The executor goes on.
+    let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES)))
+        .unwrap_or(TaskStatus::Done);
+    let again = match status {
+        TaskStatus::Done => {
+            *slot = None;
+            cell.state.store(DONE, Ordering::Release);
+            false
+        }
+        TaskStatus::Again => true,
+        TaskStatus::Waiting => {
+            cell.state.compare_exchange(RUNNING, WAITING, Ordering::AcqRel, Ordering::Acquire).is_err()
+        }
+    };
+    drop(slot);
+    if again {
+        cell.state.store(QUEUED, Ordering::Release);
+        shared.push(cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    struct Countdown {
+        left: u32,
+        say: mpsc::Sender<u32>,
+        name: u32,
+    }
+
+    impl Task for Countdown {
+        fn run(&mut self, _quota: usize) -> TaskStatus {
+            if self.left == 0 {
+                let _ = self.say.send(self.name);
+                return TaskStatus::Done;
+            }
+            self.left -= 1;
+            TaskStatus::Again
+        }
+    }
+
+    #[test]
+    fn a_short_task_overtakes_long_ones() {
+        let executors = Executors::start(1).unwrap();
+        let (say, heard) = mpsc::channel();
+        for (name, left) in [(1, 100_000), (2, 100_000), (3, 1)] {
+            let say = say.clone();
+            executors.spawn(|_| Box::new(Countdown { left, say, name }));
+        }
+        assert_eq!(heard.recv().unwrap(), 3);
+        let mut rest = vec![heard.recv().unwrap(), heard.recv().unwrap()];
+        rest.sort_unstable();
+        assert_eq!(rest, vec![1, 2]);
+    }
+
+    struct Sleeper {
+        rounds: u32,
+        say: mpsc::Sender<u32>,
+    }
+
+    impl Task for Sleeper {
+        fn run(&mut self, _quota: usize) -> TaskStatus {
+            self.rounds += 1;
+            let _ = self.say.send(self.rounds);
+            if self.rounds == 3 { TaskStatus::Done } else { TaskStatus::Waiting }
+        }
+    }
+
+    #[test]
+    fn a_waiting_task_runs_once_for_each_wake_and_no_wake_is_lost() {
+        let executors = Executors::start(2).unwrap();
+        let (say, heard) = mpsc::channel();
+        let mut waker = None;
+        executors.spawn(|w| {
+            waker = Some(w);
+            Box::new(Sleeper { rounds: 0, say })
+        });
+        for round in 1..=3 {
+            assert_eq!(heard.recv().unwrap(), round);
+            waker.as_ref().unwrap().wake();
+        }
+        assert!(heard.recv().is_err(), "the task was dropped when it was done");
+    }
+
+    struct Bad;
+
+    impl Task for Bad {
+        fn run(&mut self, _quota: usize) -> TaskStatus {
+            panic!("a task may fail");
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_its_task_and_not_the_executor() {
+        let executors = Executors::start(1).unwrap();
+        executors.spawn(|_| Box::new(Bad));
+        let (say, heard) = mpsc::channel();
+        executors.spawn(|_| Box::new(Countdown { left: 1, say, name: 9 }));
+        assert_eq!(heard.recv().unwrap(), 9);
+    }
+}

@@ -1,0 +1,186 @@
+//! One node's part of a running query: it calls operators until nothing is left to do.
+//!
+//! Which operator is next: the one nearest to the result that has something to do. So a stream is worked
+//! off depth first, memory stays bounded by what barriers hold, and the first results come early.
+
+use std::sync::Arc;
+
+use mangrove_graph::Result;
+
+use crate::group::{Fate, GroupId, NodeId};
+use crate::limits::QueryContext;
+use crate::operator::{Batch, Operator, Output};
+use crate::router::{Body, Message, Router};
+use crate::topology::{OpId, Topology};
+
+/// How far a call of [`NodeRuntime::run`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Results are waiting to be taken.
+    Results,
+    /// The quota is used up and there is more to do.
+    Yielded,
+    /// Nothing to do until another node sends something.
+    Idle,
+    /// The query is complete and all results are taken.
+    Complete,
+}
+
+/// What an operator did, for `profile()`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatorStats {
+    /// Messages taken.
+    pub messages: u64,
+    /// Rows taken.
+    pub rows_in: u64,
+    /// Rows sent.
+    pub rows_out: u64,
+    /// Nanoseconds inside the operator; 0 unless timing was asked for.
+    pub nanos: u64,
+}
+
+/// One node's part of a running query.
+pub struct NodeRuntime<B: Batch> {
+    operators: Vec<Box<dyn Operator<B>>>,
+    router: Router<B>,
+    stats: Vec<OperatorStats>,
+    timed: bool,
+    groups_peak: usize,
+}
+
+impl<B: Batch> NodeRuntime<B> {
+    /// A node's part: one operator for each of the topology's, in order.
+    pub fn new(
+        node: NodeId,
+        nodes: u16,
+        topology: Arc<Topology>,
+        operators: Vec<Box<dyn Operator<B>>>,
+        context: Arc<QueryContext>,
+    ) -> Self {
+        assert_eq!(operators.len(), topology.len(), "one operator for each of the topology's");
+        assert!(node < nodes, "node {node} of {nodes}");
+        let stats = vec![OperatorStats::default(); operators.len()];
+        let router = Router::new(node, nodes, topology, context);
+        NodeRuntime { operators, router, stats, timed: false, groups_peak: 0 }
+    }
+
+    /// Measures the time inside each operator from now on: two clock reads a message.
+    pub fn measure_time(&mut self) {
+        self.timed = true;
+    }
+
+    /// Starts the query: operator 0 gets one batch in the root group, and its end. Only on node 0.
+    pub fn start(&mut self, batch: B) -> Result<()> {
+        let message = |body| Message { operator: 0, port: 0, group: GroupId::ROOT, body };
+        self.router.enqueue(message(Body::Data(batch)))?;
+        self.router.enqueue(message(Body::End { messages: 1, instances: 1 }))
+    }
+
+    /// Works until there are results, `quota` messages are worked off, or nothing is left to do.
+    pub fn run(&mut self, quota: usize) -> Result<Progress> {
+        for _ in 0..quota {
+            if !self.router.results.is_empty() {
+                return Ok(Progress::Results);
+            }
+            let Some(operator) = self.router.next_ready() else {
+                return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
+            };
+            self.router.context.check()?;
+            self.step(operator)?;
+            self.router.settle(operator);
+        }
+        Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
+    }
+
+    fn step(&mut self, id: OpId) -> Result<()> {
+        let at = id as usize;
+        let started = if self.timed { self.router.context.clock().now_nanos() } else { 0 };
+        if self.router.inboxes[at].unfinished {
+            self.call(id, |operator, out| operator.resume(out))?;
+        } else if let Some(message) = self.router.inboxes[at].pop() {
+            self.take(id, message)?;
+        }
+        if self.timed {
+            self.stats[at].nanos += self.router.context.clock().now_nanos().saturating_sub(started);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: OpId, message: Message<B>) -> Result<()> {
+        let Message { port, group, body, .. } = message;
+        let closed = match body {
+            Body::Data(batch) => {
+                self.take_batch(id, port, group, batch)?;
+                self.router.count_received(id, port, group)
+            }
+            Body::End { messages, instances } => self.router.count_end(id, port, group, messages, instances),
+        };
+        match closed {
+            None => Ok(()),
+            Some(instances) if self.router.inboxes[id as usize].unfinished => {
+                // The last batch is not worked off yet: its end comes round again behind it.
+                let body = Body::End { messages: 0, instances };
+                let message = Message { operator: id, port, group, body };
+                self.router.reopen(message)
+            }
+            Some(instances) => self.call(id, |operator, out| operator.finish(port, group, instances, out)),
+        }
+    }
+
+    fn take_batch(&mut self, id: OpId, port: u8, group: GroupId, mut batch: B) -> Result<()> {
+        self.router.context.release(batch.bytes() as u64);
+        match self.router.groups.fate(group, id) {
+            Fate::Drop => return Ok(()),
+            Fate::Thin(tags) => batch.discard(tags),
+            Fate::Deliver => {}
+        }
+        let rows = batch.rows() as u64;
+        if rows == 0 {
+            return Ok(());
+        }
+        let stats = &mut self.stats[id as usize];
+        stats.messages += 1;
+        stats.rows_in += rows;
+        self.call(id, |operator, out| operator.receive(port, group, batch, out))
+    }
+
+    fn call(
+        &mut self,
+        id: OpId,
+        work: impl FnOnce(&mut dyn Operator<B>, &mut Output<'_, B>) -> Result<()>,
+    ) -> Result<()> {
+        let mut out = Output { router: &mut self.router, operator: id, again: false };
+        work(&mut *self.operators[id as usize], &mut out)?;
+        let again = out.again;
+        let inbox = &mut self.router.inboxes[id as usize];
+        inbox.unfinished = again;
+        self.groups_peak = self.groups_peak.max(self.router.groups.living());
+        Ok(())
+    }
+
+    /// The next batch of results.
+    pub fn take_results(&mut self) -> Option<B> {
+        self.router.results.pop_front()
+    }
+
+    /// Frames for other nodes, each with its receiver.
+    pub fn take_outbox(&mut self) -> Vec<(NodeId, Vec<u8>)> {
+        std::mem::take(&mut self.router.outbox)
+    }
+
+    /// Takes in a frame from another node.
+    pub fn accept(&mut self, frame: &[u8]) -> Result<()> {
+        self.router.accept(frame)
+    }
+
+    /// What each operator did.
+    pub fn stats(&self) -> Vec<OperatorStats> {
+        let rows_out = &self.router.rows_out;
+        self.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
+    }
+
+    /// Scope groups made so far, the most that lived at a time, and single instances cancelled early.
+    pub fn scope_counts(&self) -> (u64, u64, u64) {
+        (self.router.groups.made(), self.groups_peak as u64, self.router.tags_cancelled)
+    }
+}

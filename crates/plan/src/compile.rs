@@ -1,0 +1,1 @@
+//! From bytecode to a logical traversal: every step's meaning, its arguments checked.

@@ -1,0 +1,540 @@
+//! The logical traversal: what every step means, with its arguments checked.
+//!
+//! Names of labels and keys stay names: a label or key may be made by the same traversal that reads it, so
+//! they are looked up in the catalog when the plan runs. Values are [`Operand`]s: literals or parameters.
+
+use mangrove_gremlin::{Cardinality, Column, Comparison, Order, Pop, Position, TextOperation};
+use mangrove_graph::{Direction, Token, Value};
+use smol_str::SmolStr;
+
+/// The name of a label, key, step label or side effect.
+pub type Name = SmolStr;
+
+/// A value that is known now, or when the plan runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// Known now.
+    Literal(Value),
+    /// The value of this parameter.
+    Parameter(Name),
+    /// A list with a parameter in it.
+    List(Vec<Operand>),
+}
+
+/// A chain of steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traversal {
+    /// The steps in order.
+    pub steps: Vec<StepNode>,
+}
+
+/// A step with the labels `as()` gave it.
+#[derive(Clone, Debug)]
+pub struct StepNode {
+    /// The step.
+    pub step: Step,
+    /// Its labels.
+    pub labels: Vec<Name>,
+    /// Where it stands in the script.
+    pub position: Option<Position>,
+}
+
+impl PartialEq for StepNode {
+    fn eq(&self, other: &Self) -> bool {
+        self.step == other.step && self.labels == other.labels
+    }
+}
+
+/// What configures a whole traversal (`with…` of the source).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configuration {
+    /// `withSideEffect(name, value)`.
+    pub side_effects: Vec<(Name, Operand)>,
+    /// `withPath()`: keep full paths whether or not a step reads them.
+    pub path: bool,
+    /// `with("evaluationTimeout", ms)`.
+    pub timeout_millis: Option<u64>,
+    /// `ReadOnlyStrategy`: refuse mutating steps.
+    pub read_only: bool,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    // ---- where traversers come from ----
+    /// `V(ids…)`: `None` means all. Mid-traversal it starts again for every traverser.
+    Vertices {
+        /// Ids (integers, strings, UUIDs, or lists of them) or all.
+        ids: Option<Vec<Operand>>,
+        /// Conditions that rules folded in from the steps behind.
+        conditions: Vec<Condition>,
+    },
+    /// `E(ids…)`.
+    Edges {
+        /// Ids or all.
+        ids: Option<Vec<Operand>>,
+        /// Conditions that rules folded in.
+        conditions: Vec<Condition>,
+    },
+    /// `inject(values…)`.
+    Inject(Vec<Operand>),
+
+    // ---- writes ----
+    /// `addV(label)` with the `property()` steps behind it.
+    AddVertex {
+        /// The label; a traversal is evaluated for each traverser. Default `vertex`.
+        label: Argument,
+        /// Properties in order; `T.id` is in `id`.
+        properties: Vec<PropertyArgument>,
+        /// The id the user chose.
+        id: Option<Argument>,
+    },
+    /// `addE(label).from(…).to(…)` with the `property()` steps behind it.
+    AddEdge {
+        /// The label.
+        label: Argument,
+        /// The source; `None`: the current vertex.
+        from: Option<Endpoint>,
+        /// The target; `None`: the current vertex.
+        to: Option<Endpoint>,
+        /// Properties in order.
+        properties: Vec<PropertyArgument>,
+        /// The id the user chose.
+        id: Option<Argument>,
+    },
+    /// `property(…)` on an existing element (or vertex property: a meta-property).
+    Property(PropertyArgument),
+    /// `drop()`.
+    Drop,
+
+    // ---- along edges ----
+    /// `out`, `in`, `both`, `outE`, `inE`, `bothE`.
+    Expand {
+        /// Which way.
+        direction: Direction,
+        /// Edge labels; none given: all.
+        labels: Vec<Name>,
+        /// To the edges themselves instead of the neighbors.
+        to_edges: bool,
+    },
+    /// `outV`, `inV`, `bothV`, `otherV`.
+    EdgeVertex(EdgeEnd),
+
+    // ---- filters ----
+    /// `has…`: all conditions hold.
+    Has(Vec<Condition>),
+    /// `is(P)`.
+    Is(Test),
+    /// `where(P)`, `where("a", P)` with its `by()`s.
+    WherePredicate {
+        /// The label whose value is tested; `None`: the current object.
+        start: Option<Name>,
+        /// The test, with step labels or side-effect names as operands.
+        test: LabelTest,
+        /// `by()` in rotation over the start and then the names in the test's order.
+        by: Vec<By>,
+    },
+    /// `where(traversal)`, `filter(traversal)`, `and(…)`, `or(…)`, `not(…)`.
+    FilterTraversal(FilterKind, Vec<Traversal>),
+    /// `dedup(labels…)`.
+    Dedup {
+        /// Step labels whose values together are compared; none: the object.
+        labels: Vec<Name>,
+        /// What of the value is compared.
+        by: Vec<By>,
+    },
+    /// `limit`, `skip`, `range`: positions `low..high`, counted by bulk.
+    Range {
+        /// The first taken.
+        low: Operand,
+        /// The first no longer taken; `None`: to the end. A negative one means the same.
+        high: Option<Operand>,
+    },
+    /// `tail(n)`.
+    Tail(Operand),
+    /// `simplePath()` (true), `cyclicPath()` (false).
+    PathShape {
+        /// Keep the paths without repetition.
+        simple: bool,
+        /// What of each object is compared.
+        by: Vec<By>,
+    },
+    /// `none()` of 3.7 and `discard()` of 3.8: nothing comes through.
+    Discard,
+
+    // ---- maps ----
+    /// `values(keys…)`; none given: all.
+    Values(Vec<Name>),
+    /// `properties(keys…)`.
+    Properties(Vec<Name>),
+    /// `valueMap(keys…)`.
+    ValueMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// Whether `T.id` and `T.label` come first.
+        tokens: bool,
+        /// One `by()` that is applied to each value list.
+        by: Option<By>,
+    },
+    /// `elementMap(keys…)`.
+    ElementMap(Vec<Name>),
+    /// `id()`.
+    Id,
+    /// `label()`.
+    Label,
+    /// `key()` of a property.
+    Key,
+    /// `value()` of a property.
+    PropertyValue,
+    /// `constant(v)`.
+    Constant(Operand),
+    /// `identity()`.
+    Identity,
+    /// `unfold()`.
+    Unfold,
+    /// `loops()`.
+    Loops(Option<Name>),
+    /// A function of the object alone: the `Scope.local` forms.
+    Local(LocalFunction),
+    /// `path()`.
+    Path(Vec<By>),
+    /// `select("a", …)`.
+    Select {
+        /// Which of several values of one label.
+        pop: Option<Pop>,
+        /// The labels.
+        labels: Vec<Name>,
+        /// `by()` in rotation.
+        by: Vec<By>,
+    },
+    /// `select(keys)`, `select(values)`.
+    SelectColumn(Column),
+    /// `project("a", …)`.
+    Project {
+        /// The names.
+        names: Vec<Name>,
+        /// `by()` in rotation.
+        by: Vec<By>,
+    },
+    /// `map(t)`: the first result. `flatMap(t)`: all results. Neither adds inner steps to the path.
+    Map {
+        /// The nested traversal.
+        traversal: Traversal,
+        /// Only its first result.
+        first: bool,
+    },
+    /// `local(t)`.
+    LocalTraversal(Traversal),
+    /// `sideEffect(t)`.
+    SideEffect(Traversal),
+
+    // ---- barriers ----
+    /// `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`.
+    Reduce(Reduction),
+    /// `order()`.
+    Order(Vec<OrderBy>),
+    /// `group()`.
+    Group {
+        /// The side effect it goes to; `None`: the map is the result.
+        side_effect: Option<Name>,
+        /// The key.
+        key: By,
+        /// What becomes of the members of a group; `None`: the list of them.
+        value: Option<By>,
+    },
+    /// `groupCount()`.
+    GroupCount {
+        /// The side effect it goes to; `None`: the map is the result.
+        side_effect: Option<Name>,
+        /// The key.
+        key: By,
+    },
+    /// `aggregate("x")`.
+    Aggregate {
+        /// The side effect.
+        name: Name,
+        /// What of the object is kept.
+        by: By,
+    },
+    /// `cap("x", …)`.
+    Cap(Vec<Name>),
+    /// `barrier()`.
+    Barrier,
+
+    // ---- branches ----
+    /// `union(…)`: one merged stream enters all of them.
+    Union(Vec<Traversal>),
+    /// `coalesce(…)`: for each traverser, the first that has a result.
+    Coalesce(Vec<Traversal>),
+    /// `optional(t)`: its results, or the traverser itself.
+    Optional(Traversal),
+    /// `choose(…)`.
+    Choose(Box<Choose>),
+    /// `repeat(…)` with `until`, `emit`, `times`.
+    Repeat(Box<Repeat>),
+}
+
+/// Which end of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeEnd {
+    /// `outV()`
+    Source,
+    /// `inV()`
+    Target,
+    /// `bothV()`
+    Both,
+    /// `otherV()`: the one the traverser did not come from.
+    Other,
+}
+
+/// A condition on an element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// `hasLabel(a, b, …)`: one of the labels is among these.
+    LabelIn(Vec<Name>),
+    /// A test of the label's text.
+    Label(Test),
+    /// `hasId(…)`.
+    Id(Test),
+    /// `has(key, P)`: one of the values under the key passes.
+    Property(Name, Test),
+    /// `has(key)`.
+    HasKey(Name),
+    /// `hasNot(key)`.
+    HasNot(Name),
+    /// `hasKey(…)` on a property.
+    PropertyKey(Test),
+    /// `hasValue(…)` on a property.
+    PropertyValue(Test),
+}
+
+/// A test of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// A comparison.
+    Compare(Comparison, Operand),
+    /// Equal to one of them.
+    Within(Vec<Operand>),
+    /// Equal to none of them.
+    Without(Vec<Operand>),
+    /// A text predicate.
+    Text(TextOperation, Operand),
+    /// All hold.
+    And(Vec<Test>),
+    /// One holds.
+    Or(Vec<Test>),
+    /// It does not hold.
+    Not(Box<Test>),
+}
+
+/// A [`Test`] whose operands are step labels or side effects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LabelTest {
+    /// A comparison with the value of a label.
+    Compare(Comparison, Name),
+    /// Equal to the value of one of the labels, or in the collection it names.
+    Within(Vec<Name>),
+    /// Not so.
+    Without(Vec<Name>),
+    /// A text predicate against the value of a label.
+    Text(TextOperation, Name),
+    /// All hold.
+    And(Vec<LabelTest>),
+    /// One holds.
+    Or(Vec<LabelTest>),
+    /// It does not hold.
+    Not(Box<LabelTest>),
+}
+
+impl LabelTest {
+    /// The names in the order in which they stand: the order in which `by()`s rotate over them.
+    pub fn names(&self) -> Vec<&Name> {
+        match self {
+            LabelTest::Compare(_, name) | LabelTest::Text(_, name) => vec![name],
+            LabelTest::Within(names) | LabelTest::Without(names) => names.iter().collect(),
+            LabelTest::And(tests) | LabelTest::Or(tests) => tests.iter().flat_map(LabelTest::names).collect(),
+            LabelTest::Not(test) => test.names(),
+        }
+    }
+}
+
+/// How the nested traversals of a filter decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterKind {
+    /// Every one has a result (`where`, `filter`, `and`).
+    All,
+    /// One has a result (`or`).
+    Any,
+    /// None has a result (`not`).
+    None,
+}
+
+/// What a `by()` takes of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum By {
+    /// The object itself.
+    Identity,
+    /// The value of a key: of an element's property (the first of several) or of a map.
+    Key(Name),
+    /// `T.id`, `T.label`, `T.key`, `T.value`.
+    Token(Token),
+    /// `Column.keys`, `Column.values`.
+    Column(Column),
+    /// The first result of a traversal.
+    Traversal(Box<Traversal>),
+}
+
+/// One criterion of `order()`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderBy {
+    /// What is compared.
+    pub by: By,
+    /// Which way.
+    pub order: Order,
+}
+
+/// An argument that is a value or is worked out for each traverser.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// The same for all.
+    Operand(Operand),
+    /// The first result of a traversal.
+    Traversal(Box<Traversal>),
+}
+
+/// One `property(…)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyArgument {
+    /// The cardinality it is written with; `None`: single.
+    pub cardinality: Option<Cardinality>,
+    /// The key.
+    pub key: Name,
+    /// The value; null removes.
+    pub value: Argument,
+    /// Meta-properties.
+    pub meta: Vec<(Name, Argument)>,
+}
+
+/// An end given to `addE()`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Endpoint {
+    /// The vertex at a step label.
+    Label(Name),
+    /// The vertex of this id.
+    Id(Operand),
+    /// The first result of a traversal, which must be a vertex.
+    Traversal(Box<Traversal>),
+}
+
+/// The reducing barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// `count()`
+    Count,
+    /// `sum()`
+    Sum,
+    /// `min()`
+    Min,
+    /// `max()`
+    Max,
+    /// `mean()`
+    Mean,
+    /// `fold()`
+    Fold,
+}
+
+/// Functions of one object: the `Scope.local` forms of steps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LocalFunction {
+    /// A reduction over a collection (`count(local)` of anything else is 1).
+    Reduce(Reduction),
+    /// `dedup(local)`
+    Dedup,
+    /// `order(local)`: of a list, or of a map's entries.
+    Order(Vec<OrderBy>),
+    /// `limit(local, …)`, `range(local, …)`, `skip(local, …)`.
+    Range {
+        /// The first taken.
+        low: Operand,
+        /// The first no longer taken.
+        high: Option<Operand>,
+    },
+    /// `tail(local, n)`
+    Tail(Operand),
+}
+
+/// `choose(…)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choose {
+    /// What decides.
+    pub on: ChooseOn,
+    /// Options in order: the first that matches is taken.
+    pub options: Vec<(ChooseOption, Traversal)>,
+}
+
+/// What a `choose` decides by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChooseOn {
+    /// A test of the object: true or false.
+    Test(Test),
+    /// Whether the traversal has a result: true or false.
+    Exists(Traversal),
+    /// The first result of the traversal.
+    Value(Traversal),
+}
+
+/// When an option of `choose` is taken.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChooseOption {
+    /// The test holds (`choose(test, HERE, …)`).
+    True,
+    /// The test does not hold (`choose(test, …, HERE)`).
+    False,
+    /// The value equals this.
+    Value(Operand),
+    /// The value passes this test.
+    Test(Test),
+    /// `Pick.none`: nothing else matched. Without it, the traverser goes on as it is.
+    None,
+    /// `Pick.unproductive`: the deciding traversal had no result.
+    Unproductive,
+}
+
+/// `repeat(…)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeat {
+    /// The name for `loops("name")`.
+    pub name: Option<Name>,
+    /// The body.
+    pub body: Traversal,
+    /// When a traverser leaves.
+    pub until: Option<Until>,
+    /// `until`/`times` stands before `repeat`: test before the body.
+    pub until_first: bool,
+    /// When a traverser is also emitted on its way.
+    pub emit: Option<Emit>,
+    /// `emit` stands before `repeat`.
+    pub emit_first: bool,
+}
+
+/// When a traverser leaves a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Until {
+    /// After this many iterations.
+    Times(Operand),
+    /// When the traversal has a result.
+    Traversal(Traversal),
+    /// When the test holds.
+    Test(Test),
+}
+
+/// When a traverser is emitted on its way through a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Emit {
+    /// Always.
+    Always,
+    /// When the traversal has a result.
+    Traversal(Traversal),
+    /// When the test holds.
+    Test(Test),
+}
