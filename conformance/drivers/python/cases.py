@@ -1,0 +1,101 @@
+"""The traversals of traversals.json, and the two ways a client sends one: as bytecode and as a script."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from gremlin_python.driver.client import Client
+from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
+from gremlin_python.process.anonymous_traversal import traversal
+from gremlin_python.process.graph_traversal import __
+from gremlin_python.process.traversal import (
+    Barrier, Cardinality, Column, Direction, Merge, Operator, Order, P, Pick, Pop, Scope, T, TextP, WithOptions)
+from gremlin_python.statics import long
+
+DATA = Path(__file__).with_name("traversals.json")
+
+# What a Python traversal in the data may name, besides `g`.
+SCOPE = {
+    "__": __, "Barrier": Barrier, "Cardinality": Cardinality, "Column": Column, "Direction": Direction, "Merge": Merge,
+    "Operator": Operator, "Order": Order, "P": P, "Pick": Pick, "Pop": Pop, "Scope": Scope, "T": T, "TextP": TextP,
+    "WithOptions": WithOptions, "long": long,
+}
+
+# The one source whose graph is written to; it is emptied before each traversal over it.
+WRITABLE_SOURCE = "ggraph"
+
+
+@dataclass
+class Case:
+    """One traversal of the data: statements (the last one's answer counts) in both notations."""
+    name: str
+    source: str
+    steps: list
+    python: list
+    gremlin: list
+    ordered: bool
+    expected: list
+
+
+def load(path=DATA):
+    """The header and the cases."""
+    document = json.loads(path.read_text())
+    return document["header"], [Case(**entry) for entry in document["traversals"]]
+
+
+def evaluate(source_text, g):
+    """The results of one statement in Python notation. The text comes from our own data file."""
+    result = eval(source_text, {"__builtins__": {}, **SCOPE, "g": g})  # noqa: S307
+    return result.to_list() if hasattr(result, "to_list") else None
+
+
+class Server:
+    """Connections to one server, one pair (bytecode, script) for each traversal source in use."""
+
+    def __init__(self, url):
+        self.url = url
+        self.remotes = {}
+        self.clients = {}
+
+    def source(self, name):
+        """The traversal source `g` over the server's source of this name."""
+        if name not in self.remotes:
+            self.remotes[name] = DriverRemoteConnection(self.url, name)
+        return traversal().with_(self.remotes[name])
+
+    def client(self, name):
+        """A script client whose `g` is the server's source of this name."""
+        if name not in self.clients:
+            self.clients[name] = Client(self.url, name)
+        return self.clients[name]
+
+    def submit(self, text, source, **options):
+        """All results of one script."""
+        options.setdefault("language", "gremlin-lang")
+        return self.client(source).submit(text, request_options=options).all().result()
+
+    def empty(self, source):
+        """Removes everything from a writable graph."""
+        self.submit("g.V().drop()", source)
+
+    def run_bytecode(self, case):
+        """The case as bytecode."""
+        if case.source == WRITABLE_SOURCE:
+            self.empty(case.source)
+        g = self.source(case.source)
+        for statement in case.python:
+            results = evaluate(statement, g)
+        return results
+
+    def run_script(self, case):
+        """The case as gremlin-lang text."""
+        if case.source == WRITABLE_SOURCE:
+            self.empty(case.source)
+        for statement in case.gremlin:
+            results = self.submit(statement, case.source)
+        return results
+
+    def close(self):
+        """Closes every connection."""
+        for connection in [*self.remotes.values(), *self.clients.values()]:
+            connection.close()

@@ -1,0 +1,152 @@
+"""Transactions over the wire: what `g.tx()` promises, seen from other connections."""
+
+from gremlin_python.driver.client import Client
+from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
+from gremlin_python.driver.protocol import GremlinServerError
+from gremlin_python.process.anonymous_traversal import traversal
+
+from cases import WRITABLE_SOURCE
+from checks import Check, expect, expect_error
+
+
+class Sessions:
+    """The checks, each over an emptied graph and with connections of its own."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def remote(self):
+        """A connection of its own to the writable graph."""
+        return DriverRemoteConnection(self.server.url, WRITABLE_SOURCE)
+
+    def count(self):
+        """How many vertices another connection sees."""
+        return self.server.submit("g.V().count()", WRITABLE_SOURCE)[0]
+
+    def commit_publishes(self):
+        """Nothing is visible outside before the commit, all of it after."""
+        remote = self.remote()
+        tx = traversal().with_(remote).tx()
+        g = tx.begin()
+        g.add_v("person").property("name", "ada").iterate()
+        g.add_v("person").property("name", "grace").iterate()
+        expect(g.V().count().next() == 2, "a transaction sees its own writing")
+        expect(self.count() == 0, "uncommitted vertices are visible from another connection")
+        tx.commit().all().result()
+        expect(self.count() == 2, "committed vertices are not visible from another connection")
+        remote.close()
+
+    def rollback_discards(self):
+        """After a rollback nothing has happened."""
+        remote = self.remote()
+        tx = traversal().with_(remote).tx()
+        g = tx.begin()
+        g.add_v("person").iterate()
+        tx.rollback().all().result()
+        expect(self.count() == 0, "a rolled back vertex is visible")
+        remote.close()
+
+    def snapshot_is_stable(self):
+        """A transaction reads one state of the graph, whatever others commit meanwhile."""
+        remote = self.remote()
+        tx = traversal().with_(remote).tx()
+        g = tx.begin()
+        expect(g.V().count().next() == 0, "the graph is empty at first")
+        self.server.submit("g.addV('person')", WRITABLE_SOURCE)
+        expect(g.V().count().next() == 0, "a transaction sees what began and committed after it")
+        tx.rollback().all().result()
+        expect(self.count() == 1, "the other connection's vertex is lost")
+        remote.close()
+
+    def conflict_is_reported(self):
+        """Of two transactions that write one property one gives way, and says so."""
+        self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
+        first_remote, second_remote = self.remote(), self.remote()
+        first, second = traversal().with_(first_remote).tx(), traversal().with_(second_remote).tx()
+        g1, g2 = first.begin(), second.begin()
+        g1.V().has("balance", 10).property("balance", 11).iterate()
+
+        def second_writes():
+            g2.V().has("balance", 10).property("balance", 12).iterate()
+            second.commit().all().result()
+
+        first_failed = second_failed = False
+        try:
+            second_writes()
+        except GremlinServerError:
+            second_failed = True
+        try:
+            first.commit().all().result()
+        except GremlinServerError:
+            first_failed = True
+        expect(first_failed != second_failed, "exactly one of two conflicting transactions must fail")
+        balance = self.server.submit("g.V().values('balance')", WRITABLE_SOURCE)
+        expect(balance == [12 if first_failed else 11], f"the balance is {balance}")
+        first_remote.close()
+        second_remote.close()
+
+    def error_leaves_the_session_usable(self):
+        """A query that fails inside a transaction can be followed by a rollback and a new one."""
+        remote = self.remote()
+        tx = traversal().with_(remote).tx()
+        g = tx.begin()
+        g.add_v("person").property("name", "ada").iterate()
+        expect_error(lambda: g.V().values("name").sum_().to_list(), {500, 597})
+        tx.rollback().all().result()
+        expect(self.count() == 0, "the transaction was rolled back, yet its vertex is visible")
+        again = traversal().with_(remote).tx()
+        again.begin().add_v("person").iterate()
+        again.commit().all().result()
+        expect(self.count() == 1, "a transaction after a failed one did not commit")
+        remote.close()
+
+    def script_session(self):
+        """Scripts of one session share a transaction; `g.tx().commit()` ends it."""
+        client = Client(self.server.url, WRITABLE_SOURCE, session="scripts-of-one-session")
+        options = {"language": "gremlin-lang"}
+
+        def submit(text):
+            return client.submit(text, request_options=options).all().result()
+
+        submit("g.addV('person')")
+        expect(submit("g.V().count()") == [1], "the session does not see its own vertex")
+        expect(self.count() == 0, "an uncommitted vertex of a script session is visible")
+        submit("g.tx().commit()")
+        expect(self.count() == 1, "a script's g.tx().commit() did not commit")
+        client.close()
+
+    def close_rolls_back(self):
+        """Closing a session without a commit discards what it wrote."""
+        client = Client(self.server.url, WRITABLE_SOURCE, session="closed-without-a-commit")
+        client.submit("g.addV('person')", request_options={"language": "gremlin-lang"}).all().result()
+        client.close()
+        expect(self.count() == 0, "closing a session committed it")
+
+    def lost_connection_rolls_back(self):
+        """A client that vanishes leaves nothing behind, and what it had claimed is free again."""
+        self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
+        client = Client(self.server.url, WRITABLE_SOURCE, session="vanishes")
+        client.submit("g.V().property('balance', 99)", request_options={"language": "gremlin-lang"}).all().result()
+        connection = client._pool.get(True)  # no public way to drop a connection without closing its session
+        connection.close()
+        for _ in range(50):
+            try:
+                self.server.submit("g.V().property('balance', 11)", WRITABLE_SOURCE)
+                break
+            except GremlinServerError:  # the server has not noticed yet: the claim is still held
+                continue
+        balance = self.server.submit("g.V().values('balance')", WRITABLE_SOURCE)
+        expect(balance == [11], f"the balance is {balance}")
+
+    def checks(self):
+        """All of them."""
+        def emptied(method):
+            def run():
+                self.server.empty(WRITABLE_SOURCE)
+                method()
+            return run
+
+        methods = [self.commit_publishes, self.rollback_discards, self.snapshot_is_stable, self.conflict_is_reported,
+                   self.error_leaves_the_session_usable, self.script_session, self.close_rolls_back,
+                   self.lost_connection_rolls_back]
+        return [Check("session", m.__name__.replace("_", " "), emptied(m)) for m in methods]
