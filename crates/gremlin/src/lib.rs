@@ -9,8 +9,19 @@
 #![warn(missing_docs)]
 
 pub mod bytecode;
+mod collections;
+#[cfg(test)]
+mod generate;
+pub mod limits;
+pub mod parameters;
+mod predicate;
+pub mod print;
+pub mod script;
 
 pub use bytecode::{
     Argument, Bytecode, Cardinality, Column, Comparison, Instruction, Merge, Operator, Order, Pick, Pop, Position,
     Predicate, Scope, TextOperation,
 };
+pub use parameters::{Parameters, bind};
+pub use print::Literal;
+pub use script::{ParseOptions, Statement, Terminal, TransactionCommand, parse, parse_one};

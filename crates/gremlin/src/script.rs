@@ -1,0 +1,365 @@
+//! Scripts: the text of the gremlin-lang grammar (TinkerPop 3.8) into [`Bytecode`].
+//!
+//! A hand-written lexer and recursive descent. Steps are recognized by name, and their arguments by one
+//! generic grammar: which step takes which arguments is for the planner to say. Unknown steps, predicates
+//! and enum values are refused here, because here their place in the text is known.
+//!
+//! Invariants:
+//!
+//! 1. Nothing nests deeper than [`NESTING_MAX`]: parsing, and every later walk over the bytecode, needs a
+//!    bounded stack whatever the text is.
+//! 2. Time and memory are linear in the length of the script, which [`ParseOptions`] bounds; ranges
+//!    (`1..5`), the one literal that stands for more than it is long, share a fixed budget.
+//! 3. Parsing is a function of the text and the options: the clock and the source of random bits that
+//!    `datetime()` and `UUID()` need come with the options.
+//!
+//! Beyond the official grammar, the parser reads what [`Bytecode`] prints and has no literal for:
+//! `Duration('PT1S')`, `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It does not read closures, nor
+//! a traversal run to make an argument (`g.V(g.V().next())`).
+//!
+//! [`NESTING_MAX`]: crate::limits::NESTING_MAX
+
+mod argument;
+mod diagnostic;
+mod lexer;
+mod literal;
+pub(crate) mod names;
+#[cfg(test)]
+mod tests;
+
+use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
+use smol_str::SmolStr;
+use uuid::Uuid;
+
+use self::diagnostic::Place;
+use self::lexer::{Kind, Lexer, Token};
+use crate::bytecode::{Argument, Bytecode, Instruction};
+use crate::limits::{RANGE_SIZE_MAX, SCRIPT_SIZE_BYTES_MAX};
+
+/// What parsing needs besides the text.
+#[derive(Clone, Debug)]
+pub struct ParseOptions {
+    /// The longest script that is read.
+    pub size_bytes_max: usize,
+    /// What `datetime()` means; without it, `datetime()` is an error.
+    pub now: Option<DateTime>,
+    /// A random UUID for `UUID()`: the n-th of a script is this plus n. Without it, `UUID()` is an error.
+    pub fresh_uuid: Option<Uuid>,
+}
+
+impl Default for ParseOptions {
+    fn default() -> Self {
+        ParseOptions { size_bytes_max: SCRIPT_SIZE_BYTES_MAX, now: None, fresh_uuid: None }
+    }
+}
+
+/// One statement of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// A traversal.
+    Traversal {
+        /// The traversal source it begins with: `g`, or another the server has.
+        source: SmolStr,
+        /// What it does.
+        bytecode: Bytecode,
+        /// How its results are taken.
+        terminal: Terminal,
+        /// Whether it took something from the options (`datetime()`, `UUID()`): the same text means
+        /// something else the next time and must not be cached by its text.
+        volatile: bool,
+    },
+    /// `g.tx().commit()` and the like.
+    Transaction {
+        /// The traversal source.
+        source: SmolStr,
+        /// What to do.
+        command: TransactionCommand,
+    },
+}
+
+/// How the results of a traversal are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// Not said: all of them.
+    None,
+    /// `next()`, or `next(n)`.
+    Next(Option<u64>),
+    /// `toList()`
+    ToList,
+    /// `toSet()`
+    ToSet,
+    /// `toBulkSet()`
+    ToBulkSet,
+    /// `iterate()`: for the effects, without results.
+    Iterate,
+    /// `hasNext()`
+    HasNext,
+    /// `tryNext()`
+    TryNext,
+    /// `explain()`: the plan instead of the results.
+    Explain,
+}
+
+/// What a client asks of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionCommand {
+    /// Begin one.
+    Begin,
+    /// Commit it.
+    Commit,
+    /// Roll it back.
+    Rollback,
+}
+
+impl TransactionCommand {
+    /// The command of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "begin" => TransactionCommand::Begin,
+            "commit" => TransactionCommand::Commit,
+            "rollback" => TransactionCommand::Rollback,
+            _ => return None,
+        })
+    }
+
+    /// The command in the bytecode drivers send for it (source instruction `tx` with the command's name),
+    /// if that is what the bytecode is.
+    pub fn from_bytecode(bytecode: &Bytecode) -> Option<Self> {
+        match (bytecode.source.as_slice(), bytecode.steps.as_slice()) {
+            ([Instruction { name, arguments, .. }], []) if name == "tx" => match arguments.as_slice() {
+                [Argument::Value(Value::String(command))] => TransactionCommand::from_name(command),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The statements of a script, separated by semicolons or line ends. An empty script has none.
+pub fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
+    let mut parser = Parser::new(text, options)?;
+    let mut statements = Vec::new();
+    loop {
+        while parser.at(b';') {
+            parser.advance()?;
+        }
+        if parser.token.kind == Kind::End {
+            return Ok(statements);
+        }
+        statements.push(parser.statement()?);
+        if !parser.at(b';') && parser.token.kind != Kind::End && parser.on_same_line() {
+            return Err(parser.expected("`.`, `;` or the end of the script"));
+        }
+    }
+}
+
+/// The only statement of a script.
+pub fn parse_one(text: &str, options: &ParseOptions) -> Result<Statement> {
+    let mut statements = parse(text, options)?;
+    match (statements.pop(), statements.len()) {
+        (Some(statement), 0) => Ok(statement),
+        (None, _) => Err(Error::new(ErrorKind::Syntax, "the script is empty; a traversal such as `g.V()` is expected")),
+        (Some(_), rest) => Err(Error::new(
+            ErrorKind::Syntax,
+            format!("the script has {} statements where one is expected; send them one by one", rest + 1),
+        )),
+    }
+}
+
+/// The parser: a token, the one after it, and what bounds the work.
+struct Parser<'a> {
+    text: &'a str,
+    lexer: Lexer<'a>,
+    token: Token<'a>,
+    ahead: Token<'a>,
+    /// The line the last consumed token stands on.
+    line_passed: u32,
+    options: &'a ParseOptions,
+    /// How many arguments enclose the current one.
+    depth: usize,
+    /// How many levels nest below the current argument, as far as it has been read.
+    height: usize,
+    range_budget: u64,
+    uuids_made: u128,
+    volatile: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, options: &'a ParseOptions) -> Result<Self> {
+        if text.len() > options.size_bytes_max {
+            return Err(Error::new(
+                ErrorKind::Syntax,
+                format!(
+                    "the script has {} bytes, more than the limit of {}; send values as parameters, or in several requests",
+                    text.len(),
+                    options.size_bytes_max
+                ),
+            ));
+        }
+        let mut lexer = Lexer::new(text);
+        let (token, ahead) = (lexer.token()?, lexer.token()?);
+        Ok(Parser {
+            text,
+            lexer,
+            token,
+            ahead,
+            line_passed: 0,
+            options,
+            depth: 0,
+            height: 0,
+            range_budget: RANGE_SIZE_MAX,
+            uuids_made: 0,
+            volatile: false,
+        })
+    }
+
+    fn statement(&mut self) -> Result<Statement> {
+        self.volatile = false;
+        let source = self.token;
+        if source.kind != Kind::Name || source.text == "__" {
+            return Err(self.expected("a traversal source such as `g`"));
+        }
+        self.advance()?;
+        let source = SmolStr::new(source.text);
+        let mut bytecode = Bytecode::default();
+        let mut terminal = Terminal::None;
+        while self.at(b'.') {
+            self.advance()?;
+            let name = self.name("a step")?;
+            if bytecode.steps.is_empty() && name.text == "tx" {
+                return Ok(Statement::Transaction { source, command: self.transaction()? });
+            }
+            if bytecode.steps.is_empty() && names::SOURCE_METHODS.contains(&name.text) {
+                let instruction = self.instruction(name)?;
+                bytecode.source.push(instruction);
+            } else if names::TERMINALS.contains(&name.text) && !bytecode.steps.is_empty() {
+                terminal = self.terminal(name)?;
+                break;
+            } else {
+                self.check_step(name, bytecode.steps.is_empty())?;
+                let instruction = self.instruction(name)?;
+                bytecode.steps.push(instruction);
+            }
+        }
+        if self.at(b'.') {
+            let message = "nothing may follow the method that ends a traversal";
+            return Err(self.error(ErrorKind::Unsupported, self.token.place, message));
+        }
+        Ok(Statement::Traversal { source, bytecode, terminal, volatile: self.volatile })
+    }
+
+    /// `().commit()` after `g.tx`.
+    fn transaction(&mut self) -> Result<TransactionCommand> {
+        self.expect(b'(')?;
+        self.expect(b')')?;
+        self.expect(b'.')?;
+        let name = self.name("`commit`, `rollback` or `begin`")?;
+        let command = TransactionCommand::from_name(name.text).ok_or_else(|| {
+            let message = format!("unknown transaction method `{}`; there are begin, commit and rollback", name.text);
+            self.error(ErrorKind::Unsupported, name.place, &message)
+        })?;
+        self.expect(b'(')?;
+        self.expect(b')')?;
+        Ok(command)
+    }
+
+    /// The terminal of this name, from its `(`.
+    fn terminal(&mut self, name: Token<'a>) -> Result<Terminal> {
+        let arguments = self.arguments()?;
+        let invalid = |message: &str| self.error(ErrorKind::InvalidArgument, name.place, message);
+        let amount = match (name.text, arguments.as_slice()) {
+            (_, []) => None,
+            ("next", [Argument::Value(amount)]) => {
+                let amount = mangrove_graph::numeric::integer(amount).and_then(|n| u64::try_from(n).ok());
+                Some(amount.ok_or_else(|| invalid("`next` takes a whole number that is not negative"))?)
+            }
+            ("next", _) => return Err(invalid("`next` takes at most one whole number")),
+            (other, _) => return Err(invalid(&format!("`{other}` takes no arguments"))),
+        };
+        Ok(match name.text {
+            "next" => Terminal::Next(amount),
+            "toList" => Terminal::ToList,
+            "toSet" => Terminal::ToSet,
+            "toBulkSet" => Terminal::ToBulkSet,
+            "iterate" => Terminal::Iterate,
+            "hasNext" => Terminal::HasNext,
+            "tryNext" => Terminal::TryNext,
+            _ => Terminal::Explain,
+        })
+    }
+
+    /// Steps, each with its point, up to what is no point.
+    fn steps(&mut self, bytecode: &mut Bytecode) -> Result<()> {
+        while self.at(b'.') {
+            self.advance()?;
+            let name = self.name("a step")?;
+            self.check_step(name, false)?;
+            let instruction = self.instruction(name)?;
+            bytecode.steps.push(instruction);
+        }
+        Ok(())
+    }
+
+    /// The instruction of this name, from its `(`.
+    fn instruction(&mut self, name: Token<'a>) -> Result<Instruction> {
+        let arguments = self.arguments()?;
+        Ok(Instruction { name: SmolStr::new(name.text), arguments, position: Some(name.place.position) })
+    }
+
+    fn check_step(&self, name: Token<'a>, starts: bool) -> Result<()> {
+        let message = if !names::is_step(name.text) {
+            if names::TERMINALS.contains(&name.text) {
+                format!("`{}` takes the results of a whole traversal; it has no place here", name.text)
+            } else {
+                format!("unknown step `{}`{}", name.text, names::suggest_step(name.text))
+            }
+        } else if starts && !names::START_STEPS.contains(&name.text) {
+            format!("`{}` cannot begin a traversal; these can: {}", name.text, names::START_STEPS.join(", "))
+        } else {
+            return Ok(());
+        };
+        Err(self.error(ErrorKind::Unsupported, name.place, &message))
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.line_passed = self.token.place.position.line;
+        self.token = self.ahead;
+        self.ahead = self.lexer.token()?;
+        Ok(())
+    }
+
+    fn at(&self, mark: u8) -> bool {
+        self.token.is(mark)
+    }
+
+    fn on_same_line(&self) -> bool {
+        self.token.place.position.line == self.line_passed
+    }
+
+    /// Consumes a mark that must be there.
+    fn expect(&mut self, mark: u8) -> Result<()> {
+        match self.at(mark) {
+            true => self.advance(),
+            false => Err(self.expected(&format!("`{}`", char::from(mark)))),
+        }
+    }
+
+    /// Consumes a name that must be there.
+    fn name(&mut self, what: &str) -> Result<Token<'a>> {
+        let token = self.token;
+        if token.kind != Kind::Name {
+            return Err(self.expected(what));
+        }
+        self.advance()?;
+        Ok(token)
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let message = format!("expected {what}, found {}", self.token.describe());
+        self.error(ErrorKind::Syntax, self.token.place, &message)
+    }
+
+    fn error(&self, kind: ErrorKind, place: Place, message: &str) -> Error {
+        diagnostic::error(kind, self.text, place, message)
+    }
+}
