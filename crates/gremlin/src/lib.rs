@@ -12,6 +12,7 @@ pub mod bytecode;
 mod collections;
 #[cfg(test)]
 mod generate;
+pub mod graphbinary;
 pub mod limits;
 pub mod parameters;
 mod predicate;

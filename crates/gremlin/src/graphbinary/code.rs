@@ -1,0 +1,99 @@
+//! The type codes of GraphBinary 1.
+
+pub(super) const INT: u8 = 0x01;
+pub(super) const LONG: u8 = 0x02;
+pub(super) const STRING: u8 = 0x03;
+pub(super) const DATE: u8 = 0x04;
+pub(super) const TIMESTAMP: u8 = 0x05;
+pub(super) const CLASS: u8 = 0x06;
+pub(super) const DOUBLE: u8 = 0x07;
+pub(super) const FLOAT: u8 = 0x08;
+pub(super) const LIST: u8 = 0x09;
+pub(super) const MAP: u8 = 0x0a;
+pub(super) const SET: u8 = 0x0b;
+pub(super) const UUID: u8 = 0x0c;
+pub(super) const EDGE: u8 = 0x0d;
+pub(super) const PATH: u8 = 0x0e;
+pub(super) const PROPERTY: u8 = 0x0f;
+pub(super) const VERTEX: u8 = 0x11;
+pub(super) const VERTEX_PROPERTY: u8 = 0x12;
+pub(super) const BARRIER: u8 = 0x13;
+pub(super) const BINDING: u8 = 0x14;
+pub(super) const BYTECODE: u8 = 0x15;
+pub(super) const CARDINALITY: u8 = 0x16;
+pub(super) const COLUMN: u8 = 0x17;
+pub(super) const DIRECTION: u8 = 0x18;
+pub(super) const OPERATOR: u8 = 0x19;
+pub(super) const ORDER: u8 = 0x1a;
+pub(super) const PICK: u8 = 0x1b;
+pub(super) const POP: u8 = 0x1c;
+pub(super) const LAMBDA: u8 = 0x1d;
+pub(super) const P: u8 = 0x1e;
+pub(super) const SCOPE: u8 = 0x1f;
+pub(super) const T: u8 = 0x20;
+pub(super) const TRAVERSER: u8 = 0x21;
+pub(super) const BIG_DECIMAL: u8 = 0x22;
+pub(super) const BIG_INTEGER: u8 = 0x23;
+pub(super) const BYTE: u8 = 0x24;
+pub(super) const BYTE_BUFFER: u8 = 0x25;
+pub(super) const SHORT: u8 = 0x26;
+pub(super) const BOOLEAN: u8 = 0x27;
+pub(super) const TEXT_P: u8 = 0x28;
+pub(super) const TRAVERSAL_STRATEGY: u8 = 0x29;
+pub(super) const BULK_SET: u8 = 0x2a;
+pub(super) const MERGE: u8 = 0x2e;
+pub(super) const DT: u8 = 0x2f;
+pub(super) const G_TYPE: u8 = 0x30;
+pub(super) const CHAR: u8 = 0x80;
+pub(super) const DURATION: u8 = 0x81;
+pub(super) const INSTANT: u8 = 0x83;
+pub(super) const OFFSET_DATE_TIME: u8 = 0x88;
+pub(super) const ZONED_DATE_TIME: u8 = 0x8d;
+pub(super) const NULL: u8 = 0xfe;
+
+/// The byte after the type code: a value follows.
+pub(super) const PRESENT: u8 = 0x00;
+/// The byte after the type code: there is no value.
+pub(super) const ABSENT: u8 = 0x01;
+
+/// The name of the enum whose values have this type code, as the language qualifies them.
+pub(super) fn enum_name(code: u8) -> Option<&'static str> {
+    Some(match code {
+        BARRIER => "Barrier",
+        CARDINALITY => "Cardinality",
+        COLUMN => "Column",
+        DIRECTION => "Direction",
+        OPERATOR => "Operator",
+        ORDER => "Order",
+        PICK => "Pick",
+        POP => "Pop",
+        SCOPE => "Scope",
+        T => "T",
+        MERGE => "Merge",
+        DT => "DT",
+        G_TYPE => "GType",
+        _ => return None,
+    })
+}
+
+/// What a type code that is not read stands for.
+pub(super) fn unread_name(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0x00 => "a custom type",
+        0x10 => "a graph",
+        0x2b => "a tree",
+        0x2c => "metrics",
+        0x2d => "traversal metrics",
+        0x82 => "an internet address",
+        0x84 => "a local date",
+        0x85 => "a local date and time",
+        0x86 => "a local time",
+        0x87 => "a day of the year",
+        0x89 => "a time with an offset",
+        0x8a => "a period",
+        0x8b => "a year",
+        0x8c => "a month of a year",
+        0x8e => "a zone offset",
+        _ => return None,
+    })
+}

@@ -1,0 +1,73 @@
+//! Responses: what the server sends back, one message for each batch of results.
+//!
+//! A message has a version, the request's id, a status with its attributes, attributes of the result (none
+//! are in use), and the result itself. Scripts are answered with plain values, bytecode with traversers,
+//! whose bulk the client expands.
+
+use mangrove_graph::{Result, Value};
+use smol_str::SmolStr;
+use uuid::Uuid;
+
+use super::request::VERSION;
+use super::{code, writer};
+
+/// Everything of a response but its results.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseHead<'a> {
+    /// The request this answers; `None` if it could not be read.
+    pub request_id: Option<Uuid>,
+    /// The status: 200, 204, 206, or an error's.
+    pub code: u16,
+    /// What went wrong; empty if nothing did.
+    pub message: &'a str,
+    /// Attributes of the status: exceptions, warnings, the address of the client.
+    pub attributes: &'a [(SmolStr, Value)],
+}
+
+/// The results in a response.
+#[derive(Clone, Copy, Debug)]
+pub enum ResponseData<'a> {
+    /// None: an error, or a status without content.
+    Empty,
+    /// Values, as scripts are answered.
+    Values(&'a [Value]),
+    /// Values with how many times each occurs, as bytecode is answered.
+    Traversers(&'a [(u64, Value)]),
+}
+
+/// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
+pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    write(head, data, out).inspect_err(|_| out.truncate(start))
+}
+
+fn write(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
+    out.push(VERSION);
+    match head.request_id {
+        Some(id) => {
+            out.push(code::PRESENT);
+            out.extend_from_slice(id.as_bytes());
+        }
+        None => out.push(code::ABSENT),
+    }
+    out.extend(i32::from(head.code).to_be_bytes());
+    out.push(code::PRESENT);
+    writer::string(out, head.message)?;
+    writer::length(out, head.attributes.len())?;
+    for (name, attribute) in head.attributes {
+        writer::head(out, code::STRING);
+        writer::string(out, name)?;
+        writer::value(out, attribute)?;
+    }
+    writer::length(out, 0)?; // attributes of the result
+    match data {
+        ResponseData::Empty => writer::null(out),
+        ResponseData::Values(values) => writer::values(out, code::LIST, values)?,
+        ResponseData::Traversers(traversers) => {
+            writer::head(out, code::LIST);
+            writer::length(out, traversers.len())?;
+            traversers.iter().try_for_each(|(bulk, value)| writer::traverser(out, *bulk, value))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! The wire against gremlinpython's bytes, against itself, and against noise.
+
+use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, Token};
+use proptest::prelude::*;
+use smol_str::SmolStr;
+use uuid::Uuid;
+
+use super::*;
+use crate::generate;
+use crate::limits::NESTING_MAX;
+use crate::parameters::bind;
+use crate::script::TransactionCommand;
+
+const REQUEST: Uuid = Uuid::from_u128(0x41d2_e28a_20a4_4ab0_b379_d810_dede_3786);
+
+fn fixture(text: &str, name: &str) -> Vec<u8> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let digits = line.unwrap_or_else(|| panic!("no fixture {name}")).trim();
+    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+}
+
+fn captured_value(name: &str) -> Vec<u8> {
+    fixture(include_str!("../../tests/fixtures/values.txt"), name)
+}
+
+fn captured_request(name: &str) -> Request {
+    let frame = fixture(include_str!("../../tests/fixtures/requests.txt"), name);
+    decode_request(&frame).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[track_caller]
+fn check_argument(name: &str, printed: &str) {
+    assert_eq!(decode_argument(&captured_value(name)).unwrap().to_string(), printed, "{name}");
+}
+
+#[test]
+fn values_of_gremlinpython_are_read() {
+    for (name, printed) in [
+        ("null", "null"),
+        ("true", "true"),
+        ("byte", "-1b"),
+        ("short", "300s"),
+        ("int", "42"),
+        ("long", "1099511627776L"),
+        ("bigint", "-1180591620717411303424n"),
+        ("double", "1.5"),
+        ("nan", "NaN"),
+        ("decimal", "-12345e-2m"),
+        ("char", "'é'"),
+        ("string", "'grün'"),
+        ("bytes", "Binary('00ff')"),
+        ("uuid", "UUID('41d2e28a-20a4-4ab0-b379-d810dede3786')"),
+        ("date", "datetime('2020-01-02T03:04:05Z')"),
+        ("timestamp", "datetime('2020-01-02T03:04:05.25Z')"),
+        ("datetime", "datetime('2020-01-02T03:04:05.25+02:00')"),
+        ("duration", "Duration('PT90.005S')"),
+        ("list", "[1, 'a', null]"),
+        ("set", "{5}"),
+        ("map", "['a': 1, (T.id): [2]]"),
+        ("vertex", "new Vertex(1)"),
+        ("edge", "new Edge(7)"),
+        ("vertexproperty", "vp[name->'marko']"),
+        ("property", "p[since->2010]"),
+        ("path", "path[1, 'x']"),
+        ("traverser", "[('a'): 3]"),
+        ("cardinality_value", "Cardinality.list('x')"),
+        ("class", "ReadOnlyStrategy"),
+    ] {
+        let printed = if name == "traverser" { "['a': 3]" } else { printed };
+        check_argument(name, printed);
+    }
+}
+
+#[test]
+fn enums_and_predicates_of_gremlinpython_are_read() {
+    check_argument(
+        "enums",
+        "[T.label, Direction.OUT, Order.desc, Scope.local, Scope.global, Pop.all, Column.keys, Cardinality.list, \
+         Merge.onCreate, Merge.outV, Operator.sum, Operator.addAll, Operator.and, Pick.any, Pick.unproductive, \
+         Barrier.normSack, DT.day, GType.INT]",
+    );
+    check_argument(
+        "predicates",
+        "[P.gt(1), P.gte(1).and(P.lt(5)), P.gt(1).and(P.lt(5)), P.lt(1).or(P.gt(5)), P.within([1, 2]), \
+         P.within([1, 2]), P.without([]), P.gt(1).and(P.lt(5)), P.eq(1).or(P.eq(2)), P.not(P.eq(1)), \
+         P.typeOf(GType.INT), TextP.containing('a'), P.not(TextP.startingWith('a')), TextP.regex('^a')]",
+    );
+}
+
+#[test]
+fn elements_read_as_values_keep_their_parts() {
+    let edge = decode_value(&captured_value("edge")).unwrap();
+    let Value::Detached(edge) = edge else { panic!("{edge:?}") };
+    let Detached::Edge { label, source, target, .. } = edge.as_ref() else { panic!("{edge:?}") };
+    assert_eq!((label.as_str(), &source.0, &target.0), ("knows", &Value::I32(1), &Value::I32(4)));
+}
+
+#[test]
+fn traversals_of_gremlinpython_are_read() {
+    for (name, printed) in [
+        ("steps", "g.V(1).out('knows').where(__.in().has('age', P.gt(30))).values('name').dedup()"),
+        (
+            "source",
+            "g.withStrategies(new SubgraphStrategy('vertices': __.hasLabel('a')), ReadOnlyStrategy)\
+             .withSideEffect('x', [1]).V().count()",
+        ),
+        ("write", "g.mergeV([(T.label): 'a', 'k': 1]).option(Merge.onCreate, ['k': Cardinality.set(2)]).discard()"),
+        ("elements", "g.V(new Vertex(1)).addE('knows').to(new Vertex(4))"),
+        ("binding", "g.V(x).has('name', n)"),
+    ] {
+        let request = captured_request(name);
+        assert_eq!((request.id, request.op.as_str(), request.processor.as_str()), (REQUEST, "bytecode", "traversal"));
+        assert_eq!(request.aliases().unwrap(), [("g".into(), "gmodern".into())]);
+        let Gremlin::Bytecode(bytecode) = request.gremlin().unwrap() else { panic!("{name}: no bytecode") };
+        assert_eq!(bytecode.to_string(), printed, "{name}");
+    }
+    let request = captured_request("binding");
+    let Gremlin::Bytecode(bytecode) = request.gremlin().unwrap() else { panic!("no bytecode") };
+    let bound = bind(bytecode, &request.bindings().unwrap()).unwrap();
+    assert_eq!(bound.to_string(), "g.V(1).has('name', 'marko')");
+}
+
+#[test]
+fn the_arguments_of_a_request_have_types() {
+    let request = captured_request("eval");
+    assert_eq!(request.gremlin().unwrap(), Gremlin::Text("g.V(x)"));
+    assert_eq!(request.bindings().unwrap()["x"], Value::I32(1));
+    assert!(matches!(request.bindings().unwrap()["v"], Value::Detached(_)));
+    assert_eq!(request.language().unwrap(), Some("gremlin-lang"));
+    assert_eq!(request.batch_size().unwrap(), Some(64));
+    assert_eq!(request.evaluation_timeout_ms().unwrap(), Some(1000));
+    assert_eq!(request.user_agent().unwrap(), Some("test"));
+    assert_eq!(request.materialize_properties().unwrap(), MaterializeProperties::Tokens);
+    assert_eq!(request.session().unwrap(), None);
+
+    let session = captured_request("session");
+    assert_eq!(session.session().unwrap().as_deref(), Some(REQUEST.to_string().as_str()));
+    assert_eq!(session.materialize_properties().unwrap(), MaterializeProperties::All);
+    let commit = captured_request("commit");
+    let Gremlin::Bytecode(bytecode) = commit.gremlin().unwrap() else { panic!("no bytecode") };
+    assert_eq!(TransactionCommand::from_bytecode(bytecode), Some(TransactionCommand::Commit));
+    assert!(captured_request("close").gremlin().unwrap_err().message().contains("nothing to run"));
+
+    let mut wrong = captured_request("eval");
+    for (_, argument) in &mut wrong.arguments {
+        *argument = Argument::Value(Value::Bool(true));
+    }
+    assert_eq!(wrong.gremlin().unwrap_err().message(), "the request's `gremlin` must be a script or bytecode");
+    assert!(wrong.batch_size().is_err() && wrong.aliases().is_err() && wrong.bindings().is_err());
+}
+
+fn sample_vertex() -> Value {
+    let name = DetachedVertexProperty {
+        id: Value::string("1:name"),
+        key: "name".into(),
+        value: Value::string("marko"),
+        meta: vec![("since".into(), Value::I32(2010))],
+    };
+    Value::Detached(Detached::Vertex { id: Value::I64(1), label: "person".into(), properties: vec![name] }.into())
+}
+
+fn sample_edge() -> Value {
+    let (source, target) = ((Value::I64(1), "person".into()), (Value::I64(3), "software".into()));
+    let properties = vec![(SmolStr::new("weight"), Value::F64(0.5))];
+    Value::Detached(Detached::Edge { id: Value::I64(9), label: "created".into(), source, target, properties }.into())
+}
+
+fn sample_path() -> Value {
+    let labels = vec![vec!["a".into(), "b".into()], Vec::new()];
+    Value::Path(mangrove_graph::value::PathValue { objects: vec![sample_vertex(), Value::I32(1)], labels }.into())
+}
+
+/// Every kind of value a response may hold.
+fn samples() -> Vec<Value> {
+    vec![
+        sample_vertex(),
+        sample_edge(),
+        sample_path(),
+        Value::map(vec![(Value::Token(Token::Id), Value::I64(1)), (Value::Direction(Direction::Out), Value::Null)]),
+        Value::BulkSet(vec![(Value::string("x"), 2)].into()),
+        Value::Detached(Detached::Property { key: "weight".into(), value: Value::F32(0.5) }.into()),
+        Value::DateTime(DateTime::parse("2020-01-02T03:04:05.25+02:00").unwrap()),
+    ]
+}
+
+/// `responses.txt` holds what gremlinpython was seen to decode (`make_fixtures.py --check`). After a change
+/// on purpose, run with `MANGROVE_UPDATE_FIXTURES=1` and check again.
+#[test]
+fn responses_are_the_bytes_gremlinpython_was_seen_to_read() {
+    let head = ResponseHead { request_id: Some(REQUEST), code: 200, message: "", attributes: &[] };
+    let attributes = [(SmolStr::new("exceptions"), Value::list(vec![Value::string("x")]))];
+    let failed = ResponseHead { code: 597, message: "no such step", attributes: &attributes, ..head };
+    let none = ResponseHead { code: 204, ..head };
+    let traversers: Vec<(u64, Value)> = samples().into_iter().map(|value| (2, value)).collect();
+    let mut text = String::new();
+    for (name, head, data) in [
+        ("values", head, ResponseData::Values(&samples())),
+        ("traversers", head, ResponseData::Traversers(&traversers)),
+        ("error", failed, ResponseData::Empty),
+        ("none", none, ResponseData::Empty),
+    ] {
+        let mut bytes = Vec::new();
+        encode_response(head, data, &mut bytes).unwrap();
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        text.push_str(&format!("{name} {digits}\n"));
+    }
+    if std::env::var_os("MANGROVE_UPDATE_FIXTURES").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/responses.txt"), &text).unwrap();
+    }
+    assert_eq!(text, include_str!("../../tests/fixtures/responses.txt"));
+}
+
+#[test]
+fn a_response_that_cannot_be_written_leaves_the_buffer_alone() {
+    let head = ResponseHead { request_id: None, code: 200, message: "", attributes: &[] };
+    let inside = Value::Vertex(mangrove_graph::VertexId::from_bits(1));
+    let mut out = vec![7];
+    let error = encode_response(head, ResponseData::Values(&[Value::I32(1), inside]), &mut out).unwrap_err();
+    assert_eq!((error.kind(), out), (ErrorKind::Bug, vec![7]));
+}
+
+#[test]
+fn samples_come_back_as_they_were() {
+    for value in samples() {
+        let mut bytes = Vec::new();
+        encode_value(&value, &mut bytes).unwrap();
+        assert_eq!(decode_value(&bytes).unwrap(), value);
+    }
+}
+
+#[track_caller]
+fn check_refused(bytes: &[u8], kind: ErrorKind, message: &str) {
+    let error = decode_argument(bytes).unwrap_err();
+    assert!(error.message().contains(message), "{error}");
+    assert_eq!(error.kind(), kind);
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    use ErrorKind::{InvalidArgument, Syntax, Unsupported};
+    check_refused(&[0x1d, 0], Unsupported, "lambdas are not supported");
+    check_refused(&[0x82, 0], Unsupported, "an internet address (GraphBinary type 0x82)");
+    check_refused(&[0x7f, 0], Syntax, "0x7f is no type of GraphBinary 1");
+    check_refused(&[0x01, 0, 0, 0], Syntax, "byte 2 of the message: 4 bytes are needed and 2 are left");
+    check_refused(&[0x01, 2], Syntax, "0x02 where 0 (a value follows) or 1 (null) is expected");
+    check_refused(&[0x09, 0, 0x7f, 0xff, 0xff, 0xff], Syntax, "a length of 2147483647 with 0 bytes left");
+    check_refused(&[0x09, 0, 0xff, 0xff, 0xff, 0xff], Syntax, "a length of -1");
+    check_refused(&[0x03, 0, 0, 0, 0, 1, 0xff], Syntax, "no UTF-8");
+    check_refused(&[0x27, 0, 1, 9], Syntax, "1 bytes follow the end");
+    check_refused(&[0x1a, 0, 3, 0, 0, 0, 0, 1, b'x'], Unsupported, "`Order` has no `x`");
+    check_refused(&[0x22, 0, 0x7f, 0, 0, 0, 0, 0, 0, 1, 1], InvalidArgument, "a decimal has the scale");
+    let json = decode_request(b"\x10application/json{}").unwrap_err();
+    assert!(json.message().contains("in `application/json`"), "{json}");
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = |levels: usize| [[0x09, 0, 0, 0, 0, 1].repeat(levels), vec![0xfe, 1]].concat();
+    assert!(decode_argument(&deep(NESTING_MAX - 1)).is_ok());
+    check_refused(&deep(10_000), ErrorKind::Syntax, "deeper than 200 levels");
+    let predicates =
+        [[&[0x1e, 0, 0, 0, 0, 3][..], b"not", &[0, 0, 0, 1]].concat().repeat(10_000), vec![0xfe, 1]].concat();
+    check_refused(&predicates, ErrorKind::Syntax, "deeper than 200 levels");
+}
+
+fn holds_parameter(argument: &Argument) -> bool {
+    encode_argument(argument, &mut Vec::new()).is_err()
+}
+
+proptest! {
+    #[test]
+    fn every_value_comes_back(value in generate::value()) {
+        let mut bytes = Vec::new();
+        encode_value(&value, &mut bytes).unwrap();
+        prop_assert_eq!(decode_value(&bytes).unwrap(), value);
+    }
+
+    #[test]
+    fn every_argument_comes_back(argument in generate::argument()) {
+        prop_assume!(!holds_parameter(&argument));
+        let mut bytes = Vec::new();
+        encode_argument(&argument, &mut bytes).unwrap();
+        prop_assert_eq!(decode_argument(&bytes).unwrap(), argument);
+    }
+
+    #[test]
+    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode_argument(&bytes);
+        let _ = decode_value(&bytes);
+        let _ = decode_request(&bytes);
+    }
+
+    #[test]
+    fn damaged_messages_never_panic(
+        argument in generate::argument(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = Vec::new();
+        prop_assume!(encode_argument(&argument, &mut bytes).is_ok());
+        for (place, byte) in damage {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let _ = decode_argument(&bytes);
+        let _ = decode_value(&bytes);
+    }
+}
