@@ -1,0 +1,211 @@
+//! Whether two answers are the same, as far as Gremlin fixes them.
+//!
+//! A value is brought into a [`Canonical`] form first: elements become kind, id and label; sets, maps and
+//! (where the case says so) lists lose their order; automatic ids become one word, since each side hands out
+//! its own. Floats are the same within a tolerance, as sums may be taken in any order; the widths up to 32
+//! bits are one, as a sum of bytes widens at a point that depends on that order.
+
+use mangrove_graph::{Detached, Token, Value};
+
+use crate::graph::AUTOMATIC_ID_MIN;
+
+/// How much of a stream's order is fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Determinism {
+    /// The results in sequence.
+    Ordered,
+    /// The results in any order.
+    Multiset,
+    /// Only how many results there are: which ones depends on an order that nobody promised.
+    CountOnly,
+}
+
+/// What may be expected of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// The stream.
+    pub rows: Determinism,
+    /// Lists were folded from a stream without order: compare them as multisets.
+    pub lists_unordered: bool,
+    /// The maps of the answer were put in order last: compare them as sequences.
+    pub maps_ordered: bool,
+}
+
+impl Default for Expectation {
+    fn default() -> Self {
+        Expectation { rows: Determinism::Multiset, lists_unordered: true, maps_ordered: false }
+    }
+}
+
+/// A value as far as it is compared.
+#[derive(Clone, Debug)]
+enum Canonical {
+    /// A number below float: width class and value.
+    Integer(u8, i64),
+    /// A float: width class and value.
+    Float(u8, f64),
+    /// Anything without parts, in its debug form.
+    Atom(String),
+    /// A name and parts in sequence.
+    Sequence(&'static str, Vec<Canonical>),
+    /// A name and parts in any order.
+    Bag(&'static str, Vec<Canonical>),
+}
+
+/// Says where two answers differ; `None` if they do not.
+pub fn difference(expectation: &Expectation, ours: &[Value], theirs: &[Value]) -> Option<String> {
+    if ours.len() != theirs.len() {
+        return Some(format!("{} results against {}", ours.len(), theirs.len()));
+    }
+    let form = |values: &[Value]| values.iter().map(|v| canonical(expectation, v)).collect::<Vec<_>>();
+    match expectation.rows {
+        Determinism::CountOnly => None,
+        Determinism::Ordered => {
+            let (ours, theirs) = (form(ours), form(theirs));
+            let at = (0..ours.len()).find(|&i| !same(&ours[i], &theirs[i]))?;
+            Some(format!("result {at}: {:?} against {:?}", ours[at], theirs[at]))
+        }
+        Determinism::Multiset => {
+            let (ours, theirs) = (form(ours), form(theirs));
+            let missing = unmatched(&ours, &theirs)?;
+            Some(format!("only the first answer has {missing:?}"))
+        }
+    }
+}
+
+fn canonical(e: &Expectation, value: &Value) -> Canonical {
+    let all = |values: &[Value]| values.iter().map(|v| canonical(e, v)).collect::<Vec<_>>();
+    match value {
+        Value::I8(n) => Canonical::Integer(32, i64::from(*n)),
+        Value::I16(n) => Canonical::Integer(32, i64::from(*n)),
+        Value::I32(n) => Canonical::Integer(32, i64::from(*n)),
+        Value::I64(n) => Canonical::Integer(64, *n),
+        Value::F32(n) => Canonical::Float(32, f64::from(*n)),
+        Value::F64(n) => Canonical::Float(64, *n),
+        Value::List(v) if e.lists_unordered => Canonical::Bag("list", all(v)),
+        Value::List(v) => Canonical::Sequence("list", all(v)),
+        Value::Set(v) => Canonical::Bag("set", all(v)),
+        Value::BulkSet(v) => Canonical::Bag(
+            "bulk set",
+            v.iter()
+                .flat_map(|(v, n)| std::iter::repeat_n(canonical(e, v), usize::try_from(*n).unwrap_or(usize::MAX)))
+                .collect(),
+        ),
+        Value::Map(m) => {
+            let entries = m.iter().map(|(k, v)| canonical_entry(e, k, v)).collect();
+            if e.maps_ordered { Canonical::Sequence("map", entries) } else { Canonical::Bag("map", entries) }
+        }
+        Value::Path(p) => {
+            let labels = p
+                .labels
+                .iter()
+                .map(|names| Canonical::Bag("labels", names.iter().map(|n| Canonical::Atom(n.to_string())).collect()));
+            let mut parts = all(&p.objects);
+            parts.extend(labels);
+            Canonical::Sequence("path", parts)
+        }
+        Value::Detached(d) => detached(e, d),
+        other => Canonical::Atom(format!("{other:?}")),
+    }
+}
+
+fn canonical_entry(e: &Expectation, key: &Value, value: &Value) -> Canonical {
+    let value = if *key == Value::Token(Token::Id) { id(value) } else { canonical(e, value) };
+    Canonical::Sequence("entry", vec![canonical(e, key), value])
+}
+
+fn detached(e: &Expectation, element: &Detached) -> Canonical {
+    let name = |s: &str| Canonical::Atom(s.to_owned());
+    match element {
+        Detached::Vertex { id: user, label, .. } => Canonical::Sequence("vertex", vec![id(user), name(label)]),
+        Detached::Edge { id: user, label, source, target, .. } => {
+            Canonical::Sequence("edge", vec![id(user), name(label), id(&source.0), id(&target.0)])
+        }
+        Detached::VertexProperty(p) => {
+            Canonical::Sequence("vertex property", vec![name(&p.key), canonical(e, &p.value)])
+        }
+        Detached::Property { key, value } => Canonical::Sequence("property", vec![name(key), canonical(e, value)]),
+    }
+}
+
+/// An id users chose, as one number line; automatic ids are all alike.
+fn id(value: &Value) -> Canonical {
+    match mangrove_graph::numeric::integer(value) {
+        Some(n) if n >= AUTOMATIC_ID_MIN => Canonical::Atom("an automatic id".into()),
+        Some(n) => Canonical::Integer(64, n),
+        None => Canonical::Atom(format!("{value:?}")),
+    }
+}
+
+fn same(a: &Canonical, b: &Canonical) -> bool {
+    match (a, b) {
+        (Canonical::Integer(w, x), Canonical::Integer(v, y)) => w == v && x == y,
+        (Canonical::Float(w, x), Canonical::Float(v, y)) => w == v && close(*w, *x, *y),
+        (Canonical::Atom(x), Canonical::Atom(y)) => x == y,
+        (Canonical::Sequence(n, x), Canonical::Sequence(m, y)) => {
+            n == m && x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
+        }
+        (Canonical::Bag(n, x), Canonical::Bag(m, y)) => n == m && x.len() == y.len() && unmatched(x, y).is_none(),
+        _ => false,
+    }
+}
+
+fn close(width: u8, a: f64, b: f64) -> bool {
+    let tolerance = if width == 32 { 1e-5 } else { 1e-9 };
+    (a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
+}
+
+/// A member of `a` that finds no partner of its own in `b` (both are equally long).
+fn unmatched<'a>(a: &'a [Canonical], b: &[Canonical]) -> Option<&'a Canonical> {
+    let mut free: Vec<&Canonical> = b.iter().collect();
+    for x in a {
+        match free.iter().position(|y| same(x, y)) {
+            // In order, so that answers in the same sequence are matched in one pass.
+            Some(at) => drop(free.remove(at)),
+            None => return Some(x),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn multiset() -> Expectation {
+        Expectation::default()
+    }
+
+    #[test]
+    fn order_counts_only_where_it_is_promised() {
+        let (a, b) = ([Value::I32(1), Value::I32(2)], [Value::I32(2), Value::I32(1)]);
+        assert_eq!(difference(&multiset(), &a, &b), None);
+        let ordered = Expectation { rows: Determinism::Ordered, ..multiset() };
+        assert!(difference(&ordered, &a, &b).is_some());
+        let count = Expectation { rows: Determinism::CountOnly, ..multiset() };
+        assert_eq!(difference(&count, &a, &[Value::Null, Value::Null]), None);
+        assert!(difference(&count, &a, &[Value::Null]).is_some());
+    }
+
+    #[test]
+    fn multiplicity_type_and_tolerance_count() {
+        let (x, y) = (Value::I32(1), Value::I32(2));
+        assert!(difference(&multiset(), &[x.clone(), x.clone(), y.clone()], &[x.clone(), y.clone(), y]).is_some());
+        assert!(difference(&multiset(), std::slice::from_ref(&x), &[Value::I64(1)]).is_some());
+        assert!(difference(&multiset(), &[x], &[Value::F64(1.0)]).is_some());
+        assert_eq!(difference(&multiset(), &[Value::F64(0.1 + 0.2)], &[Value::F64(0.3)]), None);
+        assert_eq!(difference(&multiset(), &[Value::F64(f64::NAN)], &[Value::F64(f64::NAN)]), None);
+    }
+
+    #[test]
+    fn lists_and_maps_compare_as_the_case_says() {
+        let list = |a, b| [Value::list(vec![Value::I32(a), Value::I32(b)])];
+        assert_eq!(difference(&multiset(), &list(1, 2), &list(2, 1)), None);
+        let fixed = Expectation { lists_unordered: false, maps_ordered: true, ..multiset() };
+        assert!(difference(&fixed, &list(1, 2), &list(2, 1)).is_some());
+        let entry = |n: i32| (Value::I32(n), Value::Null);
+        let (a, b) = ([Value::map(vec![entry(1), entry(2)])], [Value::map(vec![entry(2), entry(1)])]);
+        assert_eq!(difference(&multiset(), &a, &b), None);
+        assert!(difference(&fixed, &a, &b).is_some());
+    }
+}

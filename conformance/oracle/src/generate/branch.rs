@@ -1,0 +1,198 @@
+//! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local`, `repeat` ….
+
+use mangrove_gremlin::{Argument, Comparison, Instruction, Pick};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place, State};
+use super::schema::Kind;
+use crate::script::{compare, int, nested, step, text};
+
+/// The kind of a stream that several children feed.
+fn common(kinds: &[Kind]) -> Kind {
+    match kinds.split_first() {
+        Some((first, rest)) if rest.iter().all(|k| k == first) => first.clone(),
+        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == Kind::Mixed) => Kind::Mixed,
+        _ => Kind::Opaque,
+    }
+}
+
+impl Generator {
+    /// Children whose ways become part of the outer one.
+    fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
+        let mut kinds: Vec<Kind> = children.iter().map(|c| c.kind.clone()).collect();
+        if passes_through {
+            kinds.push(chain.state.kind.clone());
+        }
+        for child in children {
+            chain.absorbs(child);
+        }
+        chain.spreads(common(&kinds));
+        if children.iter().any(|c| !c.history) {
+            chain.loses_history();
+        }
+    }
+
+    fn children(&mut self, outer: &State, place: Place, count: usize) -> (Vec<Argument>, Vec<State>) {
+        let made = (0..count).map(|_| {
+            let length = self.rng.random_range(1..3);
+            let child = self.child(outer, place, length);
+            (nested(child.steps), child.state)
+        });
+        made.unzip()
+    }
+
+    pub fn union(&mut self, chain: &mut Chain) {
+        let count = self.rng.random_range(1..4);
+        let (arguments, states) = self.children(&chain.state, Place::Global, count);
+        chain.steps.push(Instruction::new("union", arguments));
+        Self::merge(chain, &states, false);
+    }
+
+    pub fn coalesce(&mut self, chain: &mut Chain) {
+        let (arguments, states) = self.children(&chain.state, Place::Local, 2);
+        chain.steps.push(Instruction::new("coalesce", arguments));
+        let (history, labels) = (chain.state.history, chain.state.labels.clone());
+        Self::merge(chain, &states, false);
+        // Only the results of its children go on the way, not how they came about.
+        (chain.state.history, chain.state.labels) = (history, labels);
+    }
+
+    pub fn optional(&mut self, chain: &mut Chain) {
+        let (arguments, states) = self.children(&chain.state, Place::Local, 1);
+        chain.steps.push(Instruction::new("optional", arguments));
+        Self::merge(chain, &states, true);
+    }
+
+    pub fn local_or_flat_map(&mut self, chain: &mut Chain) {
+        let (arguments, states) = self.children(&chain.state, Place::Local, 1);
+        if self.rng.random_bool(0.5) {
+            chain.steps.push(Instruction::new("local", arguments));
+            Self::merge(chain, &states, false);
+        } else {
+            chain.steps.push(Instruction::new("flatMap", arguments));
+            chain.absorbs(&states[0]);
+            chain.spreads(states[0].kind.clone());
+        }
+    }
+
+    pub fn map_child(&mut self, chain: &mut Chain) {
+        let (steps, kind) = self.single(&chain.state.kind.clone());
+        chain.push("map", [nested(steps)]);
+        chain.becomes(kind);
+    }
+
+    pub fn side_effect(&mut self, chain: &mut Chain) {
+        let child = self.child(&chain.state, Place::Local, 2);
+        chain.push("sideEffect", [nested(child.steps)]);
+    }
+
+    /// `choose(test, yes[, no])`.
+    pub fn choose(&mut self, chain: &mut Chain) {
+        let test = nested(self.child(&chain.state, Place::Local, 1).steps);
+        let has_else = self.rng.random_bool(0.7);
+        let (branches, states) = self.children(&chain.state, Place::Global, if has_else { 2 } else { 1 });
+        let arguments = std::iter::once(test).chain(branches).collect();
+        chain.steps.push(Instruction::new("choose", arguments));
+        Self::merge(chain, &states, !has_else);
+    }
+
+    /// `choose(f).option(…)`.
+    pub fn choose_option(&mut self, chain: &mut Chain) {
+        let (f, kind) = self.single(&chain.state.kind.clone());
+        if !kind.is_homogeneous() {
+            return;
+        }
+        let (branches, states) = self.children(&chain.state, Place::Global, 2);
+        chain.push("choose", [nested(f)]);
+        let mut branches = branches.into_iter();
+        if let Some(branch) = branches.next() {
+            let test = self.test(&kind);
+            chain.push("option", [test, branch]);
+        }
+        if let Some(branch) = branches.next() {
+            if self.rng.random_bool(0.5) {
+                chain.push("option", [Argument::Pick(Pick::None), branch]);
+            } else {
+                chain.push("option", [Argument::Pick(Pick::Unproductive), branch]);
+            }
+        }
+        Self::merge(chain, &states, true);
+    }
+
+    /// `repeat` over vertices; a condition that may never hold is joined with a count of loops.
+    pub fn repeat(&mut self, chain: &mut Chain) {
+        if chain.state.kind != Kind::Vertex {
+            return;
+        }
+        let body = self.body(&chain.state);
+        let times = self.rng.random_range(0..4);
+        let form = self.rng.random_range(0..7);
+        let until = self.until(&chain.state, times);
+        match form {
+            0 => chain.push("times", [int(times)]),
+            1 => chain.push("emit", []),
+            2 => chain.push("until", [until.clone()]),
+            3 => {
+                chain.push("until", [until.clone()]);
+                chain.push("emit", []);
+            }
+            _ => {}
+        }
+        chain.push("repeat", [nested(body.steps)]);
+        match form {
+            0 | 2 | 3 => {}
+            1 | 4 => chain.push("times", [int(times.max(1))]),
+            5 => {
+                chain.push("times", [int(times.max(1))]);
+                if self.rng.random_bool(0.5) {
+                    chain.push("emit", []);
+                } else {
+                    let label = text(self.label(&Kind::Vertex));
+                    chain.push("emit", [nested([step("hasLabel", [label])])]);
+                }
+            }
+            _ => chain.push("until", [until]),
+        }
+        chain.absorbs(&body.state);
+        chain.spreads(Kind::Vertex);
+        if !body.state.history {
+            chain.loses_history();
+        }
+    }
+
+    /// A body from vertices to vertices that keeps their loop counters.
+    fn body(&mut self, outer: &State) -> Chain {
+        let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
+        let mut body = Chain { steps: Vec::new(), state };
+        self.neighbors(&mut body);
+        match self.rng.random_range(0..6) {
+            0 => self.has(&mut body),
+            1 => self.path_filter(&mut body),
+            2 => {
+                self.depth += 1;
+                if self.depth < self.options.depth_max {
+                    self.where_child(&mut body);
+                }
+                self.depth -= 1;
+            }
+            3 => {
+                let (a, b) = (text(self.edge_label()), text(self.edge_label()));
+                body.push("union", [nested([step("out", [a])]), nested([step("in", [b])])]);
+            }
+            _ => {}
+        }
+        body
+    }
+
+    fn until(&mut self, outer: &State, times: i32) -> Argument {
+        let loops = [step("loops", []), step("is", [compare(Comparison::Gte, times)])];
+        if self.rng.random_bool(0.3) {
+            return nested(loops);
+        }
+        let mut condition = Chain { steps: Vec::new(), state: State { place: Place::Local, ..outer.clone() } };
+        let own: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
+        own.choose(&mut self.rng).expect("not empty")(self, &mut condition);
+        nested([step("or", [nested(loops), nested(condition.steps)])])
+    }
+}

@@ -1,0 +1,278 @@
+//! Filters, orders and cuts.
+
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Comparison, Instruction, Order, Predicate, TextOperation};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place};
+use super::schema::{Kind, NAMES, value};
+use crate::script::{int, nested, step, text, token};
+
+impl Generator {
+    pub fn is_filter(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        if kind.is_homogeneous() || kind == Kind::Mixed {
+            let test = self.test(&kind);
+            chain.push("is", [test]);
+        }
+    }
+
+    /// A literal or a predicate for values of a scalar kind.
+    pub fn test(&mut self, kind: &Kind) -> Argument {
+        if self.rng.random_bool(0.2) {
+            return Argument::Value(value(&mut self.rng, kind));
+        }
+        Argument::Predicate(self.predicate(kind, true))
+    }
+
+    /// `P.not(P.not(p))` is never made: the parser reads it as `p`.
+    fn predicate(&mut self, kind: &Kind, may_negate: bool) -> Predicate {
+        use Comparison::{Eq, Gt, Gte, Lt, Lte, Neq};
+        match self.rng.random_range(0..12) {
+            0..=4 => {
+                let comparison = *[Eq, Neq, Lt, Lte, Gt, Gte].choose(&mut self.rng).expect("not empty");
+                Predicate::Compare(comparison, Box::new(self.operand(kind)))
+            }
+            5 => Predicate::Within((0..self.rng.random_range(0..4)).map(|_| self.operand(kind)).collect()),
+            6 => Predicate::Without((0..self.rng.random_range(0..4)).map(|_| self.operand(kind)).collect()),
+            7 => {
+                let bounds = [(Gte, Lt), (Gt, Lt)].choose(&mut self.rng).copied().expect("not empty");
+                let (low, high) = (Box::new(self.operand(kind)), Box::new(self.operand(kind)));
+                Predicate::And(vec![Predicate::Compare(bounds.0, low), Predicate::Compare(bounds.1, high)])
+            }
+            8 => {
+                let (low, high) = (Box::new(self.operand(kind)), Box::new(self.operand(kind)));
+                Predicate::Or(vec![Predicate::Compare(Lt, low), Predicate::Compare(Gt, high)])
+            }
+            9 if may_negate => Predicate::Not(Box::new(self.predicate(kind, false))),
+            _ if *kind == Kind::Text => self.text_predicate(),
+            _ => Predicate::Compare(Gte, Box::new(self.operand(kind))),
+        }
+    }
+
+    fn operand(&mut self, kind: &Kind) -> Argument {
+        Argument::Value(value(&mut self.rng, kind))
+    }
+
+    fn text_predicate(&mut self) -> Predicate {
+        let name = *NAMES.choose(&mut self.rng).expect("not empty");
+        let cut = self.rng.random_range(1..=name.len().min(3));
+        let (operation, part) = match self.rng.random_range(0..4) {
+            0 => (TextOperation::StartingWith, name[..cut].to_owned()),
+            1 => (TextOperation::EndingWith, name[name.len() - cut..].to_owned()),
+            2 => (TextOperation::Containing, name[..cut].to_owned()),
+            _ => (TextOperation::Regex, format!("^{}.*a$", &name[..1])),
+        };
+        Predicate::Text(operation, Box::new(text(&part)))
+    }
+
+    pub fn has(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        let key = self.key(&kind);
+        match self.rng.random_range(0..9) {
+            0 => chain.push("has", [text(key.name)]),
+            1 => chain.push("hasNot", [text(key.name)]),
+            2 => {
+                let labels = (0..self.rng.random_range(1..3)).map(|_| text(self.label(&kind))).collect();
+                chain.steps.push(Instruction::new("hasLabel", labels));
+            }
+            3 => {
+                let (label, test) = (text(self.label(&kind)), self.test(&key.kind));
+                chain.push("has", [label, text(key.name), test]);
+            }
+            4 => {
+                let ids = (0..self.rng.random_range(1..4))
+                    .map(|_| if kind == Kind::Vertex { self.vertex_id() } else { self.edge_id() })
+                    .collect();
+                chain.steps.push(Instruction::new("hasId", ids));
+            }
+            5 => {
+                let test = Argument::Predicate(self.predicate(&Kind::Int(32), true));
+                chain.push("has", [token(Token::Id), test]);
+            }
+            _ => {
+                let test = self.test(&key.kind);
+                chain.push("has", [text(key.name), test]);
+            }
+        }
+    }
+
+    /// `where`, `filter` and `not` with a child.
+    pub fn where_child(&mut self, chain: &mut Chain) {
+        let name = *["where", "filter", "not"].choose(&mut self.rng).expect("not empty");
+        let child = self.child(&chain.state, Place::Local, 2);
+        chain.push(name, [nested(child.steps)]);
+    }
+
+    pub fn connective(&mut self, chain: &mut Chain) {
+        let name = if self.rng.random_bool(0.5) { "and" } else { "or" };
+        let children = (0..2).map(|_| nested(self.child(&chain.state, Place::Local, 1).steps)).collect();
+        chain.steps.push(Instruction::new(name, children));
+    }
+
+    /// `where(P)` against a label or a side effect, and `where(as("a")…)`.
+    pub fn where_label(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        if !kind.is_plain() {
+            return;
+        }
+        if let Some((name, _)) = chain.state.side_effects.iter().find(|(_, k)| *k == kind)
+            && self.rng.random_bool(0.5)
+        {
+            let operands = vec![text(name)];
+            let within = self.rng.random_bool(0.5);
+            let p = if within { Predicate::Within(operands) } else { Predicate::Without(operands) };
+            return chain.push("where", [Argument::Predicate(p)]);
+        }
+        let Some((name, _)) = chain.state.labels.iter().find(|(_, k)| *k == kind).cloned() else { return };
+        // A label is not a function of the value: what stays is fixed, but not in which sequence.
+        chain.state.ordered = false;
+        match self.rng.random_range(0..3) {
+            0 if kind == Kind::Vertex => {
+                let label = text(self.edge_label());
+                chain.push("where", [nested([step("both", [label]), step("as", [text(name)])])]);
+            }
+            1 if kind == Kind::Vertex => {
+                let (label, p) = (text(self.edge_label()), self.equality(name));
+                chain.push("where", [nested([step("as", [text(name)]), step("out", [label])])]);
+                chain.push("where", [p]);
+            }
+            _ => {
+                let p = self.equality(name);
+                chain.push("where", [p]);
+                if kind.is_element() && self.rng.random_bool(0.4) {
+                    let (arguments, _) = self.by(&kind);
+                    chain.steps.push(Instruction::new("by", arguments));
+                }
+            }
+        }
+    }
+
+    fn equality(&mut self, label: &str) -> Argument {
+        let comparison = if self.rng.random_bool(0.5) { Comparison::Eq } else { Comparison::Neq };
+        Argument::Predicate(Predicate::Compare(comparison, Box::new(text(label))))
+    }
+
+    pub fn dedup(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        if !kind.is_plain() || chain.state.place == Place::Body {
+            return;
+        }
+        let may_choose = chain.state.ordered || chain.state.place == Place::Top;
+        if kind.is_element() && may_choose && self.rng.random_bool(0.3) {
+            let (arguments, _) = self.by(&kind);
+            chain.push("dedup", []);
+            chain.steps.push(Instruction::new("by", arguments));
+            chain.loses_history();
+            if !chain.state.ordered {
+                self.only_countable(chain);
+            }
+            return;
+        }
+        chain.push("dedup", []);
+        chain.loses_history();
+    }
+
+    /// Which objects are left is open: their number is not.
+    fn only_countable(&mut self, chain: &mut Chain) {
+        if self.rng.random_bool(0.5) {
+            chain.push("count", []);
+            chain.reduces(Kind::Int(64));
+        } else {
+            chain.state.count_only = true;
+            chain.end();
+        }
+    }
+
+    pub fn order(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        let direction = if self.rng.random_bool(0.5) { Order::Asc } else { Order::Desc };
+        match &kind {
+            _ if kind.is_element() => {
+                chain.push("order", []);
+                let is_total = self.rng.random_bool(0.7);
+                if self.rng.random_bool(0.5) || !is_total {
+                    let (mut arguments, _) = self.by(&kind);
+                    if arguments.is_empty() {
+                        arguments.push(token(Token::Label));
+                    }
+                    arguments.push(Argument::Order(direction));
+                    chain.steps.push(Instruction::new("by", arguments));
+                }
+                if is_total {
+                    chain.push("by", [token(Token::Id), Argument::Order(direction)]);
+                }
+                chain.state.ordered = is_total;
+            }
+            Kind::Entry(key, _) if key.is_homogeneous() => {
+                use mangrove_gremlin::Column;
+                chain.push("order", []);
+                chain.push("by", [Argument::Column(Column::Values), Argument::Order(direction)]);
+                chain.push("by", [Argument::Column(Column::Keys)]);
+                // Entries of several maps may tie.
+                chain.state.ordered = false;
+            }
+            _ if kind.is_homogeneous() || kind == Kind::Mixed => {
+                chain.push("order", []);
+                if self.rng.random_bool(0.5) {
+                    chain.push("by", [Argument::Order(direction)]);
+                }
+                chain.state.ordered = kind.is_homogeneous();
+            }
+            _ => {}
+        }
+    }
+
+    /// `limit`, `range`, `skip`, `tail`: of a sequence anywhere, of anything else only at the end.
+    pub fn cut(&mut self, chain: &mut Chain) {
+        if !chain.state.ordered && (chain.state.place != Place::Top || self.rng.random_bool(0.7)) {
+            return;
+        }
+        let (low, length) = (self.rng.random_range(0..4), self.rng.random_range(1..6));
+        match self.rng.random_range(0..4) {
+            0 => chain.push("limit", [int(length)]),
+            1 => chain.push("range", [int(low), int(if length == 5 { -1 } else { low + length })]),
+            2 => chain.push("skip", [int(low)]),
+            _ => chain.push("tail", [int(length)]),
+        }
+        chain.loses_history();
+        if !chain.state.ordered {
+            self.only_countable(chain);
+        }
+    }
+
+    pub fn path_filter(&mut self, chain: &mut Chain) {
+        if chain.state.history && chain.state.kind.is_element() {
+            let name = if self.rng.random_bool(0.7) { "simplePath" } else { "cyclicPath" };
+            chain.push(name, []);
+            chain.state.ordered = false;
+        }
+    }
+
+    /// Steps that change nothing, or give nothing.
+    pub fn plain_step(&mut self, chain: &mut Chain) {
+        match self.rng.random_range(0..30) {
+            0 if chain.state.place == Place::Top => {
+                chain.push("discard", []);
+                chain.end();
+            }
+            n if n % 3 == 0 => chain.push("barrier", []),
+            n if n % 3 == 1 => chain.push("identity", []),
+            _ => {
+                if let Kind::List(inner) = chain.state.kind.clone()
+                    && (inner.is_homogeneous() || *inner == Kind::Mixed)
+                {
+                    let p = Argument::Predicate(Predicate::Compare(Comparison::Gt, Box::new(self.operand(&inner))));
+                    chain.push("none", [p]);
+                }
+            }
+        }
+    }
+
+    /// A value for `constant`, and its kind.
+    pub fn literal(&mut self) -> (Value, Kind) {
+        let kind = [Kind::Int(32), Kind::Text, Kind::Bool].choose(&mut self.rng).expect("not empty").clone();
+        (value(&mut self.rng, &kind), kind)
+    }
+}

@@ -1,0 +1,58 @@
+//! Random graphs: sparse or empty ones too, with self-loops, parallel edges and missing properties.
+
+use mangrove_graph::{UserId, Value, VertexId};
+use mangrove_gremlin::Cardinality;
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::schema::{self, EDGE_LABELS, KEYS, VERTEX_LABELS};
+use crate::graph::Graph;
+
+/// Ids of edges start here; those of vertices at 1.
+pub(crate) const EDGE_ID_MIN: i32 = 1_000;
+
+pub(crate) fn random(rng: &mut SmallRng, vertex_count_max: usize) -> Graph {
+    const FRESH: &str = "the ids of a new graph are all different";
+    let mut graph = Graph::new();
+    let vertex_count = if rng.random_bool(0.05) { 0 } else { rng.random_range(1..=vertex_count_max) };
+    let mut vertices = Vec::new();
+    for n in 0..vertex_count {
+        let label = VERTEX_LABELS[rng.random_range(0..VERTEX_LABELS.len())];
+        let vertex = graph.add_vertex(user_id(1 + n as i32), label).expect(FRESH);
+        for key in KEYS.iter().filter(|k| k.on_vertices) {
+            if rng.random_bool(0.7) {
+                let value = schema::value(rng, &key.kind);
+                graph.set_vertex_property(vertex, Cardinality::Single, key.name, value).expect(FRESH);
+            }
+        }
+        vertices.push(vertex);
+    }
+    let edge_count = if vertices.is_empty() { 0 } else { rng.random_range(0..=vertex_count * 2) };
+    for n in 0..edge_count {
+        let (source, target) = ends(rng, &graph, &vertices);
+        let label = EDGE_LABELS[rng.random_range(0..EDGE_LABELS.len())];
+        let edge = graph.add_edge(user_id(EDGE_ID_MIN + n as i32), label, source, target).expect(FRESH);
+        for key in KEYS.iter().filter(|k| !k.on_vertices) {
+            if rng.random_bool(0.7) {
+                let value = schema::value(rng, &key.kind);
+                graph.set_edge_property(edge, key.name, value).expect(FRESH);
+            }
+        }
+    }
+    graph
+}
+
+/// Mostly any two vertices; sometimes one vertex twice, sometimes the ends of an earlier edge.
+fn ends(rng: &mut SmallRng, graph: &Graph, vertices: &[VertexId]) -> (VertexId, VertexId) {
+    let mut any = || vertices[rng.random_range(0..vertices.len())];
+    let (source, target) = (any(), any());
+    match rng.random_range(0..10) {
+        0 => (source, source),
+        1 => graph.edges().last().map_or((source, target), |(_, e)| (e.source, e.target)),
+        _ => (source, target),
+    }
+}
+
+fn user_id(n: i32) -> Option<UserId> {
+    UserId::from_value(&Value::I32(n))
+}

@@ -1,0 +1,296 @@
+//! Steps from one kind of object to another: neighbors, values, collections, paths, labels.
+
+use mangrove_graph::Token;
+use mangrove_gremlin::{Argument, Column, Instruction, Order, Pop, Scope};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place};
+use super::schema::Kind;
+use crate::script::{int, nested, step, text, token};
+
+const LABELS: [&str; 3] = ["a", "b", "c"];
+
+impl Generator {
+    fn some_edge_labels(&mut self) -> Vec<Argument> {
+        (0..self.rng.random_range(0..3)).map(|_| text(self.edge_label())).collect()
+    }
+
+    pub fn neighbors(&mut self, chain: &mut Chain) {
+        let name = *["out", "in", "both"].choose(&mut self.rng).expect("not empty");
+        chain.steps.push(Instruction::new(name, self.some_edge_labels()));
+        chain.spreads(Kind::Vertex);
+    }
+
+    pub fn incident(&mut self, chain: &mut Chain) {
+        let name = *["outE", "inE", "bothE"].choose(&mut self.rng).expect("not empty");
+        chain.steps.push(Instruction::new(name, self.some_edge_labels()));
+        chain.spreads(Kind::Edge);
+        chain.state.from_vertex = true;
+    }
+
+    pub fn edge_ends(&mut self, chain: &mut Chain) {
+        let other = if chain.state.from_vertex && chain.state.history { "otherV" } else { "outV" };
+        let name = *["outV", "inV", "bothV", other, other].choose(&mut self.rng).expect("not empty");
+        chain.push(name, []);
+        if matches!(name, "outV" | "inV") { chain.becomes(Kind::Vertex) } else { chain.spreads(Kind::Vertex) }
+    }
+
+    /// What an element holds: `values`, `properties`, `id`, `label`, `valueMap`, `elementMap`.
+    pub fn element_value(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        let (key, other) = (self.key(&kind), self.key(&kind));
+        match self.rng.random_range(0..14) {
+            0..=4 => {
+                chain.push("values", [text(key.name)]);
+                chain.becomes(key.kind.clone());
+            }
+            5 => {
+                chain.push("values", [text(key.name), text(other.name)]);
+                chain.spreads(Kind::Mixed);
+            }
+            6 => {
+                chain.push("values", []);
+                chain.spreads(Kind::Mixed);
+            }
+            7 => {
+                chain.push("properties", [text(key.name)]);
+                chain.becomes(if kind == Kind::Vertex { Kind::VertexProperty } else { Kind::EdgeProperty });
+            }
+            8 => {
+                chain.push("id", []);
+                chain.becomes(Kind::Int(32));
+            }
+            9 => {
+                chain.push("label", []);
+                chain.becomes(Kind::Text);
+            }
+            10 => {
+                chain.push("valueMap", [text(key.name), text(other.name)]);
+                if self.rng.random_bool(0.4) {
+                    chain.push("by", [nested([step("unfold", [])])]);
+                }
+                chain.becomes(Kind::Opaque);
+            }
+            11 => {
+                chain.push("valueMap", [Argument::Value(true.into())]);
+                chain.becomes(Kind::Opaque);
+            }
+            12 => {
+                chain.push("elementMap", []);
+                chain.becomes(Kind::Opaque);
+            }
+            _ => {
+                chain.push("elementMap", [text(key.name)]);
+                chain.becomes(Kind::Opaque);
+            }
+        }
+    }
+
+    pub fn property_parts(&mut self, chain: &mut Chain) {
+        match self.rng.random_range(0..3) {
+            0 => {
+                let name = if chain.state.kind == Kind::VertexProperty { "name" } else { "weight" };
+                chain.push("hasKey", [text(name)]);
+            }
+            1 => {
+                chain.push("key", []);
+                chain.becomes(Kind::Text);
+            }
+            _ => {
+                chain.push("value", []);
+                chain.becomes(Kind::Mixed);
+            }
+        }
+    }
+
+    /// Steps into and over collections.
+    pub fn collection(&mut self, chain: &mut Chain) {
+        match chain.state.kind.clone() {
+            Kind::List(inner) => self.list_step(chain, *inner),
+            Kind::Map(key, value) => self.map_step(chain, *key, *value),
+            Kind::Entry(key, value) => {
+                let keys = self.rng.random_bool(0.5);
+                chain.push("select", [Argument::Column(if keys { Column::Keys } else { Column::Values })]);
+                chain.becomes(if keys { *key } else { *value });
+            }
+            Kind::Record(fields) => {
+                let Some((name, kind)) = fields.choose(&mut self.rng) else { return };
+                chain.push("select", [text(name)]);
+                chain.becomes(kind.clone());
+            }
+            Kind::Path => {
+                if self.rng.random_bool(0.5) {
+                    self.count_local(chain);
+                } else {
+                    chain.push("unfold", []);
+                    chain.spreads(Kind::Opaque);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count_local(&mut self, chain: &mut Chain) {
+        chain.push("count", [Argument::Scope(Scope::Local)]);
+        chain.becomes(Kind::Int(64));
+    }
+
+    fn list_step(&mut self, chain: &mut Chain, inner: Kind) {
+        let local = Argument::Scope(Scope::Local);
+        match self.rng.random_range(0..8) {
+            0 => self.count_local(chain),
+            1 | 2 if inner.is_number() => {
+                let (name, kind) =
+                    [("sum", inner.clone()), ("min", inner.clone()), ("max", inner), ("mean", Kind::Float)]
+                        .choose(&mut self.rng)
+                        .expect("not empty")
+                        .clone();
+                chain.push(name, [local]);
+                // A mean is no multiple of a quarter: what sums of it are is open to rounding.
+                chain.becomes(if name == "mean" { Kind::Opaque } else { kind });
+            }
+            3 if inner.is_plain() => {
+                chain.push("dedup", [local]);
+                // The members of a set have no order to rely on.
+                chain.state.lists_unordered = true;
+            }
+            4 | 5 if inner.is_homogeneous() => {
+                chain.push("order", [local.clone()]);
+                if self.rng.random_bool(0.5) {
+                    chain.push("by", [Argument::Order(Order::Desc)]);
+                }
+                // The sequence of this list is fixed now, so it may be cut.
+                if self.rng.random_bool(0.5) {
+                    let n = int(self.rng.random_range(1..4));
+                    let name = *["limit", "tail", "skip"].choose(&mut self.rng).expect("not empty");
+                    chain.push(name, [local, n]);
+                }
+            }
+            _ => {
+                chain.push("unfold", []);
+                chain.spreads(inner);
+            }
+        }
+    }
+
+    fn map_step(&mut self, chain: &mut Chain, key: Kind, value: Kind) {
+        match self.rng.random_range(0..6) {
+            0 => self.count_local(chain),
+            1 => {
+                chain.push("select", [Argument::Column(Column::Keys)]);
+                chain.becomes(Kind::List(Box::new(key)));
+                chain.state.lists_unordered = true;
+            }
+            2 => {
+                chain.push("select", [Argument::Column(Column::Values)]);
+                chain.becomes(Kind::List(Box::new(value)));
+                chain.state.lists_unordered = true;
+            }
+            3 if key.is_homogeneous() && chain.state.place == Place::Top => {
+                chain.push("order", [Argument::Scope(Scope::Local)]);
+                chain.push("by", [Argument::Column(Column::Keys)]);
+                chain.state.maps_ordered = true;
+                chain.end();
+            }
+            _ => {
+                chain.push("unfold", []);
+                chain.spreads(Kind::Entry(Box::new(key), Box::new(value)));
+            }
+        }
+    }
+
+    pub fn constant(&mut self, chain: &mut Chain) {
+        if self.rng.random_bool(0.3) {
+            let (value, kind) = self.literal();
+            chain.push("constant", [Argument::Value(value)]);
+            chain.becomes(kind);
+        }
+    }
+
+    pub fn project(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        if !kind.is_plain() {
+            return;
+        }
+        chain.push("project", [text("p"), text("q")]);
+        for _ in 0..2 {
+            let (arguments, _) = self.by(&kind);
+            chain.steps.push(Instruction::new("by", arguments));
+        }
+        // A missing property leaves its key out, so neither key is sure to be there.
+        chain.becomes(Kind::Opaque);
+        if kind.is_element() && self.rng.random_bool(0.4) {
+            chain.steps.truncate(chain.steps.len() - 2);
+            chain.push("by", [token(Token::Label)]);
+            chain.push("by", [token(Token::Id)]);
+            chain.becomes(Kind::Record(vec![("p", Kind::Text), ("q", Kind::Int(32))]));
+        }
+    }
+
+    /// A label may stand on several objects of a way only through `repeat`, where none are given.
+    pub fn label_with_as(&mut self, chain: &mut Chain) {
+        let state = &mut chain.state;
+        let free = LABELS.into_iter().find(|l| state.labels.iter().all(|(used, _)| used != l));
+        let Some(label) = free else { return };
+        if !state.history || state.place != Place::Top || !state.kind.is_plain() {
+            return;
+        }
+        state.labels.push((label, state.kind.clone()));
+        chain.push("as", [text(label)]);
+    }
+
+    pub fn select_label(&mut self, chain: &mut Chain) {
+        let labels = chain.state.labels.clone();
+        // A map at hand would be asked for the name first.
+        if labels.is_empty() || !chain.state.kind.is_plain() {
+            return;
+        }
+        chain.state.ordered = false;
+        if labels.len() > 1 && self.rng.random_bool(0.4) {
+            chain.push("select", [text(labels[0].0), text(labels[1].0)]);
+            if labels[0].1.is_element() && labels[0].1 == labels[1].1 && self.rng.random_bool(0.5) {
+                let (arguments, _) = self.by(&labels[0].1);
+                chain.steps.push(Instruction::new("by", arguments));
+            }
+            return chain.becomes(Kind::Opaque);
+        }
+        let (name, kind) = labels.choose(&mut self.rng).expect("not empty").clone();
+        match self.rng.random_range(0..6) {
+            0 => {
+                chain.push("select", [Argument::Pop(Pop::All), text(name)]);
+                chain.becomes(Kind::List(Box::new(kind)));
+            }
+            1 => {
+                let pop = *[Pop::First, Pop::Last, Pop::Mixed].choose(&mut self.rng).expect("not empty");
+                chain.push("select", [Argument::Pop(pop), text(name)]);
+                chain.becomes(kind);
+            }
+            2 if kind.is_element() => {
+                let (arguments, made) = self.by(&kind);
+                chain.push("select", [text(name)]);
+                chain.steps.push(Instruction::new("by", arguments));
+                chain.becomes(made);
+            }
+            _ => {
+                chain.push("select", [text(name)]);
+                chain.becomes(kind);
+            }
+        }
+    }
+
+    pub fn path(&mut self, chain: &mut Chain) {
+        if !chain.state.history || chain.state.place != Place::Top || self.rng.random_bool(0.5) {
+            return;
+        }
+        chain.push("path", []);
+        if self.rng.random_bool(0.4) {
+            let (value, _) = self.literal();
+            let by = nested([step("constant", [Argument::Value(value)])]);
+            chain.push("by", []);
+            chain.push("by", [by]);
+        }
+        chain.becomes(Kind::Path);
+        chain.state.ordered = false;
+    }
+}

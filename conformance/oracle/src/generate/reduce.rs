@@ -1,0 +1,133 @@
+//! Steps that gather: `count`, `sum`, `fold`, `group`, `aggregate`, `cap`.
+
+use mangrove_gremlin::{Argument, Instruction};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place};
+use super::schema::Kind;
+use crate::script::{nested, step, text};
+
+const SIDE_EFFECTS: [&str; 2] = ["x", "y"];
+
+impl Generator {
+    /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`.
+    fn may_reduce(chain: &Chain) -> bool {
+        chain.state.place != Place::Body
+    }
+
+    pub fn reduce(&mut self, chain: &mut Chain) {
+        if !Self::may_reduce(chain) || self.rng.random_bool(0.4) {
+            return;
+        }
+        let kind = chain.state.kind.clone();
+        let mut choices = vec![("count", Kind::Int(64)); 2];
+        if kind.is_number() {
+            choices.extend(["sum", "min", "max"].map(|name| (name, kind.clone())));
+            choices.push(("mean", Kind::Opaque));
+        } else if kind == Kind::Text {
+            choices.extend(["min", "max"].map(|name| (name, kind.clone())));
+        } else if kind == Kind::Mixed && self.rng.random_bool(0.1) {
+            // Words among the numbers are an error, on both sides.
+            choices.push(("sum", Kind::Opaque));
+        }
+        let (name, made) = choices.choose(&mut self.rng).expect("not empty").clone();
+        chain.push(name, []);
+        chain.reduces(made);
+    }
+
+    pub fn fold(&mut self, chain: &mut Chain) {
+        if !Self::may_reduce(chain) || self.rng.random_bool(0.5) {
+            return;
+        }
+        let kind = chain.state.kind.clone();
+        chain.push("fold", []);
+        chain.state.lists_unordered |= !chain.state.ordered;
+        chain.reduces(Kind::List(Box::new(kind)));
+    }
+
+    pub fn group(&mut self, chain: &mut Chain) {
+        let kind = chain.state.kind.clone();
+        if !Self::may_reduce(chain) || !kind.is_plain() {
+            return;
+        }
+        let (by_key, key) = self.by(&kind);
+        let (name, value) =
+            if self.rng.random_bool(0.5) { ("groupCount", Kind::Int(64)) } else { ("group", Kind::Opaque) };
+        // As a side effect it passes its input on, and is read at the end.
+        let as_side_effect = chain.state.place == Place::Top && self.rng.random_bool(0.15);
+        let name_argument = if as_side_effect { vec![text("g")] } else { Vec::new() };
+        chain.steps.push(Instruction::new(name, name_argument));
+        chain.steps.push(Instruction::new("by", by_key));
+        let value = if name == "group" { self.group_value(chain, &kind) } else { value };
+        if as_side_effect {
+            chain.push("cap", [text("g")]);
+        }
+        chain.reduces(Kind::Map(Box::new(key), Box::new(value)));
+    }
+
+    fn group_value(&mut self, chain: &mut Chain, kind: &Kind) -> Kind {
+        match self.rng.random_range(0..5) {
+            0 => {
+                chain.push("by", [nested([step("count", [])])]);
+                Kind::Int(64)
+            }
+            1 | 2 if kind.is_element() => {
+                let key = self.key(kind);
+                let values = step("values", [text(key.name)]);
+                if key.kind.is_number() {
+                    let name = *["sum", "min", "max"].choose(&mut self.rng).expect("not empty");
+                    chain.push("by", [nested([values, step(name, [])])]);
+                    return key.kind.clone();
+                }
+                chain.push("by", [nested([values, step("fold", [])])]);
+                chain.state.lists_unordered = true;
+                Kind::List(Box::new(key.kind.clone()))
+            }
+            3 => {
+                let (by, made) = self.by(kind);
+                // A list of what a key or a token gives; another child would have to reduce.
+                chain.state.lists_unordered = true;
+                match by.first() {
+                    Some(Argument::Traversal(_)) => Kind::List(Box::new(kind.clone())),
+                    _ => {
+                        chain.steps.push(Instruction::new("by", by));
+                        Kind::List(Box::new(made))
+                    }
+                }
+            }
+            _ => {
+                chain.state.lists_unordered = true;
+                Kind::List(Box::new(kind.clone()))
+            }
+        }
+    }
+
+    /// `aggregate`, at the top only: inside children how much it has gathered depends on who runs when.
+    pub fn aggregate(&mut self, chain: &mut Chain) {
+        let state = &chain.state;
+        if state.place != Place::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {
+            return;
+        }
+        let free = SIDE_EFFECTS.into_iter().find(|n| state.side_effects.iter().all(|(used, _)| used != n));
+        let Some(name) = free else { return };
+        let kind = state.kind.clone();
+        let (by, made) = self.by(&kind);
+        chain.push("aggregate", [text(name)]);
+        chain.steps.push(Instruction::new("by", by));
+        chain.state.lists_unordered = true;
+        if self.rng.random_bool(0.3) {
+            chain.push("cap", [text(name)]);
+            chain.reduces(Kind::List(Box::new(made)));
+            if self.rng.random_bool(0.5) {
+                chain.push("unfold", []);
+                let Kind::List(inner) = chain.state.kind.clone() else { return };
+                chain.spreads(*inner);
+            } else {
+                chain.end();
+            }
+        } else {
+            chain.state.side_effects.push((name, made));
+        }
+    }
+}

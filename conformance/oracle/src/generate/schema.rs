@@ -1,0 +1,100 @@
+//! The names that graphs and traversals of a case share, and the kinds of object a stream holds.
+
+use mangrove_graph::Value;
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+/// Labels of vertices.
+pub(crate) const VERTEX_LABELS: [&str; 3] = ["person", "software", "place"];
+/// Labels of edges.
+pub(crate) const EDGE_LABELS: [&str; 3] = ["knows", "created", "likes"];
+/// Values of `name`: few, so that they repeat.
+pub(crate) const NAMES: [&str; 8] = ["ann", "bob", "cas", "dora", "eve", "anna", "bo", "casper"];
+
+/// What a stream holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Vertex,
+    Edge,
+    VertexProperty,
+    EdgeProperty,
+    /// Integers of one width.
+    Int(u8),
+    /// Doubles, multiples of a quarter: sums are exact in any order.
+    Float,
+    Text,
+    Bool,
+    /// Scalars of any type.
+    Mixed,
+    List(Box<Kind>),
+    Map(Box<Kind>, Box<Kind>),
+    Entry(Box<Kind>, Box<Kind>),
+    /// A map with these keys, each there in every object.
+    Record(Vec<(&'static str, Kind)>),
+    Path,
+    /// A map or anything else that nothing more is asked of.
+    Opaque,
+}
+
+impl Kind {
+    /// Values of one type, of which equal ones are the same.
+    pub fn is_homogeneous(&self) -> bool {
+        matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool)
+    }
+
+    pub fn is_number(&self) -> bool {
+        matches!(self, Kind::Int(_) | Kind::Float)
+    }
+
+    pub fn is_element(&self) -> bool {
+        matches!(self, Kind::Vertex | Kind::Edge)
+    }
+
+    /// Safe to compare, deduplicate and group by: no list of unknown order inside.
+    pub fn is_plain(&self) -> bool {
+        self.is_homogeneous() || self.is_element() || matches!(self, Kind::Mixed)
+    }
+}
+
+/// A property key: its name, what it holds, and whether vertices (or else edges) bear it.
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub on_vertices: bool,
+}
+
+pub(crate) const KEYS: [Key; 8] = [
+    Key { name: "name", kind: Kind::Text, on_vertices: true },
+    Key { name: "age", kind: Kind::Int(32), on_vertices: true },
+    Key { name: "score", kind: Kind::Int(64), on_vertices: true },
+    Key { name: "flag", kind: Kind::Bool, on_vertices: true },
+    Key { name: "mix", kind: Kind::Mixed, on_vertices: true },
+    Key { name: "weight", kind: Kind::Float, on_vertices: false },
+    Key { name: "since", kind: Kind::Int(32), on_vertices: false },
+    Key { name: "mix", kind: Kind::Mixed, on_vertices: false },
+];
+
+/// A random value of a scalar kind.
+pub(crate) fn value(rng: &mut SmallRng, kind: &Kind) -> Value {
+    let small = rng.random_range(-3_i32..40);
+    let quarter = f64::from(rng.random_range(-8_i32..40)) / 4.0;
+    match kind {
+        Kind::Int(32) => Value::I32(small),
+        Kind::Int(_) => Value::I64(i64::from(small)),
+        Kind::Float => Value::F64(quarter),
+        Kind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
+        Kind::Bool => Value::Bool(rng.random_bool(0.5)),
+        _ => match rng.random_range(0..16) {
+            0 => Value::I8(small as i8),
+            1 => Value::I16(small as i16),
+            2..=4 => Value::I32(small),
+            5 | 6 => Value::I64(i64::from(small)),
+            7 => Value::F32(quarter as f32),
+            8..=10 => Value::F64(quarter),
+            11 => Value::F64(f64::from(small)),
+            12 => Value::Bool(rng.random_bool(0.5)),
+            13 if rng.random_bool(0.3) => Value::F64(f64::NAN),
+            _ => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
+        },
+    }
+}

@@ -1,0 +1,196 @@
+//! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
+//! are automatic, and the comparison takes them all as one.
+
+use mangrove_graph::Token;
+use mangrove_gremlin::{Argument, Cardinality, Instruction};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator};
+use super::schema::{Kind, value};
+use crate::script::{int, nested, step, text, token};
+
+impl Generator {
+    /// A traversal that writes.
+    pub fn write(&mut self) -> Chain {
+        let forms: [fn(&mut Self) -> Chain; 9] = [
+            Self::add_one_vertex,
+            Self::add_one_edge,
+            Self::set_properties,
+            Self::set_properties,
+            Self::add_vertices,
+            Self::add_edges,
+            Self::add_edges_along,
+            Self::upsert,
+            Self::drop_some,
+        ];
+        forms.choose(&mut self.rng).expect("not empty")(self)
+    }
+
+    /// An id that is free, or now and then taken.
+    fn new_id(&mut self) -> Argument {
+        if self.rng.random_bool(0.1) { self.vertex_id() } else { int(self.rng.random_range(5_000..6_000)) }
+    }
+
+    /// Some elements, by few filters.
+    fn some(&mut self, kind: &Kind) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        chain.push(if *kind == Kind::Vertex { "V" } else { "E" }, []);
+        chain.becomes(kind.clone());
+        for _ in 0..self.rng.random_range(0..3) {
+            self.has(&mut chain);
+        }
+        if *kind == Kind::Vertex && self.rng.random_bool(0.3) {
+            self.neighbors(&mut chain);
+        }
+        chain
+    }
+
+    fn property_instruction(&mut self, kind: &Kind) -> Instruction {
+        let key = self.key(kind);
+        let value = value(&mut self.rng, &key.kind);
+        match self.rng.random_range(0..5) {
+            0 if *kind == Kind::Vertex => {
+                let single = Argument::Cardinality(Cardinality::Single);
+                step("property", [single, text(key.name), Argument::Value(value)])
+            }
+            1 => {
+                // What the child reads is the element's own: no order of writes is visible in it.
+                let other = self.key(kind);
+                let read = nested([step("values", [text(other.name)])]);
+                let child = nested([step("coalesce", [read, nested([step("constant", [Argument::Value(value)])])])]);
+                step("property", [text(key.name), child])
+            }
+            _ => step("property", [text(key.name), Argument::Value(value)]),
+        }
+    }
+
+    fn add_one_vertex(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        chain.push("addV", [label]);
+        chain.push("property", [token(Token::Id), id]);
+        chain.becomes(Kind::Vertex);
+        for _ in 0..self.rng.random_range(0..3) {
+            let property = self.property_instruction(&Kind::Vertex);
+            chain.steps.push(property);
+        }
+        chain
+    }
+
+    fn add_one_edge(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let (label, from, to) = (text(self.edge_label()), self.vertex_id(), self.vertex_id());
+        chain.push("addE", [label]);
+        chain.push("from", [nested([step("V", [from])])]);
+        chain.push("to", [nested([step("V", [to])])]);
+        let id = if self.rng.random_bool(0.1) { self.edge_id() } else { int(self.rng.random_range(5_000..6_000)) };
+        chain.push("property", [token(Token::Id), id]);
+        chain.becomes(Kind::Edge);
+        let property = self.property_instruction(&Kind::Edge);
+        chain.steps.push(property);
+        chain
+    }
+
+    /// Sets properties, and often reads them afterwards.
+    fn set_properties(&mut self) -> Chain {
+        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let mut chain = self.some(&kind);
+        for _ in 0..self.rng.random_range(1..3) {
+            let property = self.property_instruction(&kind);
+            let wraps = self.rng.random_bool(0.2);
+            chain.steps.push(if wraps { step("sideEffect", [nested([property])]) } else { property });
+        }
+        if self.rng.random_bool(0.6) {
+            // A key may now hold what its kind does not say, so nothing is asked of the value.
+            let key = self.key(&kind);
+            if kind == Kind::Vertex && self.rng.random_bool(0.5) {
+                self.neighbors(&mut chain);
+            }
+            let key = if chain.state.kind == kind { key.name } else { "name" };
+            chain.push("values", [text(key)]);
+            chain.spreads(Kind::Opaque);
+        }
+        chain
+    }
+
+    fn add_vertices(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        let label = text(self.label(&Kind::Vertex));
+        chain.push("addV", [label]);
+        let property = self.property_instruction(&Kind::Vertex);
+        // A child would read the new vertex: a constant it is.
+        let is_literal = !matches!(property.arguments.last(), Some(Argument::Traversal(_)));
+        if is_literal {
+            chain.steps.push(property);
+        }
+        chain.push("count", []);
+        chain.reduces(Kind::Int(64));
+        chain
+    }
+
+    fn add_edges(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        let (label, end) = (text(self.edge_label()), self.vertex_id());
+        chain.push("addE", [label]);
+        let side = if self.rng.random_bool(0.5) { "from" } else { "to" };
+        chain.push(side, [nested([step("V", [end])])]);
+        let property = self.property_instruction(&Kind::Edge);
+        chain.steps.push(property);
+        chain.becomes(Kind::Edge);
+        chain
+    }
+
+    /// An edge beside every edge of a kind: the new ones must not be met by the step that looks for the old.
+    fn add_edges_along(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        let (old, new) = (text(self.edge_label()), text(self.edge_label()));
+        chain.push("as", [text("a")]);
+        chain.push("out", [old]);
+        chain.push("addE", [new]);
+        chain.push("from", [text("a")]);
+        chain.spreads(Kind::Edge);
+        chain
+    }
+
+    /// Get or create.
+    fn upsert(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let name = Argument::Value(value(&mut self.rng, &Kind::Text));
+        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        chain.push("V", []);
+        chain.push("has", [text("name"), name.clone()]);
+        chain.push("fold", []);
+        let create =
+            [step("addV", [label]), step("property", [token(Token::Id), id]), step("property", [text("name"), name])];
+        chain.push("coalesce", [nested([step("unfold", [])]), nested(create)]);
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    fn drop_some(&mut self) -> Chain {
+        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let mut chain = self.some(&kind);
+        match self.rng.random_range(0..3) {
+            0 => {
+                let key = self.key(&kind);
+                if chain.state.kind == kind {
+                    chain.push("properties", [text(key.name)]);
+                }
+            }
+            1 if kind == Kind::Vertex => {
+                let label = text(self.edge_label());
+                chain.push("bothE", [label]);
+            }
+            _ => {}
+        }
+        chain.push("drop", []);
+        chain.state.ordered = true;
+        chain.end();
+        chain
+    }
+}

@@ -1,0 +1,248 @@
+//! Runs both sides of a case, compares, shrinks what differs, and says it.
+//!
+//! The engine is behind [`Engine`]; a [`Loader`] makes one that holds a given graph (most simply by running
+//! the traversals of [`Graph::script`]). A case whose answer is not fixed well enough to compare is
+//! [`Verdict::Skipped`] with the reason, and the report counts those, so that a generator that avoids the
+//! questions is noticed.
+//!
+//! Errors: both sides must fail or neither (which error is not compared). Only where a step may stop reading
+//! early (a limit, a test, a `by` that takes the first result) may one side fail alone: what it met, the other
+//! need not have looked at.
+
+use std::fmt::Write as _;
+
+use mangrove_graph::{Result, Value};
+use mangrove_gremlin::{Argument, Bytecode, Instruction};
+
+use crate::compare::{Determinism, Expectation, difference};
+
+use crate::generate::{Case, Options, case};
+use crate::graph::Graph;
+use crate::interpreter::{Failure, Interpreter};
+use crate::script::{bytecode, step};
+
+/// What is tested.
+pub trait Engine {
+    /// Runs a traversal in a transaction of its own, which commits; elements come detached.
+    fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>>;
+}
+
+/// Makes an engine that holds the graph.
+pub type Loader<'a> = dyn FnMut(&Graph) -> Result<Box<dyn Engine>> + 'a;
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same answer.
+    Agreed,
+    /// Both failed.
+    BothFailed,
+    /// No comparison, and why.
+    Skipped(String),
+    /// Different answers, and where.
+    Differed(String),
+}
+
+/// The oracle as an engine: for testing the harness, and for replaying a case.
+pub struct OracleEngine(pub Graph);
+
+impl Engine for OracleEngine {
+    fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>> {
+        // A traversal that fails changes nothing.
+        let mut after = self.0.clone();
+        let answer = Interpreter::run(&mut after, traversal).map_err(into_error)?;
+        self.0 = after;
+        Ok(answer)
+    }
+}
+
+fn into_error(failure: Failure) -> mangrove_graph::Error {
+    match failure {
+        Failure::Error(error) => error,
+        Failure::TooBig => mangrove_graph::Error::new(mangrove_graph::ErrorKind::MemoryLimit, "the budget is spent"),
+        Failure::Unsupported(what) => mangrove_graph::Error::unsupported(what),
+    }
+}
+
+/// Runs a case on both sides. After a case that writes, the graphs are compared too.
+pub fn check(case: &Case, load: &mut Loader<'_>) -> Verdict {
+    let mut graph = case.graph.clone();
+    let ours = match Interpreter::run(&mut graph, &case.traversal) {
+        Err(Failure::TooBig) => return Verdict::Skipped("too big".into()),
+        Err(Failure::Unsupported(what)) => return Verdict::Skipped(format!("the oracle does not know {what}")),
+        ours => ours.map_err(into_error),
+    };
+    let mut engine = match load(&case.graph) {
+        Ok(engine) => engine,
+        Err(e) => return Verdict::Differed(format!("the engine does not load the graph: {e}")),
+    };
+    match (ours, engine.run(&case.traversal)) {
+        (Ok(ours), Ok(theirs)) => match difference(&case.expectation, &ours, &theirs) {
+            Some(what) => Verdict::Differed(format!("{what}\n  oracle: {ours:?}\n  engine: {theirs:?}")),
+            None if case.writes => compare_graphs(&mut graph, engine.as_mut()),
+            None => Verdict::Agreed,
+        },
+        (Err(_), Err(_)) => Verdict::BothFailed,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) if may_stop_early(&case.traversal) => {
+            Verdict::Skipped("an error that may be out of reach".into())
+        }
+        (Ok(ours), Err(e)) => Verdict::Differed(format!("only the engine fails: {e}\n  oracle: {ours:?}")),
+        (Err(e), Ok(theirs)) => Verdict::Differed(format!("only the oracle fails: {e}\n  engine: {theirs:?}")),
+    }
+}
+
+/// The traversals whose answers together are the whole graph.
+fn probes() -> [Bytecode; 2] {
+    let tokens = Argument::Value(Value::Bool(true));
+    [bytecode([step("V", []), step("valueMap", [tokens])]), bytecode([step("E", []), step("elementMap", [])])]
+}
+
+fn compare_graphs(graph: &mut Graph, engine: &mut dyn Engine) -> Verdict {
+    for probe in probes() {
+        let ours = match Interpreter::run(graph, &probe) {
+            Ok(ours) => ours,
+            Err(e) => return Verdict::Skipped(format!("the oracle cannot read its graph back: {e:?}")),
+        };
+        match engine.run(&probe) {
+            Err(e) => return Verdict::Differed(format!("the engine cannot read its graph back: {e}")),
+            Ok(theirs) => {
+                if let Some(what) = difference(&Expectation::default(), &ours, &theirs) {
+                    return Verdict::Differed(format!("the graphs differ afterwards: {what}"));
+                }
+            }
+        }
+    }
+    Verdict::Agreed
+}
+
+/// Whether an engine may leave part of the stream unread.
+pub fn may_stop_early(traversal: &Bytecode) -> bool {
+    traversal.steps.iter().any(|instruction| {
+        let name = instruction.name.as_str();
+        let cuts = matches!(name, "limit" | "range" | "skip" | "tail" | "none" | "discard");
+        // Children of these run to their end; those of all others are asked for a first result only.
+        let runs_children_out = matches!(name, "union" | "local" | "flatMap" | "sideEffect" | "repeat");
+        let nested = |a: &Argument| match a {
+            Argument::Traversal(child) => !runs_children_out || may_stop_early(child),
+            _ => false,
+        };
+        cuts || instruction.arguments.iter().any(nested)
+    })
+}
+
+/// What a run over many seeds came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Cases with the same answer.
+    pub agreed: usize,
+    /// Of these, those of which only the number of results was compared.
+    pub count_only: usize,
+    /// Cases that failed on both sides.
+    pub both_failed: usize,
+    /// Cases not compared, by reason.
+    pub skipped: std::collections::BTreeMap<String, usize>,
+}
+
+/// Runs the cases of these seeds; the first difference, shrunk and in words, is the error.
+pub fn run(
+    seeds: std::ops::Range<u64>,
+    options: &Options,
+    load: &mut Loader<'_>,
+) -> std::result::Result<Report, String> {
+    let mut report = Report::default();
+    for seed in seeds {
+        let case = case(seed, options);
+        match check(&case, load) {
+            Verdict::Agreed => {
+                report.agreed += 1;
+                report.count_only += usize::from(case.expectation.rows == Determinism::CountOnly);
+            }
+            Verdict::BothFailed => report.both_failed += 1,
+            Verdict::Skipped(why) => *report.skipped.entry(why).or_default() += 1,
+            Verdict::Differed(_) => return Err(explain(seed, &shrink(case, load), load)),
+        }
+    }
+    Ok(report)
+}
+
+/// Removes from a case what it can while the two sides still differ: steps, vertices, edges.
+pub fn shrink(mut case: Case, load: &mut Loader<'_>) -> Case {
+    loop {
+        let smaller = smaller_traversals(&case).into_iter().chain(smaller_graphs(&case));
+        let mut found = None;
+        for candidate in smaller {
+            if matches!(check(&candidate, load), Verdict::Differed(_)) {
+                found = Some(candidate);
+                break;
+            }
+        }
+        match found {
+            Some(candidate) => case = candidate,
+            None => return case,
+        }
+    }
+}
+
+/// Every traversal with one step less, at any depth. The expectation stays: it was made for more steps, so a
+/// candidate from which a step that fixed the order was taken is compared as a multiset at most.
+fn smaller_traversals(case: &Case) -> Vec<Case> {
+    let fixes_order = |b: &Bytecode| b.steps.iter().filter(|i| i.name == "order").count();
+    without_one_step(&case.traversal)
+        .into_iter()
+        .filter(|t| !t.steps.is_empty())
+        .map(|traversal| {
+            let mut expectation = case.expectation;
+            if expectation.rows == Determinism::Ordered && fixes_order(&traversal) < fixes_order(&case.traversal) {
+                expectation.rows =
+                    if may_stop_early(&traversal) { Determinism::CountOnly } else { Determinism::Multiset };
+                expectation.lists_unordered = true;
+            }
+            Case { traversal, expectation, ..case.clone() }
+        })
+        .collect()
+}
+
+fn without_one_step(traversal: &Bytecode) -> Vec<Bytecode> {
+    let mut found = Vec::new();
+    for at in 0..traversal.steps.len() {
+        let mut less = traversal.clone();
+        less.steps.remove(at);
+        found.push(less);
+        for (n, argument) in traversal.steps[at].arguments.iter().enumerate() {
+            if let Argument::Traversal(child) = argument {
+                for child in without_one_step(child) {
+                    let mut less = traversal.clone();
+                    let instruction: &mut Instruction = &mut less.steps[at];
+                    instruction.arguments[n] = Argument::Traversal(child);
+                    found.push(less);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn smaller_graphs(case: &Case) -> Vec<Case> {
+    let vertices = case.graph.vertices().map(|(v, _)| Value::Vertex(v));
+    let edges = case.graph.edges().map(|(e, _)| Value::Edge(e));
+    vertices
+        .chain(edges)
+        .filter_map(|element| {
+            let mut graph = case.graph.clone();
+            graph.remove(&element).ok()?;
+            Some(Case { graph, ..case.clone() })
+        })
+        .collect()
+}
+
+/// A case and how it goes, for a person to read and to run again.
+pub fn explain(seed: u64, case: &Case, load: &mut Loader<'_>) -> String {
+    let mut text = format!("seed {seed}, shrunk; compared as {:?}\n", case.expectation);
+    writeln!(text, "graph:\n{}", case.graph.describe()).expect("a string takes every write");
+    writeln!(text, "traversal: {}", case.traversal).expect("a string takes every write");
+    match check(case, load) {
+        Verdict::Differed(what) => text.push_str(&what),
+        other => write!(text, "{other:?}").expect("a string takes every write"),
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! `by()`: what a modulator makes of an object. `None` is Gremlin's "unproductive".
+
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Column, Order};
+
+use super::{Interpreter, Outcome, Traverser, first, unsupported, wrong};
+
+/// The modulator for the n-th use: they go round.
+pub(crate) fn round_robin<'a>(by: &[&'a [Argument]], n: usize) -> &'a [Argument] {
+    if by.is_empty() { &[] } else { by[n % by.len()] }
+}
+
+impl Interpreter<'_> {
+    /// What `by(arguments)` makes of what the traverser stands on.
+    pub(crate) fn by(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
+        match arguments.first() {
+            None | Some(Argument::Order(Order::Asc | Order::Desc)) => Ok(Some(t.value.clone())),
+            Some(Argument::Value(Value::String(key))) => self.value_of_key(key, &t.value),
+            Some(Argument::Value(Value::Token(token))) => self.token(*token, &t.value).map(Some),
+            Some(Argument::Column(column)) => column_of(*column, &t.value, t.is_entry),
+            Some(Argument::Traversal(child)) => Ok(first(self.local_child(child, t)?)),
+            Some(other) => unsupported(format!("by({other:?})")),
+        }
+    }
+
+    /// The one value under a key of an element or a map.
+    fn value_of_key(&self, key: &str, value: &Value) -> Outcome<Option<Value>> {
+        if let Value::Map(entries) = value {
+            let found = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == key));
+            return Ok(found.map(|(_, v)| v.clone()));
+        }
+        let mut found: Vec<Value> = Vec::new();
+        for property in self.graph.properties(value)? {
+            let (name, value) = self.key_and_value(&property)?;
+            if name == key {
+                found.push(value);
+            }
+        }
+        match found.len() {
+            0 => Ok(None),
+            1 => Ok(found.pop()),
+            _ => wrong(format!("by({key}) meets several values under one key")),
+        }
+    }
+
+    /// What a token names of an element or property.
+    pub(crate) fn token(&self, token: Token, value: &Value) -> Outcome<Value> {
+        match (token, value) {
+            (Token::Id, Value::Vertex(v)) => Ok(self.graph.vertex(*v)?.id.to_value()),
+            (Token::Id, Value::Edge(e)) => Ok(self.graph.edge(*e)?.id.to_value()),
+            (Token::Label, Value::Vertex(v)) => Ok(Value::String(self.graph.vertex(*v)?.label.clone())),
+            (Token::Label, Value::Edge(e)) => Ok(Value::String(self.graph.edge(*e)?.label.clone())),
+            (Token::Key, Value::VertexProperty(_) | Value::Property(_)) | (Token::Label, Value::VertexProperty(_)) => {
+                Ok(Value::String(self.key_and_value(value)?.0))
+            }
+            (Token::Value, Value::VertexProperty(_) | Value::Property(_)) => Ok(self.key_and_value(value)?.1),
+            (Token::Id, Value::VertexProperty(_)) => unsupported("the id of a vertex property"),
+            (token, other) => wrong(format!("a {} has no {token:?}", other.type_name())),
+        }
+    }
+}
+
+/// `keys` or `values` of a map, an entry or a path.
+pub(crate) fn column_of(column: Column, value: &Value, is_entry: bool) -> Outcome<Option<Value>> {
+    Ok(Some(match (value, column) {
+        (Value::Map(entries), Column::Keys) if is_entry => entries[0].0.clone(),
+        (Value::Map(entries), Column::Values) if is_entry => entries[0].1.clone(),
+        (Value::Map(entries), Column::Keys) => {
+            Value::Set(entries.iter().map(|(k, _)| k.clone()).collect::<Vec<_>>().into())
+        }
+        (Value::Map(entries), Column::Values) => Value::list(entries.iter().map(|(_, v)| v.clone()).collect()),
+        (other, _) => return unsupported(format!("{} of a {}", column.name(), other.type_name())),
+    }))
+}

@@ -1,0 +1,105 @@
+//! Steps that read elements: `values`, `properties`, `id`, `label`, `key`, `value`, `valueMap`, `elementMap`.
+
+use mangrove_graph::{Direction, Token, Value, VertexId};
+use mangrove_gremlin::Argument;
+use smol_str::SmolStr;
+
+use super::by::round_robin;
+use super::step::Step;
+use super::{Interpreter, Outcome, Traverser, wrong};
+
+impl Interpreter<'_> {
+    /// Key and value of a property object.
+    pub(crate) fn key_and_value(&self, property: &Value) -> Outcome<(SmolStr, Value)> {
+        match property {
+            Value::VertexProperty(p) => Ok((self.graph.key_name(p.key), p.value.clone())),
+            Value::Property(p) => Ok((self.graph.key_name(p.key), p.value.clone())),
+            other => wrong(format!("a {} is no property", other.type_name())),
+        }
+    }
+
+    /// The properties of an element under these keys (all where there are none): key by key as they were asked for.
+    fn properties_of(&self, element: &Value, keys: &[SmolStr]) -> Outcome<Vec<Value>> {
+        let all = self.graph.properties(element)?;
+        let mut found = Vec::new();
+        for property in all {
+            if keys.is_empty() || keys.contains(&self.key_and_value(&property)?.0) {
+                found.push(property);
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn property_objects(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
+        let properties = self.properties_of(&t.value, &step.names()?)?;
+        if step.name == "properties" {
+            return Ok(properties);
+        }
+        properties.iter().map(|p| Ok(self.key_and_value(p)?.1)).collect()
+    }
+
+    pub(crate) fn token_step(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
+        let token = match step.name {
+            "id" => Token::Id,
+            "label" => Token::Label,
+            "key" => Token::Key,
+            _ => Token::Value,
+        };
+        self.token(token, &t.value).map(Some)
+    }
+
+    pub(crate) fn value_map(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
+        let (tokens, arguments) = match step.arguments.split_first() {
+            Some((Argument::Value(Value::Bool(tokens)), rest)) => (*tokens, rest),
+            _ => (false, step.arguments),
+        };
+        let keys = arguments.iter().map(super::step::string).collect::<Outcome<Vec<_>>>()?;
+        let mut entries = if tokens { self.token_entries(&t.value)? } else { Vec::new() };
+        let token_count = entries.len();
+        for property in self.properties_of(&t.value, &keys)? {
+            let (key, value) = self.key_and_value(&property)?;
+            let key = Value::String(key);
+            if !matches!(t.value, Value::Vertex(_)) {
+                entries.push((key, value));
+                continue;
+            }
+            match entries[token_count..].iter_mut().find(|(k, _)| *k == key) {
+                Some((_, Value::List(values))) => std::sync::Arc::make_mut(values).push(value),
+                _ => entries.push((key, Value::list(vec![value]))),
+            }
+        }
+        if !step.by.is_empty() {
+            let mut kept = entries[..token_count].to_vec();
+            for (key, value) in entries.drain(token_count..) {
+                let made = self.by(round_robin(&step.by, 0), &t.holding(value))?;
+                kept.extend(made.map(|value| (key, value)));
+            }
+            entries = kept;
+        }
+        Ok(Some(Value::map(entries)))
+    }
+
+    fn token_entries(&self, element: &Value) -> Outcome<Vec<(Value, Value)>> {
+        [Token::Id, Token::Label].into_iter().map(|t| Ok((Value::Token(t), self.token(t, element)?))).collect()
+    }
+
+    pub(crate) fn element_map(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
+        let mut entries = self.token_entries(&t.value)?;
+        if let Value::Edge(e) = &t.value {
+            let (source, target) = (self.graph.edge(*e)?.source, self.graph.edge(*e)?.target);
+            let end = |v: VertexId| Ok::<_, super::Failure>(Value::map(self.token_entries(&Value::Vertex(v))?));
+            entries.push((Value::Direction(Direction::In), end(target)?));
+            entries.push((Value::Direction(Direction::Out), end(source)?));
+        }
+        for property in self.properties_of(&t.value, &step.names()?)? {
+            let (key, value) = self.key_and_value(&property)?;
+            let key = Value::String(key);
+            // Of several values under a key the last one stays.
+            match entries.iter_mut().find(|(k, _)| *k == key) {
+                Some((_, old)) => *old = value,
+                None => entries.push((key, value)),
+            }
+        }
+        Ok(Some(Value::map(entries)))
+    }
+}

@@ -1,0 +1,125 @@
+//! `group`, `groupCount`, `aggregate`, `cap`: steps that gather, into a result or into a side effect.
+
+use mangrove_graph::Value;
+use mangrove_graph::compare::equivalent;
+use mangrove_gremlin::{Argument, Bytecode};
+use smol_str::SmolStr;
+
+use super::by::round_robin;
+use super::step::Step;
+use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, values, wrong};
+
+impl Interpreter<'_> {
+    pub(crate) fn group_step(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        let arity = if step.name == "group" { 2 } else { 1 };
+        if step.by.len() > arity {
+            return wrong(format!("{}() takes at most {arity} by()", step.name));
+        }
+        let groups = self.members_by_key(step, &input)?;
+        let entries = self.reduce_groups(step, groups)?;
+        match step.name_argument(0)? {
+            None => Ok(vec![Traverser::new(Value::map(entries), Vec::new())]),
+            Some(name) => {
+                // Inside a repeat the step runs more than once; what it then adds to is not modelled.
+                if matches!(self.side_effects.get(&name), Some(Value::Map(old)) if !old.is_empty()) {
+                    return unsupported(format!("{}({name}) that runs twice", step.name));
+                }
+                self.side_effects.insert(name, Value::map(entries));
+                Ok(input)
+            }
+        }
+    }
+
+    /// The traversers of each key, keys in order of appearance; who has no key is left out.
+    fn members_by_key(&mut self, step: &Step<'_>, input: &Stream) -> Outcome<Vec<(Value, Stream)>> {
+        let mut groups: Vec<(Value, Stream)> = Vec::new();
+        for t in input {
+            let Some(key) = self.by(step.by.first().copied().unwrap_or(&[]), t)? else { continue };
+            match groups.iter_mut().find(|(k, _)| equivalent(k, &key)) {
+                Some((_, members)) => members.push(t.clone()),
+                None => groups.push((key, vec![t.clone()])),
+            }
+        }
+        Ok(groups)
+    }
+
+    fn reduce_groups(&mut self, step: &Step<'_>, groups: Vec<(Value, Stream)>) -> Outcome<Vec<(Value, Value)>> {
+        let mut entries = Vec::new();
+        for (key, members) in groups {
+            let value = match (step.name, step.by.get(1)) {
+                ("groupCount", _) => Some(Value::I64(members.len() as i64)),
+                (_, Some([Argument::Traversal(child)])) => {
+                    if !ends_in_a_reduction(child) {
+                        return unsupported("group().by(…).by(traversal) without a reduction at its end");
+                    }
+                    first(self.child(child, members)?)
+                }
+                (_, modulator) => {
+                    let mut made = Vec::new();
+                    for t in &members {
+                        made.extend(self.by(modulator.copied().unwrap_or(&[]), t)?);
+                    }
+                    Some(Value::list(made))
+                }
+            };
+            entries.extend(value.map(|value| (key, value)));
+        }
+        Ok(entries)
+    }
+
+    pub(crate) fn aggregate(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        let name = super::step::string(step.argument(0)?)?;
+        let mut gathered = match self.side_effects.get(&name) {
+            Some(Value::BulkSet(old)) => old.to_vec(),
+            _ => Vec::new(),
+        };
+        for t in &input {
+            gathered.extend(self.by(round_robin(&step.by, 0), t)?.map(|value| (value, 1)));
+        }
+        self.side_effects.insert(name, Value::BulkSet(gathered.into()));
+        Ok(input)
+    }
+
+    pub(crate) fn cap(&mut self, step: &Step<'_>) -> Outcome<Stream> {
+        let names = step.names()?;
+        let mut found: Vec<(SmolStr, Value)> = Vec::new();
+        for name in &names {
+            match self.side_effects.get(name) {
+                Some(value) => found.push((name.clone(), value.clone())),
+                None => return wrong(format!("no step of this traversal has the side effect {name}")),
+            }
+        }
+        let value = match found.len() {
+            1 => found.swap_remove(0).1,
+            _ => Value::map(found.into_iter().map(|(k, v)| (Value::String(k), v)).collect()),
+        };
+        Ok(vec![Traverser::new(value, Vec::new())])
+    }
+
+    /// What a name stands for: a key of the map at hand, a side effect, a label of the path (the last so named).
+    pub(crate) fn scope(&self, name: &str, t: &Traverser) -> Option<Value> {
+        if let Value::Map(entries) = &t.value
+            && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == name))
+        {
+            return Some(value.clone());
+        }
+        self.side_effects.get(name).cloned().or_else(|| t.labelled(name).last().map(|v| (*v).clone()))
+    }
+
+    pub(crate) fn coalesce(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
+        for at in 0..step.arguments.len() {
+            let out = self.local_child(step.traversal(at)?, t)?;
+            if !out.is_empty() {
+                return Ok(values(out));
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Without one, which of the values a group keeps is nobody's promise.
+fn ends_in_a_reduction(child: &Bytecode) -> bool {
+    let reduces =
+        |name: &str| matches!(name, "count" | "sum" | "min" | "max" | "mean" | "fold" | "group" | "groupCount");
+    child.steps.iter().any(|i| reduces(&i.name) && !matches!(i.arguments.first(), Some(Argument::Scope(_))))
+}

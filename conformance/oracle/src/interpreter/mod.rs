@@ -1,0 +1,263 @@
+//! The plain interpreter: every step takes a list of traversers and gives a list of traversers.
+//!
+//! A traverser is an object, the path it came, and its loop counters; its bulk is always 1. Steps run one
+//! after the other over the whole stream, so every step is a barrier, and a step that writes has written
+//! everything before the next one reads. What is nested runs in one of two ways (TinkerPop's words):
+//!
+//! - a *local* child (`by`, `where`, `not`, `and`, `or`, `map`, `flatMap`, `local`, `coalesce`, `optional`,
+//!   `sideEffect`, the tests of `choose`, `until`, `emit`) runs once for each traverser alone;
+//! - a *global* child (`union`, the branches of `choose`, the body of `repeat`) runs once for the whole stream,
+//!   so that a barrier inside sees all of it (in `repeat`: all of one iteration).
+//!
+//! Comparison and arithmetic are the shared ones of `mangrove_graph`; all else is written here from the
+//! documentation of TinkerPop 3.8 and nowhere optimized. A budget of traversers and loops makes every run
+//! end: a run that spends it is [`Failure::TooBig`], not an answer.
+
+mod branch;
+mod by;
+mod element;
+mod filter;
+mod group;
+mod history;
+mod local;
+mod navigate;
+mod predicate;
+mod reduce;
+mod result;
+mod step;
+mod traverser;
+mod write;
+
+use std::collections::BTreeMap;
+
+use mangrove_graph::{Error, ErrorKind, Value};
+use mangrove_gremlin::{Argument, Bytecode};
+use smol_str::SmolStr;
+
+use crate::graph::Graph;
+use step::Step;
+pub(crate) use traverser::Traverser;
+
+/// Traversers a run may make, all steps together.
+const TRAVERSER_COUNT_MAX: usize = 150_000;
+/// Iterations of one `repeat`.
+const LOOP_COUNT_MAX: u32 = 40;
+/// Nested children.
+const DEPTH_MAX: usize = 50;
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The traversal fails: the engine must fail too.
+    Error(Error),
+    /// The budget is spent: nothing can be said.
+    TooBig,
+    /// Something this interpreter does not know: nothing can be said.
+    Unsupported(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if error.kind() == ErrorKind::Unsupported {
+            Failure::Unsupported(error.message().into())
+        } else {
+            Failure::Error(error)
+        }
+    }
+}
+
+pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
+
+/// Traversers on their way from one step to the next.
+pub(crate) type Stream = Vec<Traverser>;
+
+pub(crate) fn unsupported<T>(what: impl Into<String>) -> Outcome<T> {
+    Err(Failure::Unsupported(what.into()))
+}
+
+pub(crate) fn wrong<T>(message: impl Into<String>) -> Outcome<T> {
+    Err(Failure::Error(Error::evaluation(message)))
+}
+
+/// Runs one traversal over one graph.
+pub struct Interpreter<'g> {
+    graph: &'g mut Graph,
+    side_effects: BTreeMap<SmolStr, Value>,
+    traversers_left: usize,
+    depth: usize,
+}
+
+impl<'g> Interpreter<'g> {
+    /// Runs a traversal to its end; elements in the result are detached.
+    pub fn run(graph: &'g mut Graph, traversal: &Bytecode) -> Result<Vec<Value>, Failure> {
+        if !traversal.source.is_empty() {
+            return unsupported("source instructions");
+        }
+        let mut this =
+            Interpreter { graph, side_effects: BTreeMap::new(), traversers_left: TRAVERSER_COUNT_MAX, depth: 0 };
+        this.declare_side_effects(traversal);
+        let out = this.child(traversal, vec![Traverser::unborn()])?;
+        out.into_iter().map(|t| this.detach(&t.value)).collect()
+    }
+
+    /// A side effect exists, empty, from the moment its step does.
+    fn declare_side_effects(&mut self, traversal: &Bytecode) {
+        for instruction in &traversal.steps {
+            if let Some(Argument::Value(Value::String(key))) = instruction.arguments.first() {
+                match instruction.name.as_str() {
+                    "aggregate" => drop(self.side_effects.insert(key.clone(), Value::BulkSet(Vec::new().into()))),
+                    "group" | "groupCount" => drop(self.side_effects.insert(key.clone(), Value::map(Vec::new()))),
+                    _ => {}
+                }
+            }
+            for argument in &instruction.arguments {
+                if let Argument::Traversal(nested) = argument {
+                    self.declare_side_effects(nested);
+                }
+            }
+        }
+    }
+
+    /// Runs a traversal over a stream.
+    fn child(&mut self, traversal: &Bytecode, input: Stream) -> Outcome<Stream> {
+        if self.depth >= DEPTH_MAX {
+            return Err(Failure::TooBig);
+        }
+        self.depth += 1;
+        let steps = step::assemble(traversal)?;
+        let out = steps.iter().try_fold(input, |stream, step| self.step(step, stream));
+        self.depth -= 1;
+        out
+    }
+
+    /// Runs a local child for one traverser.
+    fn local_child(&mut self, traversal: &Bytecode, traverser: &Traverser) -> Outcome<Stream> {
+        self.child(traversal, vec![traverser.clone()])
+    }
+
+    /// Whether a local child gives anything.
+    fn test(&mut self, traversal: &Bytecode, traverser: &Traverser) -> Outcome<bool> {
+        Ok(!self.local_child(traversal, traverser)?.is_empty())
+    }
+
+    fn step(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        let mut out = self.dispatch(step, input)?;
+        self.traversers_left = self.traversers_left.checked_sub(out.len()).ok_or(Failure::TooBig)?;
+        // The labels of a step go to the object each traverser now stands on.
+        for traverser in &mut out {
+            traverser.label(&step.labels);
+        }
+        Ok(out)
+    }
+
+    fn dispatch(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        match step.name {
+            "V" | "E" => self.start_elements(step, input),
+            "inject" => self.inject(step, input),
+            "out" | "in" | "both" | "outE" | "inE" | "bothE" => self.flat_map(input, |this, t| this.expand(step, t)),
+            "outV" | "inV" | "bothV" | "otherV" => self.flat_map(input, |this, t| this.edge_ends(step, t)),
+
+            "values" | "properties" => self.flat_map(input, |this, t| this.property_objects(step, t)),
+            "id" | "label" | "key" | "value" => self.map(input, |this, t| this.token_step(step, t)),
+            "valueMap" => self.map(input, |this, t| this.value_map(step, t)),
+            "elementMap" => self.map(input, |this, t| this.element_map(step, t)),
+            "constant" => self.map(input, |_, _| Ok(Some(step.value(0)?.clone()))),
+            "loops" => self.map(input, |_, t| t.loop_count(step.name_argument(0)?).map(|n| Some(Value::I32(n)))),
+            "unfold" => self.unfold(input),
+
+            "has" | "hasLabel" | "hasId" | "hasKey" | "hasValue" | "hasNot" => {
+                self.filter(input, |this, t| this.has(step, t))
+            }
+            "is" => self.filter(input, |this, t| this.argument_matches(step.argument(0)?, &t.value)),
+            "where" | "filter" => self.filter(input, |this, t| this.where_step(step, t)),
+            "not" => self.filter(input, |this, t| Ok(!this.test(step.traversal(0)?, t)?)),
+            "and" | "or" => self.filter(input, |this, t| this.connective(step, t)),
+            "simplePath" | "cyclicPath" => self.filter(input, |this, t| this.path_repeats(step, t)),
+            "none" if !step.arguments.is_empty() => self.filter(input, |this, t| this.none_of(step, t)),
+            "none" | "discard" => Ok(Vec::new()),
+            "dedup" if step.is_local() => self.map(input, |_, t| local::dedup(&t.value)),
+            "dedup" => self.dedup(step, input),
+            "limit" | "range" | "skip" | "tail" if step.is_local() => {
+                self.map(input, |_, t| local::range(step, &t.value))
+            }
+            "limit" | "range" | "skip" | "tail" => filter::range(step, input),
+            "order" if step.is_local() => self.map(input, |this, t| this.order_local(step, t)),
+            "order" => self.order(step, input),
+            "identity" | "start" | "barrier" => Ok(input),
+
+            "count" | "sum" | "min" | "max" | "mean" if step.is_local() => {
+                self.map(input, |_, t| local::reduce(step.name, &t.value))
+            }
+            "count" | "sum" | "min" | "max" | "mean" | "fold" => reduce::reduce(step, input),
+            "group" | "groupCount" => self.group_step(step, input),
+            "aggregate" => self.aggregate(step, input),
+            "cap" => self.cap(step),
+
+            "path" => self.map(input, |this, t| this.path(step, t)),
+            "select" => self.map(input, |this, t| this.select(step, t)),
+            "project" => self.map(input, |this, t| this.project(step, t)),
+
+            "map" => self.map(input, |this, t| Ok(first(this.local_child(step.traversal(0)?, t)?))),
+            "flatMap" => self.flat_map(input, |this, t| Ok(values(this.local_child(step.traversal(0)?, t)?))),
+            "local" => self.each(input, |this, t| this.local_child(step.traversal(0)?, &t)),
+            "sideEffect" => self.each(input, |this, t| {
+                this.local_child(step.traversal(0)?, &t)?;
+                Ok(vec![t])
+            }),
+            "coalesce" => self.flat_map(input, |this, t| this.coalesce(step, t)),
+            "optional" => self.each(input, |this, t| {
+                let out = this.local_child(step.traversal(0)?, &t)?;
+                Ok(if out.is_empty() { vec![t] } else { out })
+            }),
+            "union" => self.union(step, input),
+            "choose" => self.choose(step, input),
+            "repeat" => self.repeat(step, input),
+
+            "addV" => self.each(input, |this, t| this.add_vertex(step, t)),
+            "addE" => self.each(input, |this, t| this.add_edge(step, t)),
+            "property" => self.each(input, |this, t| this.property(step, t)),
+            "drop" => self.drop_elements(input),
+            other => unsupported(format!("step {other}()")),
+        }
+    }
+
+    /// A step that gives a list of traversers for each, their paths its own business.
+    fn each(&mut self, input: Stream, mut f: impl FnMut(&mut Self, Traverser) -> Outcome<Stream>) -> Outcome<Stream> {
+        let mut out = Vec::new();
+        for traverser in input {
+            out.extend(f(self, traverser)?);
+        }
+        Ok(out)
+    }
+
+    /// A step that gives any number of objects for each traverser; each extends the path.
+    fn flat_map(
+        &mut self,
+        input: Stream,
+        mut f: impl FnMut(&mut Self, &Traverser) -> Outcome<Vec<Value>>,
+    ) -> Outcome<Stream> {
+        self.each(input, |this, t| Ok(f(this, &t)?.into_iter().map(|value| t.moved_to(value)).collect()))
+    }
+
+    /// A step that gives one object for each traverser, or none.
+    fn map(
+        &mut self,
+        input: Stream,
+        mut f: impl FnMut(&mut Self, &Traverser) -> Outcome<Option<Value>>,
+    ) -> Outcome<Stream> {
+        self.flat_map(input, |this, t| Ok(f(this, t)?.into_iter().collect()))
+    }
+
+    /// A step that keeps or drops each traverser.
+    fn filter(&mut self, input: Stream, mut f: impl FnMut(&mut Self, &Traverser) -> Outcome<bool>) -> Outcome<Stream> {
+        self.each(input, |this, t| Ok(if f(this, &t)? { vec![t] } else { Vec::new() }))
+    }
+}
+
+fn first(stream: Stream) -> Option<Value> {
+    stream.into_iter().next().map(|t| t.value)
+}
+
+fn values(stream: Stream) -> Vec<Value> {
+    stream.into_iter().map(|t| t.value).collect()
+}

@@ -1,0 +1,104 @@
+//! Predicates: two-valued; a comparison that makes no sense is false.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::Value;
+use mangrove_graph::compare::{comparable, equal};
+use mangrove_gremlin::{Argument, Comparison, Predicate, TextOperation};
+
+use super::step::value;
+use super::{Interpreter, Outcome, unsupported, wrong};
+
+/// Whether the value passes; operands are literals.
+pub(crate) fn passes(predicate: &Predicate, subject: &Value) -> Outcome<bool> {
+    passes_with(predicate, subject, &mut |argument| Ok(Some(value(argument)?.clone())))
+}
+
+/// Whether the value passes, `resolve` giving the operands; an operand that resolves to nothing fails the test.
+pub(crate) fn passes_with(
+    predicate: &Predicate,
+    subject: &Value,
+    resolve: &mut dyn FnMut(&Argument) -> Outcome<Option<Value>>,
+) -> Outcome<bool> {
+    Ok(match predicate {
+        Predicate::Compare(comparison, operand) => match resolve(operand)? {
+            Some(operand) => compare(*comparison, subject, &operand),
+            None => false,
+        },
+        Predicate::Within(operands) => among(operands, subject, resolve)?,
+        Predicate::Without(operands) => !among(operands, subject, resolve)?,
+        Predicate::Text(operation, operand) => match resolve(operand)? {
+            Some(operand) => text(*operation, subject, &operand)?,
+            None => false,
+        },
+        Predicate::And(all) => {
+            for p in all {
+                if !passes_with(p, subject, resolve)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        Predicate::Or(any) => {
+            for p in any {
+                if passes_with(p, subject, resolve)? {
+                    return Ok(true);
+                }
+            }
+            false
+        }
+        Predicate::Not(p) => !passes_with(p, subject, resolve)?,
+        Predicate::TypeOf(_) => return unsupported("typeOf()"),
+    })
+}
+
+fn compare(comparison: Comparison, a: &Value, b: &Value) -> bool {
+    match comparison {
+        Comparison::Eq => equal(a, b),
+        Comparison::Neq => !equal(a, b),
+        Comparison::Lt => comparable(a, b) == Some(Ordering::Less),
+        Comparison::Lte => comparable(a, b).is_some_and(Ordering::is_le),
+        Comparison::Gt => comparable(a, b) == Some(Ordering::Greater),
+        Comparison::Gte => comparable(a, b).is_some_and(Ordering::is_ge),
+    }
+}
+
+/// A side effect among the operands of `within` stands for what is in it.
+fn among(
+    operands: &[Argument],
+    subject: &Value,
+    resolve: &mut dyn FnMut(&Argument) -> Outcome<Option<Value>>,
+) -> Outcome<bool> {
+    for operand in operands {
+        match resolve(operand)? {
+            Some(Value::BulkSet(members)) if members.iter().any(|(m, _)| equal(m, subject)) => return Ok(true),
+            Some(operand) if equal(&operand, subject) => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+fn text(operation: TextOperation, subject: &Value, operand: &Value) -> Outcome<bool> {
+    let (Value::String(subject), Value::String(operand)) = (subject, operand) else { return Ok(false) };
+    Ok(match operation {
+        TextOperation::StartingWith => subject.starts_with(operand.as_str()),
+        TextOperation::EndingWith => subject.ends_with(operand.as_str()),
+        TextOperation::Containing => subject.contains(operand.as_str()),
+        TextOperation::Regex => match regex::Regex::new(operand) {
+            Ok(pattern) => pattern.is_match(subject),
+            Err(e) => return wrong(format!("not a regular expression: {e}")),
+        },
+    })
+}
+
+impl Interpreter<'_> {
+    /// Whether a value passes an argument: a predicate, or a literal to equal.
+    pub(crate) fn argument_matches(&self, argument: &Argument, subject: &Value) -> Outcome<bool> {
+        match argument {
+            Argument::Predicate(p) => passes(p, subject),
+            Argument::Value(v) => Ok(equal(subject, v)),
+            other => unsupported(format!("{other:?} as a test")),
+        }
+    }
+}

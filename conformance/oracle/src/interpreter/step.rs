@@ -1,0 +1,161 @@
+//! Steps with their modulators: bytecode is flat, and `by`, `as`, `from`, `times` … belong to a neighbor.
+
+use mangrove_graph::Value;
+use mangrove_gremlin::{Argument, Bytecode, Scope};
+use smol_str::SmolStr;
+
+use super::{Outcome, unsupported, wrong};
+
+/// A modulator of `repeat` and the side of it that it was written on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoopTest<'a> {
+    pub before: bool,
+    pub until: LoopCondition<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LoopCondition<'a> {
+    Always,
+    Times(u32),
+    Traversal(&'a Bytecode),
+}
+
+/// A step and what modulates it.
+#[derive(Debug, Default)]
+pub(crate) struct Step<'a> {
+    pub name: &'a str,
+    pub arguments: &'a [Argument],
+    pub labels: Vec<SmolStr>,
+    pub by: Vec<&'a [Argument]>,
+    pub options: Vec<&'a [Argument]>,
+    pub from: Option<&'a Argument>,
+    pub to: Option<&'a Argument>,
+    /// `property(…)` right after `addV` and `addE`.
+    pub properties: Vec<&'a [Argument]>,
+    pub until: Option<LoopTest<'a>>,
+    pub emit: Option<LoopTest<'a>>,
+}
+
+impl<'a> Step<'a> {
+    pub fn argument(&self, at: usize) -> Outcome<&'a Argument> {
+        match self.arguments.get(at) {
+            Some(argument) => Ok(argument),
+            None => wrong(format!("{}() needs more than {at} arguments", self.name)),
+        }
+    }
+
+    pub fn value(&self, at: usize) -> Outcome<&'a Value> {
+        value(self.argument(at)?)
+    }
+
+    pub fn traversal(&self, at: usize) -> Outcome<&'a Bytecode> {
+        traversal(self.argument(at)?)
+    }
+
+    /// An optional name in this place.
+    pub fn name_argument(&self, at: usize) -> Outcome<Option<SmolStr>> {
+        self.arguments.get(at).map(string).transpose()
+    }
+
+    /// All arguments as names.
+    pub fn names(&self) -> Outcome<Vec<SmolStr>> {
+        self.arguments.iter().map(string).collect()
+    }
+
+    pub fn is_local(&self) -> bool {
+        matches!(self.arguments.first(), Some(Argument::Scope(Scope::Local)))
+    }
+
+    /// The whole numbers among the arguments (after a scope).
+    pub fn numbers(&self) -> Outcome<Vec<i64>> {
+        self.arguments.iter().filter(|a| !matches!(a, Argument::Scope(_))).map(number).collect()
+    }
+}
+
+pub(crate) fn value(argument: &Argument) -> Outcome<&Value> {
+    match argument {
+        Argument::Value(value) => Ok(value),
+        other => unsupported(format!("{other:?} where a literal is needed")),
+    }
+}
+
+pub(crate) fn string(argument: &Argument) -> Outcome<SmolStr> {
+    match argument {
+        Argument::Value(Value::String(s)) => Ok(s.clone()),
+        other => unsupported(format!("{other:?} where a name is needed")),
+    }
+}
+
+pub(crate) fn number(argument: &Argument) -> Outcome<i64> {
+    match argument {
+        Argument::Value(v) if mangrove_graph::numeric::integer(v).is_some() => {
+            Ok(mangrove_graph::numeric::integer(v).unwrap_or_default())
+        }
+        other => unsupported(format!("{other:?} where a whole number is needed")),
+    }
+}
+
+pub(crate) fn traversal(argument: &Argument) -> Outcome<&Bytecode> {
+    match argument {
+        Argument::Traversal(bytecode) => Ok(bytecode),
+        other => unsupported(format!("{other:?} where a traversal is needed")),
+    }
+}
+
+/// Gives every modulator to its step.
+pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    // `until`, `emit` and `times` written before their `repeat`.
+    let mut pending = Step::default();
+    for instruction in &bytecode.steps {
+        let (name, arguments) = (instruction.name.as_str(), instruction.arguments.as_slice());
+        match name {
+            "as" => {
+                if steps.is_empty() {
+                    steps.push(Step { name: "start", ..Step::default() });
+                }
+                let last = steps.last_mut().expect("one was pushed if there was none");
+                for argument in arguments {
+                    last.labels.push(string(argument)?);
+                }
+            }
+            "until" | "emit" | "times" => {
+                let repeat = steps.last_mut().filter(|s| s.name == "repeat");
+                let before = repeat.is_none();
+                let target = repeat.unwrap_or(&mut pending);
+                let condition = match (name, arguments.first()) {
+                    ("times", Some(n)) => LoopCondition::Times(u32::try_from(number(n)?).unwrap_or(0)),
+                    (_, Some(argument)) => LoopCondition::Traversal(traversal(argument)?),
+                    (_, None) => LoopCondition::Always,
+                };
+                let test = Some(LoopTest { before, until: condition });
+                if name == "emit" { target.emit = test } else { target.until = test }
+            }
+            "by" | "option" | "from" | "to" => {
+                let Some(last) = steps.last_mut() else { return wrong(format!("{name}() modulates no step")) };
+                match name {
+                    "by" => last.by.push(arguments),
+                    "option" => last.options.push(arguments),
+                    "from" => last.from = arguments.first(),
+                    _ => last.to = arguments.first(),
+                }
+            }
+            "property" if steps.last().is_some_and(|s| s.name == "addV" || s.name == "addE") => {
+                steps.last_mut().expect("just seen").properties.push(arguments);
+            }
+            "repeat" => {
+                let waiting = std::mem::take(&mut pending);
+                steps.push(Step { name, arguments, until: waiting.until, emit: waiting.emit, ..Step::default() });
+            }
+            "with" => return unsupported("with()"),
+            _ => steps.push(Step { name, arguments, ..Step::default() }),
+        }
+    }
+    if pending.until.is_some() || pending.emit.is_some() {
+        return wrong("until(), emit() or times() without repeat()");
+    }
+    if let Some(step) = steps.iter().find(|s| (s.from.is_some() || s.to.is_some()) && s.name != "addE") {
+        return unsupported(format!("{}() with from() or to()", step.name));
+    }
+    Ok(steps)
+}
