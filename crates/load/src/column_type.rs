@@ -1,0 +1,319 @@
+//! Types of columns: their names in headers and mappings, how a field becomes a value, and how the type of
+//! an untyped column is inferred.
+
+use std::sync::Arc;
+
+use bigdecimal::BigDecimal;
+use mangrove_graph::{Error, Result, Value};
+use num_bigint::BigInt;
+use uuid::Uuid;
+
+use crate::id_map::{FileId, plain_integer};
+use crate::temporal::{self, TimeFormat};
+
+/// The separator inside a list field where nothing else is said.
+pub(crate) const LIST_SEPARATOR: char = ';';
+
+/// The names that [`ColumnType::from_name`] knows, for messages.
+const NAMES: &str = "string, bool, byte, short, int, long, bigint, float, double, decimal, char, uuid, date, \
+                     datetime, millis, duration, or one of these with [] for a list";
+
+/// The type of a column.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum ColumnType {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    BigInt,
+    F32,
+    F64,
+    Decimal,
+    Char,
+    String,
+    Uuid,
+    DateTime(TimeFormat),
+    /// A point in time kept as a 64-bit integer: milliseconds since the epoch.
+    Millis(TimeFormat),
+    Duration,
+    /// What an id column holds: a whole number in plain form is a long, anything else is text.
+    Id,
+    /// Elements between brackets and separated by commas (`[1,2]`, which nests), or, without brackets,
+    /// separated by the character given.
+    List(Box<ColumnType>, char),
+}
+
+impl ColumnType {
+    /// The type of this name, in any case; `[]` behind a name makes a list.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        if let Some(element) = name.strip_suffix("[]") {
+            return Some(ColumnType::List(Box::new(Self::from_name(element)?), LIST_SEPARATOR));
+        }
+        Some(match name.to_ascii_lowercase().as_str() {
+            "bool" | "boolean" => ColumnType::Bool,
+            "byte" | "int8" => ColumnType::I8,
+            "short" | "int16" => ColumnType::I16,
+            "int" | "int32" | "integer" => ColumnType::I32,
+            "long" | "int64" => ColumnType::I64,
+            "bigint" => ColumnType::BigInt,
+            "float" => ColumnType::F32,
+            "double" => ColumnType::F64,
+            "decimal" => ColumnType::Decimal,
+            "char" => ColumnType::Char,
+            "string" => ColumnType::String,
+            "uuid" => ColumnType::Uuid,
+            "date" | "datetime" | "localdatetime" | "timestamp" => ColumnType::DateTime(TimeFormat::Auto),
+            "millis" => ColumnType::Millis(TimeFormat::Auto),
+            "duration" => ColumnType::Duration,
+            _ => return None,
+        })
+    }
+
+    /// The type of this name, or an error that lists the names.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        Self::from_name(name).ok_or_else(|| Error::invalid(format!("'{name}' is not a type; the types are {NAMES}")))
+    }
+
+    /// The same type reading points in time in this format.
+    pub(crate) fn with_format(self, format: TimeFormat) -> Self {
+        match self {
+            ColumnType::DateTime(_) => ColumnType::DateTime(format),
+            ColumnType::Millis(_) => ColumnType::Millis(format),
+            ColumnType::List(element, separator) => ColumnType::List(Box::new(element.with_format(format)), separator),
+            other => other,
+        }
+    }
+
+    /// The same type with this separator between the elements of a list.
+    pub(crate) fn with_separator(self, separator: char) -> Self {
+        match self {
+            ColumnType::List(element, _) => ColumnType::List(element, separator),
+            other => other,
+        }
+    }
+
+    /// How messages name it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            ColumnType::Bool => "boolean",
+            ColumnType::I8 => "byte",
+            ColumnType::I16 => "short",
+            ColumnType::I32 => "int",
+            ColumnType::I64 => "long",
+            ColumnType::BigInt => "bigint",
+            ColumnType::F32 => "float",
+            ColumnType::F64 => "double",
+            ColumnType::Decimal => "decimal",
+            ColumnType::Char => "char",
+            ColumnType::String => "string",
+            ColumnType::Uuid => "uuid",
+            ColumnType::DateTime(_) | ColumnType::Millis(_) => "date",
+            ColumnType::Duration => "duration",
+            ColumnType::Id => "id",
+            ColumnType::List(..) => "list",
+        }
+    }
+
+    /// The value of a field; `None` where the text is not of the type. Space around anything but text does
+    /// not count.
+    pub(crate) fn parse(&self, field: &str) -> Option<Value> {
+        let text = field.trim();
+        Some(match self {
+            ColumnType::String => Value::String(field.into()),
+            ColumnType::Char => Value::Char(single(field.chars())?),
+            ColumnType::Bool => Value::Bool(boolean(text)?),
+            ColumnType::I8 => Value::I8(text.parse().ok()?),
+            ColumnType::I16 => Value::I16(text.parse().ok()?),
+            ColumnType::I32 => Value::I32(text.parse().ok()?),
+            ColumnType::I64 => Value::I64(text.parse().ok()?),
+            ColumnType::BigInt => Value::BigInt(Arc::new(text.parse::<BigInt>().ok()?)),
+            ColumnType::F32 => Value::F32(text.parse().ok()?),
+            ColumnType::F64 => Value::F64(text.parse().ok()?),
+            ColumnType::Decimal => Value::Decimal(Arc::new(text.parse::<BigDecimal>().ok()?)),
+            ColumnType::Uuid => Value::Uuid(uuid(text)?),
+            ColumnType::DateTime(format) => Value::DateTime(format.parse(text)?),
+            ColumnType::Millis(format) => Value::I64(format.parse(text)?.epoch_millis()?),
+            ColumnType::Duration => Value::Duration(temporal::duration(text)?),
+            ColumnType::Id => FileId::parse(text).to_user_id().to_value(),
+            ColumnType::List(element, separator) => {
+                Value::list(list_items(text, *separator).map(|item| element.parse(item)).collect::<Option<_>>()?)
+            }
+        })
+    }
+}
+
+fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
+    let first = characters.next()?;
+    characters.next().is_none().then_some(first)
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Some(true),
+        _ if text.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+/// A UUID with hyphens anywhere and braces or not.
+fn uuid(text: &str) -> Option<Uuid> {
+    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
+    match Uuid::try_parse(inner) {
+        Ok(uuid) => Some(uuid),
+        Err(_) => Uuid::try_parse(&inner.replace('-', "")).ok(),
+    }
+}
+
+/// The items of a list field: see [`ColumnType::List`].
+pub(crate) fn list_items(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let (mut rest, separator) = match bracketed {
+        Some(inner) => (Some(inner), ','),
+        None => (Some(text), separator),
+    };
+    if rest.is_some_and(|text| text.trim().is_empty()) {
+        rest = None;
+    }
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut depth = 0_usize;
+        for (at, character) in text.char_indices() {
+            match character {
+                '[' => depth += 1,
+                ']' => depth = depth.saturating_sub(1),
+                _ if character == separator && depth == 0 => {
+                    rest = Some(&text[at + separator.len_utf8()..]);
+                    return Some(&text[..at]);
+                }
+                _ => {}
+            }
+        }
+        rest = None;
+        Some(text)
+    })
+}
+
+/// The type of an untyped column, narrowed down field by field.
+///
+/// The rule: the first of *long, double, boolean, date* that fits every field that is not null; *string*
+/// where none does. Whole numbers must be in plain form (`007` and `+1` are text: leading zeros mean
+/// something), doubles must contain a digit (`NaN` is text), dates are ISO 8601.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inference {
+    long: bool,
+    double: bool,
+    boolean: bool,
+    date: bool,
+    any: bool,
+}
+
+impl Inference {
+    pub(crate) fn new() -> Self {
+        Inference { long: true, double: true, boolean: true, date: true, any: false }
+    }
+
+    /// Takes a field into account.
+    pub(crate) fn add(&mut self, field: &[u8]) {
+        self.any = true;
+        if !(self.long || self.double || self.boolean || self.date) {
+            return;
+        }
+        self.long = self.long && plain_integer(field).is_some();
+        let text = std::str::from_utf8(field).unwrap_or("\u{fffd}");
+        // A column of whole numbers stays one of numbers only by way of `double`.
+        self.double = self.double && (self.long || is_double(text));
+        self.boolean = self.boolean && boolean(text).is_some();
+        self.date = self.date && temporal::iso(text).is_some();
+    }
+
+    /// What is left.
+    pub(crate) fn column_type(self) -> ColumnType {
+        match self {
+            Inference { any: false, .. } => ColumnType::String,
+            Inference { long: true, .. } => ColumnType::I64,
+            Inference { double: true, .. } => ColumnType::F64,
+            Inference { boolean: true, .. } => ColumnType::Bool,
+            Inference { date: true, .. } => ColumnType::DateTime(TimeFormat::Iso),
+            _ => ColumnType::String,
+        }
+    }
+}
+
+fn is_double(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let leading_zeros = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
+    // A whole number that is not a 64-bit one would lose digits.
+    let whole = unsigned.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = !whole || plain_integer(text.as_bytes()).is_some();
+    unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && !leading_zeros
+        && fits
+        && text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_any_case_and_lists() {
+        assert_eq!(ColumnType::from_name("STRING"), Some(ColumnType::String));
+        assert_eq!(ColumnType::from_name("Int"), Some(ColumnType::I32));
+        let list = |element| ColumnType::List(Box::new(element), ';');
+        assert_eq!(ColumnType::from_name("long[][]"), Some(list(list(ColumnType::I64))));
+        assert!(
+            ColumnType::named("strng").unwrap_err().message().contains("'strng' is not a type; the types are string")
+        );
+    }
+
+    #[test]
+    fn fields_become_values() {
+        let parse = |name: &str, text: &str| ColumnType::from_name(name).unwrap().parse(text);
+        assert_eq!(parse("int", " 7 "), Some(Value::I32(7)));
+        assert_eq!(parse("int", "2147483648"), None);
+        assert_eq!(parse("long", "x"), None);
+        assert_eq!(parse("float", "1.5"), Some(Value::F32(1.5)));
+        assert_eq!(parse("bool", "TRUE"), Some(Value::Bool(true)));
+        assert_eq!(parse("bool", "1"), None);
+        assert_eq!(parse("char", "é"), Some(Value::Char('é')));
+        assert_eq!(parse("char", "ab"), None);
+        assert_eq!(parse("string", " a "), Some(Value::string(" a ")));
+        assert_eq!(parse("millis", "20100214153210447"), Some(Value::I64(1_266_161_530_447)));
+        let same = parse("uuid", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11");
+        assert!(same.is_some());
+        assert_eq!(parse("uuid", "{a0eebc99-9c0b4ef8-bb6d6bb9-bd380a11}"), same);
+    }
+
+    #[test]
+    fn lists_with_separators_and_brackets() {
+        let parse = |name: &str, text: &str| ColumnType::from_name(name).unwrap().parse(text);
+        let ints = |numbers: &[i64]| Value::list(numbers.iter().map(|n| Value::I64(*n)).collect());
+        assert_eq!(parse("string[]", "si;en"), Some(Value::list(vec!["si".into(), "en".into()])));
+        assert_eq!(parse("long[]", "[10, 5]"), Some(ints(&[10, 5])));
+        assert_eq!(parse("long[]", "[]"), Some(ints(&[])));
+        assert_eq!(parse("long[][]", "[[10,8],[6]]"), Some(Value::list(vec![ints(&[10, 8]), ints(&[6])])));
+        assert_eq!(parse("long[]", "1;x"), None);
+    }
+
+    #[test]
+    fn types_are_inferred_by_the_rule() {
+        let infer = |fields: &[&str]| {
+            let mut inference = Inference::new();
+            fields.iter().for_each(|field| inference.add(field.as_bytes()));
+            inference.column_type()
+        };
+        assert_eq!(infer(&[]), ColumnType::String);
+        assert_eq!(infer(&["1", "-2"]), ColumnType::I64);
+        assert_eq!(infer(&["1", "2.5", "1e3"]), ColumnType::F64);
+        assert_eq!(infer(&["2.5", "1"]), ColumnType::F64);
+        assert_eq!(infer(&["1", "007"]), ColumnType::String);
+        assert_eq!(infer(&["9223372036854775808"]), ColumnType::String);
+        assert_eq!(infer(&["2.5", "9223372036854775808"]), ColumnType::String);
+        assert_eq!(infer(&["NaN"]), ColumnType::String);
+        assert_eq!(infer(&["true", "False"]), ColumnType::Bool);
+        assert_eq!(infer(&["2020-01-02", "2020-01-02T03:04:05Z"]), ColumnType::DateTime(TimeFormat::Iso));
+        assert_eq!(infer(&["2020-01-02", "1"]), ColumnType::String);
+        assert_eq!(infer(&["true", "1"]), ColumnType::String);
+    }
+}

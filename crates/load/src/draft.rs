@@ -1,0 +1,469 @@
+//! From a file's header and its mapping rule to its plan.
+//!
+//! In two steps, because id spaces are a matter of all files together: [`Table::open`] finds out how a file
+//! is written and what each column is for; [`Table::plans`] then turns that into plans, knowing every id
+//! space that some edge refers to.
+//!
+//! What is left open is decided so:
+//!
+//! - **Label**: from the file's name without extension and without trailing `_0_0`: the middle of
+//!   `A_label_B` for edges, the whole for vertices.
+//! - **Id space** of a plain `id` column: the vertex label, where an edge of the same load refers to a space
+//!   of that name; else the global one.
+//! - **User ids**: ids of the global space are what users know the vertices by. Ids of a named space are
+//!   not unique, so the store chooses and the file's id becomes a property.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use hashbrown::HashSet;
+use mangrove_graph::{Error, Result};
+use smol_str::SmolStr;
+
+use crate::column_type::{ColumnType, LIST_SEPARATOR};
+use crate::header::{HeaderColumn, Role, parse_header};
+use crate::mapping::{CardinalityRule, Defaults, FileRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant};
+use crate::plan::{
+    EdgePlan, EndPlan, ForeignKey, GLOBAL_SPACE, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
+};
+use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
+use crate::sink::Cardinality;
+use crate::temporal::TimeFormat;
+
+/// How much of a file is looked at for its delimiter.
+const PEEK_BYTES: u64 = 64 * 1024;
+
+/// A table whose columns are known.
+pub(crate) struct Table<'a> {
+    file: usize,
+    path: &'a Path,
+    rule: FileRule,
+    defaults: &'a Defaults,
+    dialect: Dialect,
+    header: bool,
+    columns: Vec<HeaderColumn>,
+}
+
+impl<'a> Table<'a> {
+    /// Looks at a file's first line and at what its rule says about it.
+    pub(crate) fn open(
+        file: usize,
+        path: &'a Path,
+        rule: Option<&FileRule>,
+        defaults: &'a Defaults,
+        delimiter: Option<char>,
+    ) -> Result<Self> {
+        let rule = rule.cloned().unwrap_or_default();
+        let dialect = dialect(path, &rule, defaults, delimiter)?;
+        let header = rule.header.unwrap_or(rule.columns.is_none() && defaults.header.unwrap_or(true));
+        let columns = parse_header(names(path, &rule, dialect, header)?.iter().map(String::as_str))?;
+        let mut table = Table { file, path, rule, defaults, dialect, header, columns };
+        table.apply_roles()?;
+        Ok(table)
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// The position of a column, by its raw name or by the name without type.
+    fn position(&self, name: &str) -> Result<usize> {
+        let found = self.columns.iter().position(|column| column.raw == name);
+        found.or_else(|| self.columns.iter().position(|column| column.name == name)).ok_or_else(|| {
+            let names: Vec<&str> = self.columns.iter().map(|column| column.raw.as_str()).collect();
+            Error::invalid(format!("there is no column '{name}'; the columns are {}", names.join(", ")))
+        })
+    }
+
+    /// Gives columns the roles that the rule names.
+    fn apply_roles(&mut self) -> Result<()> {
+        let rule = self.rule.clone();
+        if rule.kind == Some(KindRule::Vertex) {
+            self.drop_roles(|role| matches!(role, Role::Source(_) | Role::Target(_)));
+        }
+        if let Some(name) = &rule.id {
+            let at = self.position(name)?;
+            self.drop_roles(|role| matches!(role, Role::Id(_)));
+            self.columns[at].role = Role::Id(None);
+        }
+        if let Some(name) = &rule.label_column {
+            let at = self.position(name)?;
+            self.drop_roles(|role| *role == Role::Label);
+            self.columns[at].role = Role::Label;
+        }
+        if let Some(name) = &rule.source {
+            let at = self.position(name)?;
+            self.drop_roles(|role| matches!(role, Role::Source(_)));
+            self.columns[at].role = Role::Source(GLOBAL_SPACE.to_owned());
+        }
+        if let Some(name) = &rule.target {
+            let at = self.position(name)?;
+            self.drop_roles(|role| matches!(role, Role::Target(_)));
+            self.columns[at].role = Role::Target(GLOBAL_SPACE.to_owned());
+        }
+        for column in &mut self.columns {
+            match (&mut column.role, &rule.id_space, &rule.source_space, &rule.target_space) {
+                (Role::Id(space), Some(named), _, _) => *space = Some(named.clone()),
+                (Role::Source(space), _, Some(named), _) | (Role::Target(space), _, _, Some(named)) => {
+                    space.clone_from(named);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_roles(&mut self, which: impl Fn(&Role) -> bool) {
+        for column in self.columns.iter_mut().filter(|column| which(&column.role)) {
+            column.role = Role::Property { kind: None, cardinality: None };
+        }
+    }
+
+    fn find(&self, which: impl Fn(&Role) -> bool) -> Option<usize> {
+        self.columns.iter().position(|column| which(&column.role))
+    }
+
+    /// The id spaces that edges of this file refer to, in lower case.
+    pub(crate) fn referenced_spaces(&self, spaces: &mut HashSet<String>) {
+        for column in &self.columns {
+            if let Role::Source(space) | Role::Target(space) = &column.role {
+                spaces.insert(space.to_ascii_lowercase());
+            }
+        }
+        spaces.extend(self.rule.foreign.iter().map(|foreign| foreign.space.to_ascii_lowercase()));
+    }
+
+    /// The plans for the file: one for its rows, and one for each foreign key.
+    pub(crate) fn plans(&self, referenced: &HashSet<String>) -> Result<Vec<TablePlan>> {
+        self.check_property_rules()?;
+        let source = self.find(|role| matches!(role, Role::Source(_)));
+        let target = self.find(|role| matches!(role, Role::Target(_)));
+        match (source, target) {
+            (Some(source), Some(target)) => self.edge_plan(source, target).map(|plan| vec![plan]),
+            (None, None) if self.rule.kind != Some(KindRule::Edge) => self.vertex_plans(referenced),
+            _ => Err(Error::invalid(
+                "an edge file needs a column for the source and one for the target: name them in the header (:START_ID \
+                 and :END_ID, ~from and ~to, from and to) or in a mapping (source and target)",
+            )),
+        }
+    }
+
+    fn edge_plan(&self, source: usize, target: usize) -> Result<TablePlan> {
+        if !self.rule.foreign.is_empty() {
+            return Err(Error::invalid("foreign keys belong to vertex files; this is an edge file"));
+        }
+        let end = |column: usize| {
+            let (Role::Source(space) | Role::Target(space)) = &self.columns[column].role else {
+                unreachable!("the column was found by this role")
+            };
+            EndPlan { column, space: space.clone(), skip_missing: self.rule.missing == MissingRule::Skip }
+        };
+        let id = self.find(|role| matches!(role, Role::Id(_)));
+        let own = self.user_id_rule() != Some(UserIdRule::Own(false));
+        Ok(self.table(Rows::Edges(EdgePlan {
+            label: self.label_plan(edge_label),
+            source: end(source),
+            target: end(target),
+            id: id.filter(|_| own),
+            properties: self.properties(id.filter(|_| !own || self.rule.id_property.is_some()))?,
+            constants: self.constants()?,
+            foreign: None,
+        })))
+    }
+
+    fn vertex_plans(&self, referenced: &HashSet<String>) -> Result<Vec<TablePlan>> {
+        let id = self.find(|role| matches!(role, Role::Id(_)));
+        if id.is_none() && self.rule.kind.is_none() {
+            return Err(Error::invalid(
+                "no column is an id: name one id, ~id or :ID in the header, or say in a mapping which one it is (id = \
+                 \"…\") or that there is none (kind = \"vertex\")",
+            ));
+        }
+        let label = self.label_plan(vertex_label);
+        let space = self.vertex_space(id, &label, referenced);
+        let user_ids = match (id, self.user_id_rule()) {
+            (None, _) | (_, Some(UserIdRule::Own(false))) => UserIds::Automatic,
+            (_, Some(UserIdRule::Own(true))) => UserIds::Own,
+            (_, Some(UserIdRule::Prefixed(_))) => UserIds::Prefixed,
+            (_, None) if space == GLOBAL_SPACE => UserIds::Own,
+            (_, None) => UserIds::Automatic,
+        };
+        let kept = id.filter(|_| user_ids == UserIds::Automatic || self.rule.id_property.is_some());
+        let mut plans = vec![self.table(Rows::Vertices(VertexPlan {
+            label,
+            id,
+            space: space.clone(),
+            user_ids,
+            properties: self.properties(kept)?,
+            constants: self.constants()?,
+        }))];
+        for foreign in &self.rule.foreign {
+            let id = id.ok_or_else(|| Error::invalid("a vertex file with foreign keys needs an id column"))?;
+            plans.push(self.table(Rows::Edges(EdgePlan {
+                label: LabelPlan { constant: Some(foreign.label.as_str().into()), ..LabelPlan::default() },
+                source: EndPlan { column: id, space: space.clone(), skip_missing: true },
+                target: EndPlan {
+                    column: self.position(&foreign.column)?,
+                    space: foreign.space.clone(),
+                    skip_missing: foreign.missing == MissingRule::Skip,
+                },
+                id: None,
+                properties: Vec::new(),
+                constants: Vec::new(),
+                foreign: Some(ForeignKey { separator: foreign.separator, inward: foreign.inward }),
+            })));
+        }
+        Ok(plans)
+    }
+
+    fn vertex_space(&self, id: Option<usize>, label: &LabelPlan, referenced: &HashSet<String>) -> String {
+        match id.map(|id| &self.columns[id].role) {
+            Some(Role::Id(Some(space))) => space.clone(),
+            Some(Role::Id(None)) => {
+                let label = label.constant.as_ref().filter(|label| referenced.contains(&label.to_ascii_lowercase()));
+                label.map_or_else(|| GLOBAL_SPACE.to_owned(), |label| label.to_string())
+            }
+            _ => GLOBAL_SPACE.to_owned(),
+        }
+    }
+
+    fn user_id_rule(&self) -> Option<UserIdRule> {
+        self.rule.user_id.or(self.defaults.user_id)
+    }
+
+    fn table(&self, rows: Rows) -> TablePlan {
+        let nulls = self.rule.null.clone().or_else(|| self.defaults.null.clone());
+        TablePlan {
+            file: self.file,
+            path: self.path.to_owned(),
+            dialect: self.dialect,
+            header: self.header,
+            width: self.columns.len(),
+            nulls: nulls.unwrap_or_else(|| vec![String::new(), "\\N".to_owned()]),
+            rows,
+        }
+    }
+
+    fn label_plan(&self, from_file_name: fn(&str) -> &str) -> LabelPlan {
+        let column = self.find(|role| *role == Role::Label);
+        let constant = match (&self.rule.label, column) {
+            (Some(label), _) => Some(label.as_str().into()),
+            (None, Some(_)) => None,
+            (None, None) => {
+                let stem = self.path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+                Some(SmolStr::from(from_file_name(&stem)))
+            }
+        };
+        LabelPlan { constant, column, names: self.rule.label_names.clone() }
+    }
+
+    fn constants(&self) -> Result<Vec<(SmolStr, mangrove_graph::Value)>> {
+        let constants = self.rule.constants.iter();
+        constants
+            .map(|(key, value)| Ok((SmolStr::from(key), constant(value).map_err(|e| e.context(format!("'{key}'")))?)))
+            .collect()
+    }
+
+    fn property_rule(&self, column: &HeaderColumn) -> Option<&PropertyRule> {
+        let own = &self.rule.properties;
+        let all = &self.defaults.properties;
+        [own, all].into_iter().find_map(|rules| rules.get(&column.raw).or_else(|| rules.get(&column.name)))
+    }
+
+    fn check_property_rules(&self) -> Result<()> {
+        self.rule.properties.keys().try_for_each(|name| self.position(name).map(drop))
+    }
+
+    /// The columns that become properties; the id column among them where it is `kept`.
+    fn properties(&self, kept: Option<usize>) -> Result<Vec<PropertyPlan>> {
+        let mut plans: Vec<PropertyPlan> = Vec::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let plan = match &column.role {
+                Role::Property { kind, cardinality } => self.property(at, column, kind.clone(), *cardinality)?,
+                Role::Id(_) if kept == Some(at) => self.id_property(at, column)?,
+                _ => None,
+            };
+            let Some(plan) = plan else { continue };
+            if plans.iter().any(|other| other.key == plan.key) || self.rule.constants.contains_key(plan.key.as_str()) {
+                return Err(Error::invalid(format!("two columns would be the property '{}': rename one", plan.key)));
+            }
+            plans.push(plan);
+        }
+        Ok(plans)
+    }
+
+    fn id_property(&self, at: usize, column: &HeaderColumn) -> Result<Option<PropertyPlan>> {
+        let named = if column.name.is_empty() { "id" } else { column.name.as_str() };
+        let key = self.rule.id_property.as_deref().unwrap_or(named);
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let kind = match self.property_rule(column).and_then(|rule| rule.kind.as_deref()) {
+            Some(name) => ColumnType::named(name)?,
+            None => ColumnType::Id,
+        };
+        Ok(Some(PropertyPlan { column: at, key: key.into(), kind: Some(kind), cardinality: None }))
+    }
+
+    fn property(
+        &self,
+        at: usize,
+        column: &HeaderColumn,
+        kind: Option<ColumnType>,
+        cardinality: Option<Cardinality>,
+    ) -> Result<Option<PropertyPlan>> {
+        let place = |e: Error| e.context(format!("column '{}'", column.raw));
+        let foreign =
+            self.rule.foreign.iter().any(|foreign| foreign.column == column.raw || foreign.column == column.name);
+        let Some(rule) = self.property_rule(column) else {
+            if foreign {
+                return Ok(None);
+            }
+            if column.name.is_empty() {
+                return Err(Error::invalid(format!("column {} has no name", at + 1)));
+            }
+            let key = column.name.as_str().into();
+            return Ok(Some(PropertyPlan { column: at, key, kind, cardinality }));
+        };
+        if rule.skip {
+            return Ok(None);
+        }
+        let kind = match &rule.kind {
+            Some(name) => Some(ColumnType::named(name).map_err(place)?),
+            None => kind,
+        };
+        let key = rule.name.as_deref().unwrap_or(&column.name).into();
+        let cardinality = match rule.cardinality {
+            Some(CardinalityRule::List) => Some(Cardinality::List),
+            Some(CardinalityRule::Set) => Some(Cardinality::Set),
+            None => cardinality,
+        };
+        let kind = adjust(kind, rule, cardinality.is_some()).map_err(place)?;
+        Ok(Some(PropertyPlan { column: at, key, kind, cardinality }))
+    }
+}
+
+/// A type with the rule's date format and separator; `several` makes a list of it.
+fn adjust(kind: Option<ColumnType>, rule: &PropertyRule, several: bool) -> Result<Option<ColumnType>> {
+    let format = match &rule.format {
+        Some(name) => Some(TimeFormat::from_name(name).ok_or_else(|| {
+            Error::invalid(format!(
+                "'{name}' is not a date format; the formats are auto, iso, yyyyMMdd, yyyyMMddHHmmss, \
+                 yyyyMMddHHmmssSSS, epoch_millis, epoch_seconds"
+            ))
+        })?),
+        None => None,
+    };
+    let kind = match (kind, format) {
+        (None, Some(format)) => Some(ColumnType::DateTime(format)),
+        (Some(kind), Some(format)) => Some(kind.with_format(format)),
+        (kind, None) => kind,
+    };
+    let kind = match kind {
+        list @ Some(ColumnType::List(..)) => list,
+        // A separator or a cardinality says that the field is a list, of strings unless a type was given.
+        element if several || rule.separator.is_some() => {
+            Some(ColumnType::List(Box::new(element.unwrap_or(ColumnType::String)), LIST_SEPARATOR))
+        }
+        kind => kind,
+    };
+    Ok(match rule.separator {
+        Some(separator) => kind.map(|kind| kind.with_separator(separator)),
+        None => kind,
+    })
+}
+
+fn dialect(path: &Path, rule: &FileRule, defaults: &Defaults, delimiter: Option<char>) -> Result<Dialect> {
+    let given = rule.delimiter.or(defaults.delimiter).or(delimiter);
+    let delimiter = match given {
+        Some(delimiter) => ascii(delimiter, "delimiter")?,
+        None if path.extension().is_some_and(|extension| extension == "tsv") => b'\t',
+        None => {
+            let mut front = Vec::new();
+            File::open(path)?.take(PEEK_BYTES).read_to_end(&mut front)?;
+            detect_delimiter(front.split(|byte| *byte == b'\n').next().unwrap_or_default())
+        }
+    };
+    let quote = rule.quote.as_deref().or(defaults.quote.as_deref()).unwrap_or("\"");
+    let escape = rule.escape.as_deref().or(defaults.escape.as_deref()).unwrap_or("");
+    Ok(Dialect { delimiter, quote: character(quote, "quote")?, escape: character(escape, "escape")? })
+}
+
+fn character(text: &str, what: &str) -> Result<Option<u8>> {
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (None, _) => Ok(None),
+        (Some(character), None) => ascii(character, what).map(Some),
+        _ => Err(Error::invalid(format!("{what} is one character, or empty for none, not '{text}'"))),
+    }
+}
+
+fn ascii(character: char, what: &str) -> Result<u8> {
+    match u8::try_from(character) {
+        Ok(byte) if byte.is_ascii() => Ok(byte),
+        _ => Err(Error::invalid(format!("{what} must be an ASCII character, not '{character}'"))),
+    }
+}
+
+/// The names of the columns: the rule's, or the first row.
+fn names(path: &Path, rule: &FileRule, dialect: Dialect, header: bool) -> Result<Vec<String>> {
+    let mut reader = RecordReader::new(File::open(path)?, dialect);
+    let first = match reader.next()? {
+        Outcome::Row => Some(&reader),
+        Outcome::Broken(reason) if header => return Err(Error::invalid(format!("the header is broken: {reason}"))),
+        Outcome::Broken(_) | Outcome::End => None,
+    };
+    match (&rule.columns, header, first) {
+        (Some(columns), true, Some(row)) if columns.len() != row.len() => Err(Error::invalid(format!(
+            "the mapping names {} columns, but the header has {}",
+            columns.len(),
+            row.len()
+        ))),
+        (Some(columns), _, _) => Ok(columns.clone()),
+        (None, true, Some(row)) => {
+            Ok((0..row.len()).map(|at| String::from_utf8_lossy(row.field(at)).into_owned()).collect())
+        }
+        (None, true, None) => Err(Error::invalid("the file is empty: it has not even a header")),
+        (None, false, _) => {
+            Err(Error::invalid("a file without a header needs names for its columns in the mapping (columns = […])"))
+        }
+    }
+}
+
+fn vertex_label(stem: &str) -> &str {
+    let mut stem = stem;
+    while let Some((front, tail)) = stem.rsplit_once('_') {
+        if front.is_empty() || tail.is_empty() || !tail.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        stem = front;
+    }
+    stem
+}
+
+fn edge_label(stem: &str) -> &str {
+    let stem = vertex_label(stem);
+    let mut parts = stem.split('_');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some(label), Some(_), None) if !label.is_empty() => label,
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_come_from_file_names() {
+        assert_eq!(vertex_label("person_0_0"), "person");
+        assert_eq!(vertex_label("my_table"), "my_table");
+        assert_eq!(vertex_label("_0"), "_0");
+        assert_eq!(edge_label("person_knows_person_0_0"), "knows");
+        assert_eq!(edge_label("Forum_hasMember_Person"), "hasMember");
+        assert_eq!(edge_label("edges"), "edges");
+        assert_eq!(edge_label("a_b"), "a_b");
+    }
+}

@@ -1,0 +1,355 @@
+//! GraphML: `node` and `edge` elements with `data` for declared keys, as TinkerPop's `GraphMLWriter` and
+//! other tools write it.
+//!
+//! The label of a node is its data under the key `labelV`, that of an edge under `labelE`; without one they are
+//! `vertex` and `edge`. Ids are the file's; one in plain decimal form is an integer. An edge of an
+//! undirected graph is stored once, from its source to its target.
+//!
+//! The document is streamed twice, first for its nodes and then for its edges; one element is in memory at
+//! a time. Broken XML and undeclared keys stop the load; an element whose value does not fit its key's type,
+//! whose id exists already or whose ends do not exist is rejected. Nested graphs are read as part of the
+//! whole; ports and hyperedges are refused.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+use crate::batch::{EdgeBatches, VertexBatches};
+use crate::column_type::ColumnType;
+use crate::context::{Context, Pass, cannot_read, open};
+use crate::id_map::FileId;
+
+/// Loads the nodes of a document.
+pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
+    let mut batches = VertexBatches::default();
+    let pass = Pass { file, path };
+    Document::open(path)?.each(ctx, &pass, Kind::Node, |ctx, element| {
+        let properties = match element.properties {
+            Ok(properties) => properties,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let id = element.id.ok_or_else(|| damaged("a node has no id"))?;
+        let at = batches.open(element.label.as_deref().unwrap_or("vertex"));
+        let table = batches.at(at);
+        if let Err(reason) = ctx.claim_user_id(table, FileId::parse(&id).to_user_id()) {
+            return Ok(Err(reason));
+        }
+        properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
+        batches.end_row(at, ctx.sink, &mut ctx.ids)?;
+        ctx.files[file].vertices += 1;
+        Ok(Ok(()))
+    })?;
+    batches.flush(ctx.sink, &mut ctx.ids)
+}
+
+/// Loads the edges of a document whose nodes are loaded.
+pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
+    // Edges may have ids or not, but the edges of a batch are alike.
+    let (mut with_ids, mut without_ids) = (EdgeBatches::default(), EdgeBatches::default());
+    let pass = Pass { file, path };
+    Document::open(path)?.each(ctx, &pass, Kind::Edge, |ctx, element| {
+        let properties = match element.properties {
+            Ok(properties) => properties,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let mut ends = [None, None];
+        for (end, (which, id)) in ends.iter_mut().zip([("source", element.source), ("target", element.target)]) {
+            let id = id.ok_or_else(|| damaged(&format!("an edge has no {which}")))?;
+            *end = ctx.vertex(&FileId::parse(&id).to_user_id());
+            if end.is_none() {
+                return Ok(Err(format!("the {which} vertex '{id}' does not exist")));
+            }
+        }
+        let [Some(source), Some(target)] = ends else { return Err(Error::bug("an end was neither found nor missed")) };
+        let id = element.id.map(|id| FileId::parse(&id).to_user_id());
+        if let Some(Err(reason)) = id.as_ref().map(|id| ctx.claim_edge_id(id)) {
+            return Ok(Err(reason));
+        }
+        let batches = if id.is_some() { &mut with_ids } else { &mut without_ids };
+        let at = batches.open(element.label.as_deref().unwrap_or("edge"));
+        let table = batches.at(at);
+        table.edge(source, target, id);
+        properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
+        batches.end_row(at, ctx.sink)?;
+        ctx.files[file].edges += 1;
+        Ok(Ok(()))
+    })?;
+    with_ids.flush(ctx.sink)?;
+    without_ids.flush(ctx.sink)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Node,
+    Edge,
+}
+
+/// A declared key.
+struct Key {
+    /// Which kind of element it is for; `None`: both.
+    of: Option<Kind>,
+    name: String,
+    kind: ColumnType,
+    default: Option<Value>,
+}
+
+/// A node or an edge.
+struct Element {
+    /// The element as a reject shows it.
+    tag: String,
+    id: Option<String>,
+    source: Option<String>,
+    target: Option<String>,
+    label: Option<String>,
+    /// Keys and values, or why they cannot be taken.
+    properties: Result<Vec<(String, Value)>, String>,
+}
+
+/// A document being read.
+struct Document {
+    reader: Reader<BufReader<File>>,
+    lines: LineFinder,
+    keys: BTreeMap<String, Key>,
+    /// The text of the element being read, as far as it matters.
+    text: String,
+    /// The key whose declaration is open.
+    declaring: Option<String>,
+    /// The key of the data that is open.
+    data: Option<String>,
+    element: Option<Element>,
+}
+
+impl Document {
+    fn open(path: &Path) -> Result<Self> {
+        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, open(path)?));
+        reader.config_mut().expand_empty_elements = true;
+        Ok(Document {
+            reader,
+            lines: LineFinder { path: path.to_owned(), file: None, position: 0, line: 1 },
+            keys: BTreeMap::new(),
+            text: String::new(),
+            declaring: None,
+            data: None,
+            element: None,
+        })
+    }
+
+    /// Goes over the elements of a kind.
+    fn each(
+        mut self,
+        ctx: &mut Context<'_>,
+        pass: &Pass<'_>,
+        kind: Kind,
+        mut take: impl FnMut(&mut Context<'_>, Element) -> Result<Result<(), String>>,
+    ) -> Result<()> {
+        let mut buffer = Vec::new();
+        let mut root = false;
+        loop {
+            buffer.clear();
+            let event = self.reader.read_event_into(&mut buffer);
+            let position = self.reader.buffer_position();
+            let event = match event {
+                Ok(Event::Eof) => break,
+                Ok(event) => event,
+                Err(e) => {
+                    let at = self.reader.error_position();
+                    return Err(self.place(damaged(&format!("not XML: {e}")), at));
+                }
+            };
+            root |= matches!(&event, Event::Start(tag) if tag.local_name().as_ref() == b"graphml");
+            let finished = self.event(event, kind).map_err(|e| self.place(e, position))?;
+            let Some(element) = finished else { continue };
+            let tag = element.tag.clone();
+            match take(ctx, element).map_err(|e| self.place(e, position))? {
+                Ok(()) => {}
+                Err(reason) => {
+                    let line = self.lines.find(position)?;
+                    ctx.reject(pass, line, &reason, tag.as_bytes())?;
+                }
+            }
+            ctx.row(pass, position);
+        }
+        let position = self.reader.buffer_position();
+        if !root {
+            return Err(self.place(damaged("there is no graphml element"), position));
+        }
+        ctx.end_pass(pass, position);
+        Ok(())
+    }
+
+    /// Names the line where the document is damaged; other errors have their own place.
+    fn place(&mut self, error: Error, position: u64) -> Error {
+        match self.lines.find(position) {
+            Ok(line) if error.kind() == ErrorKind::Syntax => error.context(format!("line {line}")),
+            _ => error,
+        }
+    }
+
+    /// Takes an event in; returns the element that it ends.
+    fn event(&mut self, event: Event<'_>, kind: Kind) -> Result<Option<Element>> {
+        match event {
+            Event::Start(tag) => self.start(&tag, kind)?,
+            Event::Text(text) => self.text.push_str(&text.xml_content().map_err(|e| damaged(&e.to_string()))?),
+            Event::CData(text) => self.text.push_str(&text.decode().map_err(|e| damaged(&e.to_string()))?),
+            Event::GeneralRef(reference) => self.text.push(character(&reference)?),
+            Event::End(tag) => return self.end(tag.local_name().as_ref()),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>, kind: Kind) -> Result<()> {
+        self.text.clear();
+        match tag.local_name().as_ref() {
+            b"key" => self.declare(tag)?,
+            b"node" if kind == Kind::Node => self.element = Some(element(tag)?),
+            b"edge" if kind == Kind::Edge => self.element = Some(element(tag)?),
+            b"data" => self.data = Some(attribute(tag, "key")?.ok_or_else(|| damaged("data without a key"))?),
+            b"hyperedge" | b"port" => {
+                let name = String::from_utf8_lossy(tag.local_name().as_ref()).into_owned();
+                return Err(Error::new(
+                    ErrorKind::Syntax,
+                    format!("a {name} cannot be loaded: a graph here has edges only"),
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, tag: &BytesStart<'_>) -> Result<()> {
+        let id = attribute(tag, "id")?.ok_or_else(|| damaged("a key has no id"))?;
+        let of = match attribute(tag, "for")?.as_deref() {
+            Some("node") => Some(Kind::Node),
+            Some("edge") => Some(Kind::Edge),
+            _ => None,
+        };
+        let kind = match attribute(tag, "attr.type")? {
+            Some(name) => ColumnType::named(&name).map_err(|e| damaged(e.message()))?,
+            None => ColumnType::String,
+        };
+        let name = attribute(tag, "attr.name")?.unwrap_or_else(|| id.clone());
+        self.keys.insert(id.clone(), Key { of, name, kind, default: None });
+        self.declaring = Some(id);
+        Ok(())
+    }
+
+    fn end(&mut self, name: &[u8]) -> Result<Option<Element>> {
+        match name {
+            b"key" => self.declaring = None,
+            b"default" => {
+                if let Some(key) = self.declaring.as_ref().and_then(|id| self.keys.get_mut(id)) {
+                    let message = || damaged(&format!("the default '{}' is not a {}", self.text, key.kind.name()));
+                    key.default = Some(key.kind.parse(&self.text).ok_or_else(message)?);
+                }
+            }
+            b"data" => self.end_data()?,
+            b"node" => return Ok(self.finish(Kind::Node)),
+            b"edge" => return Ok(self.finish(Kind::Edge)),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn end_data(&mut self) -> Result<()> {
+        let (Some(id), Some(element)) = (self.data.take(), &mut self.element) else { return Ok(()) };
+        let Some(key) = self.keys.get(&id) else {
+            return Err(damaged(&format!("data under the key '{id}', which is not declared")));
+        };
+        if matches!(key.name.as_str(), "labelV" | "labelE") {
+            element.label = Some(std::mem::take(&mut self.text));
+        } else if let Ok(properties) = &mut element.properties {
+            match key.kind.parse(&self.text) {
+                Some(value) => properties.push((key.name.clone(), value)),
+                None => {
+                    let reason = format!("'{}' under the key '{}' is not a {}", self.text, key.name, key.kind.name());
+                    element.properties = Err(reason);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The element that ends here, with the defaults of keys it has no data for.
+    fn finish(&mut self, kind: Kind) -> Option<Element> {
+        let mut element = self.element.take()?;
+        if let Ok(properties) = &mut element.properties {
+            for key in self.keys.values().filter(|key| key.of.is_none_or(|of| of == kind)) {
+                let Some(default) = &key.default else { continue };
+                if properties.iter().all(|(name, _)| *name != key.name) {
+                    properties.push((key.name.clone(), default.clone()));
+                }
+            }
+        }
+        Some(element)
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::Syntax, format!("damaged GraphML: {what}"))
+}
+
+fn element(tag: &BytesStart<'_>) -> Result<Element> {
+    Ok(Element {
+        tag: format!("<{}>", String::from_utf8_lossy(tag)),
+        id: attribute(tag, "id")?,
+        source: attribute(tag, "source")?,
+        target: attribute(tag, "target")?,
+        label: None,
+        properties: Ok(Vec::new()),
+    })
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<Option<String>> {
+    let attribute = tag.try_get_attribute(name).map_err(|e| damaged(&e.to_string()))?;
+    let value = attribute.map(|attribute| attribute.unescape_value().map(|value| value.into_owned()));
+    value.transpose().map_err(|e| damaged(&e.to_string()))
+}
+
+/// The character that a reference (`&amp;`, `&#233;`) stands for.
+fn character(reference: &BytesRef<'_>) -> Result<char> {
+    if let Some(character) = reference.resolve_char_ref().map_err(|e| damaged(&e.to_string()))? {
+        return Ok(character);
+    }
+    Ok(match &**reference {
+        b"amp" => '&',
+        b"lt" => '<',
+        b"gt" => '>',
+        b"quot" => '"',
+        b"apos" => '\'',
+        other => return Err(damaged(&format!("the entity '{}' is not known", String::from_utf8_lossy(other)))),
+    })
+}
+
+/// Finds the line of a byte, for messages: by reading the file again, as far as it must and never back.
+struct LineFinder {
+    path: PathBuf,
+    file: Option<BufReader<File>>,
+    position: u64,
+    line: u64,
+}
+
+impl LineFinder {
+    fn find(&mut self, position: u64) -> Result<u64> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(BufReader::new(open(&self.path)?)),
+        };
+        while self.position < position {
+            let available = file.fill_buf().map_err(|e| cannot_read(&self.path, &e))?;
+            let wanted = usize::try_from(position - self.position).unwrap_or(usize::MAX).min(available.len());
+            if wanted == 0 {
+                break;
+            }
+            self.line += memchr::memchr_iter(b'\n', &available[..wanted]).count() as u64;
+            self.position += wanted as u64;
+            file.consume(wanted);
+        }
+        Ok(self.line)
+    }
+}

@@ -1,0 +1,218 @@
+//! What the names in a header say.
+//!
+//! Four styles are understood, column by column, so that they may be mixed:
+//!
+//! - `~id`, `~label`, `~from`, `~to`, `name:type` — CSV as Gremlin services write it; `name:type(set)` and
+//!   `name:type[]` are multi-properties there.
+//! - `id:ID(Space)`, `:LABEL`, `:START_ID(Space)`, `:END_ID(Space)`, `:TYPE`, `name:type`, `name:type[]`,
+//!   `:IGNORE` — the headers of Neo4j's importer.
+//! - `Person.id|Person.id|creationDate` — edges as LDBC's generator writes them: the first two columns name
+//!   id spaces.
+//! - plain names: `id` is the id of a vertex; `from` and `to` (or `source` and `target`, `src` and `dst`)
+//!   are the ends of an edge, whose `id` column, if any, is then the edge's own id.
+
+use mangrove_graph::{Error, Result};
+
+use crate::column_type::ColumnType;
+use crate::plan::GLOBAL_SPACE;
+use crate::sink::Cardinality;
+
+/// What a column is for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Role {
+    /// The element's id. The space is `None` where the header leaves it open (a plain `id`).
+    Id(Option<String>),
+    Label,
+    /// The source of an edge, in an id space.
+    Source(String),
+    /// The target of an edge, in an id space.
+    Target(String),
+    Property {
+        kind: Option<ColumnType>,
+        cardinality: Option<Cardinality>,
+    },
+    Ignore,
+}
+
+/// One column of a header.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeaderColumn {
+    /// As the file has it.
+    pub(crate) raw: String,
+    /// Without type and markers; the property key.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+}
+
+const PLAIN: Role = Role::Property { kind: None, cardinality: None };
+
+/// Reads a header.
+pub(crate) fn parse_header<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<HeaderColumn>> {
+    let names: Vec<&str> = names.into_iter().map(str::trim).collect();
+    let gremlin = names.iter().any(|name| name.starts_with('~'));
+    let mut columns = names.iter().map(|name| parse_column(name, gremlin)).collect::<Result<Vec<_>>>()?;
+    mark_ldbc_ends(&mut columns);
+    mark_plain_ends(&mut columns);
+    if let Some(id) = columns.iter_mut().find(|column| column.role == PLAIN && column.name.eq_ignore_ascii_case("id")) {
+        id.role = Role::Id(None);
+    }
+    Ok(columns)
+}
+
+fn parse_column(raw: &str, gremlin: bool) -> Result<HeaderColumn> {
+    let global = || GLOBAL_SPACE.to_owned();
+    let column = |name: &str, role| HeaderColumn { raw: raw.to_owned(), name: name.to_owned(), role };
+    match raw {
+        "~id" => return Ok(column("id", Role::Id(Some(global())))),
+        "~label" => return Ok(column("label", Role::Label)),
+        "~from" => return Ok(column("from", Role::Source(global()))),
+        "~to" => return Ok(column("to", Role::Target(global()))),
+        _ => {}
+    }
+    let Some((name, suffix)) = raw.rsplit_once(':') else { return Ok(column(raw, PLAIN)) };
+    let (word, argument) = match suffix.split_once('(') {
+        Some((word, rest)) => (word, rest.strip_suffix(')')),
+        None => (suffix, None),
+    };
+    let space = || argument.unwrap_or(GLOBAL_SPACE).to_owned();
+    let role = match word.to_ascii_uppercase().as_str() {
+        "ID" => Role::Id(Some(space())),
+        "START_ID" => Role::Source(space()),
+        "END_ID" => Role::Target(space()),
+        "LABEL" | "TYPE" => Role::Label,
+        "IGNORE" => Role::Ignore,
+        _ => property(word, argument, gremlin).map_err(|e| e.context(format!("column '{raw}'")))?,
+    };
+    Ok(column(name, role))
+}
+
+fn property(type_name: &str, argument: Option<&str>, gremlin: bool) -> Result<Role> {
+    let kind = ColumnType::named(type_name)?;
+    let several = match argument {
+        Some("set") => true,
+        Some("single") => false,
+        Some(other) => {
+            return Err(Error::invalid(format!("'({other})' is not a cardinality; it is (single) or (set)")));
+        }
+        None => gremlin && matches!(kind, ColumnType::List(..)),
+    };
+    if !several {
+        return Ok(Role::Property { kind: Some(kind), cardinality: None });
+    }
+    let list = match kind {
+        list @ ColumnType::List(..) => list,
+        element => ColumnType::List(Box::new(element), crate::column_type::LIST_SEPARATOR),
+    };
+    Ok(Role::Property { kind: Some(list), cardinality: Some(Cardinality::Set) })
+}
+
+/// `A.id`, `B.id` in front.
+fn mark_ldbc_ends(columns: &mut [HeaderColumn]) {
+    let [first, second, ..] = columns else { return };
+    let (Some(source), Some(target)) = (first.name.strip_suffix(".id"), second.name.strip_suffix(".id")) else {
+        return;
+    };
+    first.role = Role::Source(source.to_owned());
+    second.role = Role::Target(target.to_owned());
+}
+
+/// Pairs of plain names for the ends of an edge, unless the header says otherwise.
+fn mark_plain_ends(columns: &mut [HeaderColumn]) {
+    const PAIRS: [(&str, &str); 3] = [("from", "to"), ("source", "target"), ("src", "dst")];
+    if columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_))) {
+        return;
+    }
+    let find = |name: &str| columns.iter().position(|c| c.role == PLAIN && c.name.eq_ignore_ascii_case(name));
+    let ends = PAIRS.iter().find_map(|(source, target)| Some((find(source)?, find(target)?)));
+    if let Some((source, target)) = ends {
+        columns[source].role = Role::Source(GLOBAL_SPACE.to_owned());
+        columns[target].role = Role::Target(GLOBAL_SPACE.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(header: &str) -> Vec<(String, Role)> {
+        parse_header(header.split('|')).unwrap().into_iter().map(|column| (column.name, column.role)).collect()
+    }
+
+    fn typed(kind: ColumnType) -> Role {
+        Role::Property { kind: Some(kind), cardinality: None }
+    }
+
+    #[track_caller]
+    fn check(header: &str, expected: &[(&str, Role)]) {
+        let expected: Vec<_> = expected.iter().map(|(name, role)| ((*name).to_owned(), role.clone())).collect();
+        assert_eq!(roles(header), expected);
+    }
+
+    #[test]
+    fn gremlin_headers() {
+        let set = |element| Role::Property {
+            kind: Some(ColumnType::List(Box::new(element), ';')),
+            cardinality: Some(Cardinality::Set),
+        };
+        check(
+            "~id|~label|age:Int|nick:string[]|mail:string(set)",
+            &[
+                ("id", Role::Id(Some(String::new()))),
+                ("label", Role::Label),
+                ("age", typed(ColumnType::I32)),
+                ("nick", set(ColumnType::String)),
+                ("mail", set(ColumnType::String)),
+            ],
+        );
+        check(
+            "~id|~from|~to",
+            &[
+                ("id", Role::Id(Some(String::new()))),
+                ("from", Role::Source(String::new())),
+                ("to", Role::Target(String::new())),
+            ],
+        );
+    }
+
+    #[test]
+    fn neo4j_headers() {
+        check(
+            "id:ID(Person)|:LABEL|name:STRING|x:IGNORE|tags:string[]",
+            &[
+                ("id", Role::Id(Some("Person".into()))),
+                ("", Role::Label),
+                ("name", typed(ColumnType::String)),
+                ("x", Role::Ignore),
+                ("tags", typed(ColumnType::List(Box::new(ColumnType::String), ';'))),
+            ],
+        );
+        check(
+            ":START_ID(Person)|:END_ID|:TYPE",
+            &[("", Role::Source("Person".into())), ("", Role::Target(String::new())), ("", Role::Label)],
+        );
+    }
+
+    #[test]
+    fn ldbc_and_plain_headers() {
+        check(
+            "Person.id|Place.id|since",
+            &[
+                ("Person.id", Role::Source("Person".into())),
+                ("Place.id", Role::Target("Place".into())),
+                ("since", PLAIN),
+            ],
+        );
+        check("id|name", &[("id", Role::Id(None)), ("name", PLAIN)]);
+        check(
+            "ID|Source|Target",
+            &[("ID", Role::Id(None)), ("Source", Role::Source(String::new())), ("Target", Role::Target(String::new()))],
+        );
+    }
+
+    #[test]
+    fn unknown_types_are_named() {
+        let message = |header: &str| parse_header([header]).unwrap_err().message().to_owned();
+        assert!(message("age:integr").starts_with("column 'age:integr': 'integr' is not a type"));
+        assert!(message("age:int(many)").contains("(single) or (set)"));
+    }
+}

@@ -1,0 +1,48 @@
+//! Bulk loading: files of vertices and edges into a graph.
+//!
+//! [`load`] reads tables (CSV and its kin, with typed headers or a [`Mapping`]), GraphSON and GraphML, and
+//! hands batches to a [`Sink`]. It knows nothing of stores and transactions; the embedded database puts a
+//! bulk loader behind the sink.
+//!
+//! Invariants:
+//!
+//! 1. All vertices come before the first edge, whatever the order of the files, so an edge may refer to a
+//!    vertex of any file. A document that holds both is read twice.
+//! 2. Memory is bounded by the map from file ids to vertices (16 to 40 bytes a vertex, kept for the length of
+//!    the load), the ids of edges where the files choose them, one batch a label, and one row: never by the
+//!    size of a file.
+//! 3. A row is loaded whole or not at all. A bad row becomes a reject (`reject`) and never stops the load
+//!    unless there are too many; a file that is not what it claims to be stops it, with its name and line.
+//! 4. The same files give the same batches in the same order.
+//!
+//! Not here: compressed files, Parquet, loading into a graph that is not empty (an id that a file shares
+//! with the graph is the sink's error), and exporting.
+//!
+//! Read `load` for the order of things, `header` and `mapping` for what columns mean, `table` for what
+//! becomes of a row.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod batch;
+mod column_type;
+mod context;
+mod draft;
+mod graphml;
+mod graphson;
+mod header;
+mod id_map;
+mod load;
+mod mapping;
+mod plan;
+mod progress;
+mod record;
+mod reject;
+mod sink;
+mod table;
+mod temporal;
+
+pub use load::{Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
+pub use mapping::Mapping;
+pub use progress::{FileReport, LoadReport, Progress};
+pub use sink::{Cardinality, Column, EdgeBatch, MultiProperty, MultiValue, Sink, VertexBatch};

@@ -1,0 +1,258 @@
+//! The order of things in a load.
+//!
+//! 1. The files are listed: folders are opened, formats chosen, rules of the mapping looked up.
+//! 2. Every table is planned (`draft`); a file that cannot be planned stops the load before anything is loaded.
+//! 3. Untyped columns are typed, one pass over each table that has any.
+//! 4. Vertices of every file; then, with all ids known, edges of every file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashSet;
+use mangrove_graph::{Error, ErrorKind, Result};
+
+use crate::context::{Context, cannot_read};
+use crate::draft::Table;
+use crate::mapping::{Defaults, FileRule, Mapping};
+use crate::plan::{Rows, TablePlan};
+use crate::progress::{LoadReport, Progress};
+use crate::reject::Rejects;
+use crate::sink::Sink;
+use crate::table::in_file;
+use crate::{graphml, graphson, table};
+
+/// How many rows may be rejected before a load stops, unless the options say otherwise.
+pub const MAX_REJECTS_DEFAULT: u64 = 1000;
+
+/// What kind of file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Rows and columns: `.csv`, `.tsv`, `.dat`, `.txt`, and any file a mapping has a rule for.
+    Table,
+    /// GraphSON in adjacency form, one vertex a line: `.json`, `.jsonl`, `.graphson`.
+    GraphSon,
+    /// GraphML: `.graphml`, `.xml`.
+    GraphMl,
+}
+
+impl Format {
+    fn of(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "csv" | "tsv" | "dat" | "txt" => Format::Table,
+            "json" | "jsonl" | "graphson" => Format::GraphSon,
+            "graphml" | "xml" => Format::GraphMl,
+            _ => return None,
+        })
+    }
+}
+
+/// How to load.
+#[derive(Clone)]
+pub struct LoadOptions {
+    /// What the columns of tables mean, where their headers do not say.
+    pub mapping: Option<Mapping>,
+    /// The format of every file; `None`: by extension.
+    pub format: Option<Format>,
+    /// Between the fields of tables; `None`: the mapping's, or detected.
+    pub delimiter: Option<char>,
+    /// Where rejected rows are written; `None`: they are only counted.
+    pub rejects: Option<PathBuf>,
+    /// How many rows may be rejected; 0: the first bad row stops the load.
+    pub max_rejects: u64,
+    /// The time since some fixed point, for the report.
+    pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions {
+            mapping: None,
+            format: None,
+            delimiter: None,
+            rejects: None,
+            max_rejects: MAX_REJECTS_DEFAULT,
+            clock: Arc::new(|| Duration::ZERO),
+        }
+    }
+}
+
+impl fmt::Debug for LoadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadOptions")
+            .field("mapping", &self.mapping.is_some())
+            .field("format", &self.format)
+            .field("delimiter", &self.delimiter)
+            .field("rejects", &self.rejects)
+            .field("max_rejects", &self.max_rejects)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Loads files, and the files in folders, into a sink.
+///
+/// A folder stands for its files, those of its folders included, in the order of their names: with a mapping
+/// those it has a rule for, without one those whose extension names a format. A file that is given by name
+/// and has no rule is read by its header.
+///
+/// # Errors
+///
+/// When a file cannot be read or planned, when a document is damaged, when there are more rejects than
+/// allowed, and whatever the sink returns. What the sink was given before then is in it.
+pub fn load(
+    files: &[PathBuf],
+    options: &LoadOptions,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<LoadReport> {
+    let begin = (options.clock)();
+    let listing = Listing::new(files, options)?;
+    let paths: Vec<PathBuf> = listing.files.iter().map(|file| file.path.clone()).collect();
+    let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
+    let mut ctx = Context::new(sink, progress, rejects, &paths);
+    let mut plans = plan_tables(&listing, options)?;
+    for plan in &plans {
+        // One pass to load it, and one more to type it.
+        (0..1 + u32::from(plan.untyped())).try_for_each(|_| ctx.expect_pass(&plan.path))?;
+    }
+    for (_, file) in listing.documents() {
+        // Vertices and edges.
+        (0..2).try_for_each(|_| ctx.expect_pass(&file.path))?;
+    }
+    for plan in plans.iter_mut().filter(|plan| plan.untyped()) {
+        table::infer_types(&mut ctx, plan)?;
+    }
+    for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Vertices(_))) {
+        table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
+    }
+    each_document(&mut ctx, &listing, graphson::load_vertices, graphml::load_vertices)?;
+    for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Edges(_))) {
+        table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
+    }
+    each_document(&mut ctx, &listing, graphson::load_edges, graphml::load_edges)?;
+    ctx.rejects.finish()?;
+    Ok(LoadReport {
+        vertices: ctx.files.iter().map(|file| file.vertices).sum(),
+        edges: ctx.files.iter().map(|file| file.edges).sum(),
+        rejects: ctx.rejects.count(),
+        files: ctx.files,
+        skipped: listing.skipped,
+        seconds: (options.clock)().saturating_sub(begin).as_secs_f64(),
+    })
+}
+
+type LoadDocument = fn(&mut Context<'_>, usize, &Path) -> Result<()>;
+
+fn each_document(
+    ctx: &mut Context<'_>,
+    listing: &Listing<'_>,
+    graphson: LoadDocument,
+    graphml: LoadDocument,
+) -> Result<()> {
+    for (at, file) in listing.documents() {
+        let load = if file.format == Format::GraphSon { graphson } else { graphml };
+        load(ctx, at, &file.path).map_err(in_file(&file.path))?;
+    }
+    Ok(())
+}
+
+fn plan_tables(listing: &Listing<'_>, options: &LoadOptions) -> Result<Vec<TablePlan>> {
+    let no_defaults = Defaults::default();
+    let defaults = options.mapping.as_ref().map_or(&no_defaults, |mapping| &mapping.defaults);
+    let tables = listing.files.iter().enumerate().filter(|(_, file)| file.format == Format::Table);
+    let tables = tables
+        .map(|(at, file)| {
+            Table::open(at, &file.path, file.rule, defaults, options.delimiter).map_err(in_file(&file.path))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut spaces = HashSet::new();
+    tables.iter().for_each(|table| table.referenced_spaces(&mut spaces));
+    let mut plans = Vec::new();
+    for table in &tables {
+        plans.extend(table.plans(&spaces).map_err(in_file(table.path()))?);
+    }
+    Ok(plans)
+}
+
+struct Listed<'a> {
+    path: PathBuf,
+    format: Format,
+    rule: Option<&'a FileRule>,
+}
+
+/// The files of a load.
+struct Listing<'a> {
+    files: Vec<Listed<'a>>,
+    skipped: Vec<PathBuf>,
+}
+
+impl<'a> Listing<'a> {
+    fn new(given: &[PathBuf], options: &'a LoadOptions) -> Result<Self> {
+        // Each path with whether it was given by name.
+        let mut found: Vec<(PathBuf, bool)> = Vec::new();
+        for path in given {
+            if path.is_dir() {
+                list_folder(path, &mut found)?;
+            } else {
+                std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?;
+                found.push((path.clone(), true));
+            }
+        }
+        let all: Vec<PathBuf> = found.iter().map(|(path, _)| path.clone()).collect();
+        let all: Vec<&Path> = all.iter().map(PathBuf::as_path).collect();
+        let mut listing = Listing { files: Vec::new(), skipped: Vec::new() };
+        for (path, by_name) in found {
+            listing.add(path, by_name, options, &all)?;
+        }
+        if listing.files.is_empty() {
+            return Err(Error::new(ErrorKind::NotFound, "there is no file to load"));
+        }
+        Ok(listing)
+    }
+
+    fn add(&mut self, path: PathBuf, by_name: bool, options: &'a LoadOptions, all: &[&Path]) -> Result<()> {
+        let rule = options.mapping.as_ref().and_then(|mapping| mapping.rule_for(&path, all));
+        let by_extension = options.format.or_else(|| Format::of(&path));
+        let format = match rule {
+            Some(rule) if rule.skip => None,
+            Some(_) => Some(Format::Table),
+            None if by_name => Some(by_extension.ok_or_else(|| unknown_format(&path))?),
+            None if options.mapping.is_some() => None,
+            None => by_extension,
+        };
+        match format {
+            Some(format) => self.files.push(Listed { path, format, rule }),
+            None => self.skipped.push(path),
+        }
+        Ok(())
+    }
+
+    /// The files that hold vertices and edges together.
+    fn documents(&self) -> impl Iterator<Item = (usize, &Listed<'a>)> {
+        self.files.iter().enumerate().filter(|(_, file)| file.format != Format::Table)
+    }
+}
+
+fn list_folder(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(|e| cannot_read(folder, &e))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            list_folder(&path, found)?;
+        } else {
+            found.push((path, false));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_format(path: &Path) -> Error {
+    Error::invalid(format!(
+        "{}: the extension names no format (csv, tsv, dat, txt; json, jsonl, graphson; graphml, xml): name the format, \
+         or give the file a rule in a mapping",
+        path.display()
+    ))
+}

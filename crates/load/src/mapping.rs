@@ -1,0 +1,302 @@
+//! Mapping files: what the columns of foreign tables mean, in TOML.
+//!
+//! A mapping is a list of rules. The first rule whose pattern fits a file's name says how to read it;
+//! everything a rule leaves open is taken from `[defaults]`, then from the file's header (see `header`).
+//!
+//! ```toml
+//! [defaults]
+//! delimiter = "|"
+//! quote = ""                                   # no field is quoted
+//!
+//! [[file]]
+//! match = "person_*.csv"                       # * and ? ; with a / the folders take part
+//! label = "Person"
+//! id = "id"
+//! id_space = "Person"                          # 933 may name a person and a forum
+//! user_id = "prefix"                           # users know it as "Person:933"
+//! properties.birthday = { type = "date", format = "epoch_millis" }
+//! properties.email = { type = "string[]", separator = ";" }
+//! properties.internal = { skip = true }
+//! constants = { source = "import" }
+//! foreign = [{ column = "place", label = "isLocatedIn", space = "Place" }]
+//!
+//! [[file]]
+//! match = "person_knows_person.csv"
+//! label = "knows"
+//! source = "Person1Id"
+//! source_space = "Person"
+//! target = "Person2Id"
+//! target_space = "Person"
+//! ```
+//!
+//! This module holds the syntax and the choice of the rule; `draft` applies a rule to a header.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use serde::Deserialize;
+
+/// Rules for reading foreign files. See the module.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    #[serde(default)]
+    pub(crate) defaults: Defaults,
+    #[serde(default)]
+    pub(crate) file: Vec<FileRule>,
+}
+
+/// What holds for every file unless its rule says otherwise.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Defaults {
+    pub(crate) delimiter: Option<char>,
+    pub(crate) quote: Option<String>,
+    pub(crate) escape: Option<String>,
+    pub(crate) null: Option<Vec<String>>,
+    pub(crate) header: Option<bool>,
+    pub(crate) user_id: Option<UserIdRule>,
+    /// Applied to the columns of these names wherever they occur.
+    #[serde(default)]
+    pub(crate) properties: BTreeMap<String, PropertyRule>,
+}
+
+/// What the columns of one kind of file mean.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileRule {
+    /// Which files: `*` stands for any text, `?` for one character.
+    #[serde(rename = "match")]
+    pub(crate) pattern: String,
+    /// The rule holds only if no file of the load has a name that fits this pattern.
+    pub(crate) unless: Option<String>,
+    /// The files are left out.
+    #[serde(default)]
+    pub(crate) skip: bool,
+    pub(crate) kind: Option<KindRule>,
+    pub(crate) label: Option<String>,
+    pub(crate) label_column: Option<String>,
+    /// Other names for what the label column holds.
+    #[serde(default)]
+    pub(crate) label_names: BTreeMap<String, String>,
+    pub(crate) id: Option<String>,
+    pub(crate) id_space: Option<String>,
+    /// The property that keeps the id; empty: none does.
+    pub(crate) id_property: Option<String>,
+    pub(crate) user_id: Option<UserIdRule>,
+    pub(crate) source: Option<String>,
+    pub(crate) source_space: Option<String>,
+    pub(crate) target: Option<String>,
+    pub(crate) target_space: Option<String>,
+    /// What happens to an edge with an end that does not exist.
+    #[serde(default)]
+    pub(crate) missing: MissingRule,
+    pub(crate) header: Option<bool>,
+    /// Names of the columns, instead of those in the file.
+    pub(crate) columns: Option<Vec<String>>,
+    pub(crate) delimiter: Option<char>,
+    pub(crate) quote: Option<String>,
+    pub(crate) escape: Option<String>,
+    pub(crate) null: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) properties: BTreeMap<String, PropertyRule>,
+    #[serde(default)]
+    pub(crate) constants: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    pub(crate) foreign: Vec<ForeignRule>,
+}
+
+/// What the rows of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum KindRule {
+    Vertex,
+    Edge,
+}
+
+/// Whether users know an element by the id in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum UserIdRule {
+    Own(bool),
+    Prefixed(Prefix),
+}
+
+/// The word `prefix`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Prefix {
+    Prefix,
+}
+
+/// What happens to an edge with an end that does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MissingRule {
+    #[default]
+    Reject,
+    Skip,
+}
+
+/// What a column that becomes a property means.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PropertyRule {
+    /// The property key, where it is not the column's name.
+    pub(crate) name: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    /// How dates are written.
+    pub(crate) format: Option<String>,
+    /// Between the elements of a list.
+    pub(crate) separator: Option<char>,
+    /// `list` or `set`: the elements become values of a multi-property instead of one list.
+    pub(crate) cardinality: Option<CardinalityRule>,
+    /// The column is left out.
+    #[serde(default)]
+    pub(crate) skip: bool,
+}
+
+/// How the elements of a list become values of a multi-property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CardinalityRule {
+    List,
+    Set,
+}
+
+/// A column of a vertex file that names another vertex.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForeignRule {
+    pub(crate) column: String,
+    /// The label of the edge.
+    pub(crate) label: String,
+    /// The id space of the vertex named.
+    #[serde(default)]
+    pub(crate) space: String,
+    /// Between several ids in one field.
+    pub(crate) separator: Option<char>,
+    /// The edge points from the vertex named to the row's vertex.
+    #[serde(default)]
+    pub(crate) inward: bool,
+    /// What happens where no vertex has the id.
+    #[serde(default)]
+    pub(crate) missing: MissingRule,
+}
+
+impl Mapping {
+    /// Reads a mapping from its text.
+    pub fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|e| Error::new(ErrorKind::Syntax, format!("the mapping does not parse: {e}")))
+    }
+
+    /// Reads a mapping file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::new(ErrorKind::Io, format!("cannot read the mapping {}: {e}", path.display())))?;
+        Self::parse(&text).map_err(|e| e.context(path.display()))
+    }
+
+    /// The first rule that holds for a file, given all files of the load.
+    pub(crate) fn rule_for<'a>(&'a self, path: &Path, all: &[&Path]) -> Option<&'a FileRule> {
+        self.file.iter().find(|rule| {
+            let displaced = |unless: &String| all.iter().any(|other| *other != path && matches(unless, other));
+            matches(&rule.pattern, path) && !rule.unless.as_ref().is_some_and(displaced)
+        })
+    }
+}
+
+/// The value of a constant property.
+pub(crate) fn constant(value: &toml::Value) -> Result<Value> {
+    Ok(match value {
+        toml::Value::String(text) => Value::string(text.as_str()),
+        toml::Value::Integer(number) => Value::I64(*number),
+        toml::Value::Float(number) => Value::F64(*number),
+        toml::Value::Boolean(truth) => Value::Bool(*truth),
+        toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => {
+            return Err(Error::invalid("a constant is a string, a number or a boolean"));
+        }
+    })
+}
+
+/// Whether a path fits a pattern: the name alone, or as many of the last parts as the pattern has.
+fn matches(pattern: &str, path: &Path) -> bool {
+    let mut parts = path.iter().rev().map(|part| part.to_string_lossy());
+    pattern.rsplit('/').all(|pattern| parts.next().is_some_and(|part| wildcard(pattern.as_bytes(), part.as_bytes())))
+}
+
+/// Matching with `*` and `?`; after a mismatch only the last star needs to be tried further on.
+fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, t));
+                p += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[t] => (p, t) = (p + 1, t + 1),
+            _ => match star {
+                Some((after, tried)) => {
+                    (p, t) = (after, tried + 1);
+                    star = Some((after, tried + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names_or_whole_tails() {
+        for (pattern, path, expected) in [
+            ("a*.csv", "x/ab.csv", true),
+            ("a*.csv", "x/b.csv", false),
+            ("*_knows_*.csv", "person_knows_person_0_0.csv", true),
+            ("?.csv", "a.csv", true),
+            ("?.csv", ".csv", false),
+            ("x/a.csv", "y/x/a.csv", true),
+            ("x/a.csv", "y/a.csv", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*ab", "aab", true),
+        ] {
+            assert_eq!(matches(pattern, Path::new(path)), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_is_taken() {
+        let mapping = Mapping::parse(
+            r#"
+            [[file]]
+            match = "a.csv"
+            unless = "b.csv"
+            label = "first"
+            [[file]]
+            match = "*.csv"
+            skip = true
+            "#,
+        )
+        .unwrap();
+        let (a, b) = (Path::new("d/a.csv"), Path::new("d/b.csv"));
+        assert_eq!(mapping.rule_for(a, &[a]).unwrap().label.as_deref(), Some("first"));
+        assert!(mapping.rule_for(a, &[a, b]).unwrap().skip);
+        assert!(mapping.rule_for(Path::new("x.txt"), &[]).is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let error = Mapping::parse("[[file]]\nmatch = \"a\"\nlabl = \"b\"").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Syntax);
+        assert!(error.message().contains("labl") && error.message().contains("line 3"), "{error}");
+        let rule = Mapping::parse("[defaults]\nuser_id = \"prefix\"").unwrap();
+        assert_eq!(rule.defaults.user_id, Some(UserIdRule::Prefixed(Prefix::Prefix)));
+    }
+}

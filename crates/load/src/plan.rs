@@ -1,0 +1,140 @@
+//! What each column of a table is for.
+//!
+//! A plan is made once a file, from its header and the rule a mapping has for it, and then followed row by
+//! row. It names columns by position and id spaces by name; the empty name is the *global* space, the one of
+//! formats that have no spaces.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use mangrove_graph::Value;
+use smol_str::SmolStr;
+
+use crate::column_type::ColumnType;
+use crate::record::Dialect;
+use crate::sink::Cardinality;
+
+/// The id space of files that do not name one.
+pub(crate) const GLOBAL_SPACE: &str = "";
+
+/// How to read one table.
+#[derive(Clone, Debug)]
+pub(crate) struct TablePlan {
+    /// The file's place in the list of files.
+    pub(crate) file: usize,
+    pub(crate) path: PathBuf,
+    pub(crate) dialect: Dialect,
+    /// Whether the first row holds names.
+    pub(crate) header: bool,
+    /// How many fields a row must have.
+    pub(crate) width: usize,
+    /// Fields with this text have no value.
+    pub(crate) nulls: Vec<String>,
+    /// What a row becomes.
+    pub(crate) rows: Rows,
+}
+
+/// What the rows of a table become.
+#[derive(Clone, Debug)]
+pub(crate) enum Rows {
+    Vertices(VertexPlan),
+    Edges(EdgePlan),
+}
+
+/// Where the label of a row comes from. Constant and column together make a label set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LabelPlan {
+    pub(crate) constant: Option<SmolStr>,
+    /// A column with one label or several separated by `;`.
+    pub(crate) column: Option<usize>,
+    /// Other names for the column's texts.
+    pub(crate) names: BTreeMap<String, String>,
+}
+
+/// What becomes of the ids in a vertex file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum UserIds {
+    /// The store chooses ids.
+    Automatic,
+    /// The file's id is the id users know the vertex by.
+    Own,
+    /// The same with the id space in front: `Person:933`.
+    Prefixed,
+}
+
+/// How rows become vertices.
+#[derive(Clone, Debug)]
+pub(crate) struct VertexPlan {
+    pub(crate) label: LabelPlan,
+    /// The column with the id; a file without one has vertices that no edge file can name.
+    pub(crate) id: Option<usize>,
+    pub(crate) space: String,
+    pub(crate) user_ids: UserIds,
+    pub(crate) properties: Vec<PropertyPlan>,
+    pub(crate) constants: Vec<(SmolStr, Value)>,
+}
+
+/// How rows become edges.
+#[derive(Clone, Debug)]
+pub(crate) struct EdgePlan {
+    pub(crate) label: LabelPlan,
+    pub(crate) source: EndPlan,
+    pub(crate) target: EndPlan,
+    /// The column with the id users know the edge by.
+    pub(crate) id: Option<usize>,
+    pub(crate) properties: Vec<PropertyPlan>,
+    pub(crate) constants: Vec<(SmolStr, Value)>,
+    /// Set where the edges are a foreign key of a vertex file.
+    pub(crate) foreign: Option<ForeignKey>,
+}
+
+/// One end of an edge.
+#[derive(Clone, Debug)]
+pub(crate) struct EndPlan {
+    pub(crate) column: usize,
+    pub(crate) space: String,
+    /// An edge whose end does not exist: dropped in silence, or (the rule) rejected.
+    pub(crate) skip_missing: bool,
+}
+
+/// What is particular about edges that are a column of a vertex file. The row's vertex is the source of the
+/// plan. A field without a value is no edge, and a row whose vertex was rejected has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForeignKey {
+    /// Between several keys in one field.
+    pub(crate) separator: Option<char>,
+    /// Whether the edge points *to* the row's vertex.
+    pub(crate) inward: bool,
+}
+
+/// A column that becomes a property.
+#[derive(Clone, Debug)]
+pub(crate) struct PropertyPlan {
+    pub(crate) column: usize,
+    pub(crate) key: SmolStr,
+    /// `None`: to be inferred from the whole column.
+    pub(crate) kind: Option<ColumnType>,
+    /// Set: the elements of the list become values of one multi-property.
+    pub(crate) cardinality: Option<Cardinality>,
+}
+
+impl TablePlan {
+    /// The columns whose types are still to be inferred.
+    pub(crate) fn untyped(&self) -> bool {
+        self.properties().iter().any(|property| property.kind.is_none())
+    }
+
+    pub(crate) fn properties(&self) -> &[PropertyPlan] {
+        match &self.rows {
+            Rows::Vertices(plan) => &plan.properties,
+            Rows::Edges(plan) => &plan.properties,
+        }
+    }
+
+    pub(crate) fn properties_mut(&mut self) -> &mut [PropertyPlan] {
+        match &mut self.rows {
+            Rows::Vertices(plan) => &mut plan.properties,
+            Rows::Edges(plan) => &mut plan.properties,
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Cutting a table into rows and rows into fields.
+//!
+//! RFC 4180 with one addition: a quote that is never closed costs one row, not the rest of the file. A field
+//! that *begins* with the quote character is quoted: it ends at the next single quote character, a doubled
+//! one stands for itself, and line ends inside are part of it. A quote character anywhere else is an
+//! ordinary character. Rows end at LF or CRLF; empty lines are skipped; a byte order mark is dropped.
+//!
+//! When a quoted field is not closed within [`RECORD_BYTES_MAX`] (or the file), the row is reported broken
+//! with its *first line* only, and reading goes on at the second: whatever that line contains gets its
+//! chance.
+//!
+//! Almost no row has a quote. Such rows are found and cut with `memchr` and never copied; fields are ranges
+//! into the reader's buffer, which lives until the next row is asked for.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter};
+
+const CHUNK_BYTES: u64 = 256 * 1024;
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// The longest row: a longer one has lost a quote.
+pub(crate) const RECORD_BYTES_MAX: usize = 1024 * 1024;
+
+/// How a table is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: u8,
+    /// `None`: no field is quoted.
+    pub(crate) quote: Option<u8>,
+    /// A character that, inside quotes, makes the next one ordinary (besides the doubled quote).
+    pub(crate) escape: Option<u8>,
+}
+
+/// What [`RecordReader::next`] met.
+pub(crate) enum Outcome {
+    /// A row: see [`RecordReader::field`].
+    Row,
+    /// A row that cannot be cut into fields, and why; [`RecordReader::raw`] has its first line.
+    Broken(&'static str),
+    /// The end.
+    End,
+}
+
+/// Reads rows one after the other.
+pub(crate) struct RecordReader<R> {
+    input: R,
+    dialect: Dialect,
+    chunk_bytes: u64,
+    buffer: Vec<u8>,
+    /// The unread part of `buffer` begins here.
+    start: usize,
+    at_end: bool,
+    bytes_read: u64,
+    /// Lines before the unread part.
+    lines: u64,
+    /// The current row: its first line, its text without the line end, and its fields.
+    line: u64,
+    raw: Range<usize>,
+    fields: Vec<Range<usize>>,
+    /// Fields whose text differs from the file's (doubled quotes, escapes) are ranges into this one, offset
+    /// by `UNESCAPED`.
+    unescaped: Vec<u8>,
+}
+
+/// Added to ranges into `unescaped`; larger than any buffer.
+const UNESCAPED: usize = 1 << 62;
+
+impl<R: Read> RecordReader<R> {
+    pub(crate) fn new(input: R, dialect: Dialect) -> Self {
+        RecordReader {
+            input,
+            dialect,
+            chunk_bytes: CHUNK_BYTES,
+            buffer: Vec::new(),
+            start: 0,
+            at_end: false,
+            bytes_read: 0,
+            lines: 0,
+            line: 0,
+            raw: 0..0,
+            fields: Vec::new(),
+            unescaped: Vec::new(),
+        }
+    }
+
+    /// The line, counted from 1, on which the current row begins.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The text of the current row.
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.buffer[self.raw.clone()]
+    }
+
+    /// How many fields the current row has.
+    pub(crate) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// A field of the current row.
+    pub(crate) fn field(&self, index: usize) -> &[u8] {
+        let range = &self.fields[index];
+        match range.start.checked_sub(UNESCAPED) {
+            Some(start) => &self.unescaped[start..range.end - UNESCAPED],
+            None => &self.buffer[range.clone()],
+        }
+    }
+
+    /// How many bytes of the input were taken so far, rounded up to what is buffered.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Goes to the next row.
+    pub(crate) fn next(&mut self) -> io::Result<Outcome> {
+        loop {
+            let Some(mut end) = self.line_end(0)? else { return Ok(Outcome::End) };
+            if self.lines == 0 && self.text(end).starts_with(BYTE_ORDER_MARK) {
+                self.start += BYTE_ORDER_MARK.len();
+                end -= BYTE_ORDER_MARK.len();
+            }
+            self.line = self.lines + 1;
+            if self.text(end).is_empty() {
+                self.consume(end, 1);
+                continue;
+            }
+            return self.cut(end);
+        }
+    }
+
+    /// Where the first line end at or after `from` (both counted from `start`) is; the end of the file ends
+    /// a line too. `None`: nothing is left. May move the buffer.
+    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
+        if from > self.buffer.len() - self.start {
+            // The line before was ended by the end of the file.
+            return Ok(None);
+        }
+        let mut searched = from;
+        loop {
+            let unread = &self.buffer[self.start..];
+            if let Some(found) = memchr(b'\n', &unread[searched..]) {
+                return Ok(Some(searched + found));
+            }
+            searched = unread.len();
+            if !self.fill()? {
+                return Ok((searched > from).then_some(searched));
+            }
+        }
+    }
+
+    /// Reads more; false at the end of the input.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.at_end {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let kept = self.buffer.len();
+        let taken = (&mut self.input).take(self.chunk_bytes).read_to_end(&mut self.buffer)?;
+        self.bytes_read += taken as u64;
+        self.at_end = taken == 0;
+        debug_assert_eq!(self.buffer.len(), kept + taken);
+        Ok(taken > 0)
+    }
+
+    /// The text of the unread part up to a line end, without a carriage return.
+    fn text(&self, end: usize) -> &[u8] {
+        let text = &self.buffer[self.start..self.start + end];
+        text.strip_suffix(b"\r").unwrap_or(text)
+    }
+
+    /// Marks the unread part up to and with the line end as read.
+    fn consume(&mut self, end: usize, lines: u64) {
+        self.start = (self.start + end + 1).min(self.buffer.len());
+        self.lines += lines;
+    }
+
+    /// Cuts the row whose first line ends at `end`.
+    fn cut(&mut self, end: usize) -> io::Result<Outcome> {
+        self.fields.clear();
+        self.unescaped.clear();
+        let text = self.text(end);
+        if let Some(quote) = self.dialect.quote
+            && memchr(quote, text).is_some()
+        {
+            return self.cut_quoted(end, quote);
+        }
+        let (from, to) = (self.start, self.start + text.len());
+        self.cut_plain(from, to);
+        self.raw = from..to;
+        self.consume(end, 1);
+        Ok(Outcome::Row)
+    }
+
+    fn cut_plain(&mut self, from: usize, to: usize) {
+        let mut begin = from;
+        for at in memchr_iter(self.dialect.delimiter, &self.buffer[from..to]) {
+            self.fields.push(begin..from + at);
+            begin = from + at + 1;
+        }
+        self.fields.push(begin..to);
+    }
+
+    /// Cuts a row that has a quote somewhere and may therefore go on behind the end of its first line.
+    fn cut_quoted(&mut self, first_end: usize, quote: u8) -> io::Result<Outcome> {
+        let mut end = first_end;
+        let mut lines = 1;
+        loop {
+            let (from, to) = (self.start, self.start + self.text(end).len());
+            match self.cut_fields(from, to, quote) {
+                Cut::Done => {
+                    self.raw = from..to;
+                    self.consume(end, lines);
+                    return Ok(Outcome::Row);
+                }
+                Cut::AfterQuote => return Ok(self.broken(first_end, "text follows a closing quote")),
+                Cut::Open => match self.extend_to_quote(end, quote)? {
+                    Some((next, more)) => (end, lines) = (next, lines + more),
+                    None => return Ok(self.broken(first_end, "a quoted field is never closed")),
+                },
+            }
+        }
+    }
+
+    /// The next line end behind `end` with a quote before it, and how many lines further it is. Lines
+    /// without a quote cannot close the field, so they are not worth another cut.
+    fn extend_to_quote(&mut self, mut end: usize, quote: u8) -> io::Result<Option<(usize, u64)>> {
+        let mut lines = 0;
+        while end < RECORD_BYTES_MAX {
+            let Some(next) = self.line_end(end + 1)? else { return Ok(None) };
+            lines += 1;
+            if memchr(quote, &self.buffer[self.start + end + 1..self.start + next]).is_some() {
+                return Ok(Some((next, lines)));
+            }
+            end = next;
+        }
+        Ok(None)
+    }
+
+    /// Gives up the row: its first line is reported, and the second is the next to be read.
+    fn broken(&mut self, first_end: usize, reason: &'static str) -> Outcome {
+        self.raw = self.start..self.start + self.text(first_end).len();
+        self.fields.clear();
+        self.consume(first_end, 1);
+        Outcome::Broken(reason)
+    }
+
+    /// Cuts `buffer[from..to]` into fields, quoted ones among them.
+    fn cut_fields(&mut self, from: usize, to: usize, quote: u8) -> Cut {
+        self.fields.clear();
+        self.unescaped.clear();
+        let mut at = from;
+        loop {
+            if at < to && self.buffer[at] == quote {
+                match self.cut_quoted_field(at + 1, to, quote) {
+                    Some(next) => at = next,
+                    None => return Cut::Open,
+                }
+                if at < to && self.buffer[at] != self.dialect.delimiter {
+                    return Cut::AfterQuote;
+                }
+            } else {
+                let length = memchr(self.dialect.delimiter, &self.buffer[at..to]).unwrap_or(to - at);
+                self.fields.push(at..at + length);
+                at += length;
+            }
+            if at == to {
+                return Cut::Done;
+            }
+            at += 1;
+        }
+    }
+
+    /// Takes the quoted field whose text begins at `begin`; returns the position after its closing quote.
+    fn cut_quoted_field(&mut self, begin: usize, to: usize, quote: u8) -> Option<usize> {
+        let mut at = begin;
+        // Where the text not yet copied begins; the text is copied only once something in it is dropped.
+        let mut kept = begin;
+        let copy_start = self.unescaped.len();
+        loop {
+            let byte = *self.buffer[..to].get(at)?;
+            if Some(byte) == self.dialect.escape && at + 1 < to {
+                self.unescaped.extend_from_slice(&self.buffer[kept..at]);
+                (kept, at) = (at + 1, at + 2);
+            } else if byte == quote && self.buffer[..to].get(at + 1) == Some(&quote) {
+                self.unescaped.extend_from_slice(&self.buffer[kept..=at]);
+                (kept, at) = (at + 2, at + 2);
+            } else if byte == quote {
+                break;
+            } else {
+                at += 1;
+            }
+        }
+        if kept == begin {
+            self.fields.push(begin..at);
+        } else {
+            self.unescaped.extend_from_slice(&self.buffer[kept..at]);
+            self.fields.push(UNESCAPED + copy_start..UNESCAPED + self.unescaped.len());
+        }
+        Some(at + 1)
+    }
+}
+
+enum Cut {
+    Done,
+    /// A quoted field goes on behind the text.
+    Open,
+    /// A closing quote is followed by something other than a delimiter or the end.
+    AfterQuote,
+}
+
+/// The delimiter of a table, from its first line: of comma, pipe, tab and semicolon the one that occurs
+/// most often outside quotes; a comma where none does.
+pub(crate) fn detect_delimiter(first_line: &[u8]) -> u8 {
+    let mut counts = [(b',', 0), (b'|', 0), (b'\t', 0), (b';', 0)];
+    let mut quoted = false;
+    for byte in first_line {
+        if *byte == b'"' {
+            quoted = !quoted;
+        }
+        if let Some((_, count)) = counts.iter_mut().find(|(candidate, _)| candidate == byte && !quoted) {
+            *count += 1;
+        }
+    }
+    // The first of equals: `max_by_key` would give the last.
+    counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| *delimiter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &str, dialect: Dialect) -> Vec<(u64, Result<Vec<String>, String>)> {
+        let whole = rows_by_chunk(text, dialect, CHUNK_BYTES);
+        // Small chunks, so that every buffer border is met.
+        for chunk_bytes in [1, 2, 3, 5] {
+            assert_eq!(rows_by_chunk(text, dialect, chunk_bytes), whole, "in chunks of {chunk_bytes}");
+        }
+        whole
+    }
+
+    fn rows_by_chunk(text: &str, dialect: Dialect, chunk_bytes: u64) -> Vec<(u64, Result<Vec<String>, String>)> {
+        let mut reader = RecordReader::new(text.as_bytes(), dialect);
+        reader.chunk_bytes = chunk_bytes;
+        let mut found = Vec::new();
+        loop {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let row = match reader.next().unwrap() {
+                Outcome::End => return found,
+                Outcome::Row => Ok((0..reader.len()).map(|i| text(reader.field(i))).collect()),
+                Outcome::Broken(reason) => Err(format!("{reason}: {}", text(reader.raw()))),
+            };
+            found.push((reader.line(), row));
+        }
+    }
+
+    const COMMA: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), escape: None };
+
+    #[track_caller]
+    fn check(text: &str, dialect: Dialect, expected: &[(u64, Result<&[&str], &str>)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(line, row)| {
+                let row = row.map(|fields| fields.iter().map(|f| (*f).to_owned()).collect()).map_err(str::to_owned);
+                (*line, row)
+            })
+            .collect();
+        assert_eq!(rows(text, dialect), expected);
+    }
+
+    #[test]
+    fn plain_rows_and_line_ends() {
+        check("a,b\r\n\nc,\n,d", COMMA, &[(1, Ok(&["a", "b"])), (3, Ok(&["c", ""])), (4, Ok(&["", "d"]))]);
+        check("\u{feff}a\n", COMMA, &[(1, Ok(&["a"]))]);
+        check("", COMMA, &[]);
+    }
+
+    #[test]
+    fn quoted_fields() {
+        check(
+            "\"a,b\",c\n\"x \"\"y\"\"\",\"line\r\nend\"\nz,\"\"\n5\" pipe,q\n",
+            COMMA,
+            &[
+                (1, Ok(&["a,b", "c"])),
+                (2, Ok(&["x \"y\"", "line\r\nend"])),
+                (4, Ok(&["z", ""])),
+                (5, Ok(&["5\" pipe", "q"])),
+            ],
+        );
+        let escaped = Dialect { escape: Some(b'\\'), ..COMMA };
+        check(r#""a \"b\" \\",c"#, escaped, &[(1, Ok(&[r#"a "b" \"#, "c"]))]);
+        check("a|\"b|c", Dialect { delimiter: b'|', quote: None, ..COMMA }, &[(1, Ok(&["a", "\"b", "c"]))]);
+    }
+
+    #[test]
+    fn a_broken_quote_costs_one_row() {
+        check(
+            "a,\"b\nc,d\n\"e\"f,g\nh,i\n",
+            COMMA,
+            &[
+                (1, Err("text follows a closing quote: a,\"b")),
+                (2, Ok(&["c", "d"])),
+                (3, Err("text follows a closing quote: \"e\"f,g")),
+                (4, Ok(&["h", "i"])),
+            ],
+        );
+        check(
+            "a,\"b\nc,d\ne,f",
+            COMMA,
+            &[(1, Err("a quoted field is never closed: a,\"b")), (2, Ok(&["c", "d"])), (3, Ok(&["e", "f"]))],
+        );
+    }
+
+    #[test]
+    fn delimiters_are_detected_outside_quotes() {
+        assert_eq!(detect_delimiter(b"id|name|x"), b'|');
+        assert_eq!(detect_delimiter(b"\"a|b|c\",d"), b',');
+        assert_eq!(detect_delimiter(b"id"), b',');
+        assert_eq!(detect_delimiter(b"a\tb"), b'\t');
+        assert_eq!(detect_delimiter(b"a;b,c;d"), b';');
+    }
+}
