@@ -23,8 +23,8 @@ mod writer;
 
 use mangrove_graph::{Result, Value};
 
-pub use self::request::{Gremlin, MaterializeProperties, Request, decode_request};
-pub use self::response::{ResponseData, ResponseHead, encode_response};
+pub use self::request::{Gremlin, MaterializeProperties, Request, decode_request, encode_request};
+pub use self::response::{Response, ResponseData, ResponseHead, decode_response, encode_response};
 use crate::bytecode::Argument;
 
 /// The media type of the format, as requests name it.

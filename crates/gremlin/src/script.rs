@@ -154,6 +154,15 @@ pub fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
 }
 
 /// The only statement of a script.
+///
+/// ```
+/// use mangrove_gremlin::{ParseOptions, Statement, parse_one};
+///
+/// let statement = parse_one("g.V().has('age', gt(30)).out()", &ParseOptions::default())?;
+/// let Statement::Traversal { bytecode, .. } = statement else { panic!("a transaction") };
+/// assert_eq!(bytecode.to_string(), "g.V().has('age', P.gt(30)).out()");
+/// # Ok::<(), mangrove_graph::Error>(())
+/// ```
 pub fn parse_one(text: &str, options: &ParseOptions) -> Result<Statement> {
     let mut statements = parse(text, options)?;
     match (statements.pop(), statements.len()) {

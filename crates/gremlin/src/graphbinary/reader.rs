@@ -267,6 +267,29 @@ impl<'a> Reader<'a> {
         Ok(Value::BulkSet(Arc::new(entries)))
     }
 
+    /// The results of a response, each with its bulk: a list of values or traversers, or null for none.
+    pub(super) fn results(&mut self) -> Result<Vec<(u64, Value)>> {
+        let traverser = [code::TRAVERSER, code::PRESENT];
+        match [self.byte()?, self.byte()?] {
+            [_, code::ABSENT] => return Ok(Vec::new()),
+            [code::LIST, code::PRESENT] => {}
+            [other, _] => return Err(self.malformed(&format!("type {other:#04x} in place of a list of results"))),
+        }
+        let length = self.length(VALUE_SIZE_MIN)?;
+        let mut results = Vec::with_capacity(length.min(CAPACITY_MAX));
+        for _ in 0..length {
+            let bulk = match self.bytes[self.at..].starts_with(&traverser) {
+                true => {
+                    self.at += traverser.len();
+                    self.bulk()?
+                }
+                false => 1,
+            };
+            results.push((bulk, self.value()?));
+        }
+        Ok(results)
+    }
+
     fn bulk(&mut self) -> Result<u64> {
         let bulk = self.long()?;
         u64::try_from(bulk).map_err(|_| self.malformed(&format!("a bulk of {bulk}")))

@@ -11,8 +11,8 @@ use mangrove_graph::{Detached, Error, ErrorKind, Result, Value, numeric};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::MIME_TYPE;
 use super::reader::{Elements, Reader};
+use super::{MIME_TYPE, code, writer};
 use crate::bytecode::{Argument, Bytecode};
 use crate::parameters::Parameters;
 
@@ -79,6 +79,24 @@ pub fn decode_request(frame: &[u8]) -> Result<Request> {
     }
     reader.finish()?;
     Ok(Request { id, op, processor, arguments, bytecode_bindings: reader.take_bindings() })
+}
+
+/// Appends the frame of a request, media type and all, as a client sends it. Parameters must be bound; their
+/// values may also come as the argument `bindings`.
+pub fn encode_request(request: &Request, out: &mut Vec<u8>) -> Result<()> {
+    out.push(MIME_TYPE.len() as u8);
+    out.extend_from_slice(MIME_TYPE.as_bytes());
+    out.push(VERSION);
+    out.extend_from_slice(request.id.as_bytes());
+    writer::string(out, &request.op)?;
+    writer::string(out, &request.processor)?;
+    writer::length(out, request.arguments.len())?;
+    for (name, argument) in &request.arguments {
+        writer::head(out, code::STRING);
+        writer::string(out, name)?;
+        writer::argument(out, argument)?;
+    }
+    Ok(())
 }
 
 impl Request {

@@ -8,8 +8,10 @@ use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
+use super::reader::{Elements, Reader};
 use super::request::VERSION;
 use super::{code, writer};
+use crate::bytecode::Argument;
 
 /// Everything of a response but its results.
 #[derive(Clone, Copy, Debug)]
@@ -70,4 +72,52 @@ fn write(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> R
         }
     }
     Ok(())
+}
+
+/// A response as a client reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The request this answers.
+    pub request_id: Option<Uuid>,
+    /// The status.
+    pub code: u16,
+    /// What went wrong; empty if nothing did.
+    pub message: SmolStr,
+    /// Attributes of the status.
+    pub attributes: Vec<(SmolStr, Value)>,
+    /// The results with how many times each occurs; 1 for plain values.
+    pub data: Vec<(u64, Value)>,
+}
+
+/// The response in a message; elements come with their properties.
+pub fn decode_response(message: &[u8]) -> Result<Response> {
+    let mut reader = Reader::new(message, Elements::Detached);
+    let version = reader.byte()?;
+    if version != VERSION {
+        return Err(reader.malformed(&format!("version {version:#04x} of GraphBinary; 0x81 is read")));
+    }
+    let request_id = match reader.byte()? {
+        code::PRESENT => Some(Uuid::from_bytes(reader.array()?)),
+        _ => None,
+    };
+    let status = reader.int()?;
+    let code = u16::try_from(status).map_err(|_| reader.malformed(&format!("the status {status}")))?;
+    let message = match reader.byte()? {
+        code::PRESENT => reader.string()?,
+        _ => SmolStr::default(),
+    };
+    let attributes = attributes(&mut reader)?;
+    reader.map()?; // attributes of the result
+    let data = reader.results()?;
+    reader.finish()?;
+    Ok(Response { request_id, code, message, attributes, data })
+}
+
+fn attributes(reader: &mut Reader<'_>) -> Result<Vec<(SmolStr, Value)>> {
+    let entries = reader.map()?;
+    let attribute = |entry| match entry {
+        (Argument::Value(Value::String(name)), Argument::Value(value)) => Ok((name, value)),
+        _ => Err(reader.malformed("an attribute that is no value with a name")),
+    };
+    entries.into_iter().map(attribute).collect()
 }

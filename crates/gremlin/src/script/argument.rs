@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
         self.advance()?;
         let name = self.name("a name")?;
         match qualifier.text {
-            "P" | "TextP" if names::is_predicate(name.text) => return self.predicate(name),
+            "P" | "TextP" if names::has_predicate(qualifier.text, name.text) => return self.predicate(name),
             "Cardinality" if self.at(b'(') => return self.cardinality_value(name),
             _ => {}
         }

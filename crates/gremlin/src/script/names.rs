@@ -97,6 +97,12 @@ pub(super) fn is_predicate(name: &str) -> bool {
     P_NAMES.contains(&name) || TEXT_P_NAMES.contains(&name)
 }
 
+/// Whether the class `P` or `TextP` has this predicate.
+pub(super) fn has_predicate(class: &str, name: &str) -> bool {
+    let names = if class == "P" { P_NAMES } else { TEXT_P_NAMES };
+    names.contains(&name)
+}
+
 /// Whether this is the name of a strategy's class.
 pub(super) fn is_strategy(name: &str) -> bool {
     name.ends_with("Strategy") && name.starts_with(|c: char| c.is_ascii_uppercase())
