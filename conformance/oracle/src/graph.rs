@@ -302,6 +302,23 @@ impl Graph {
         Instruction::new("property", arguments)
     }
 
+    /// The same graph with its elements inserted the other way round: every scan and every expansion comes in
+    /// another order.
+    pub fn reversed(&self) -> Result<Graph> {
+        let mut graph = Graph { keys: self.keys.clone(), ..Graph::new() };
+        for vertex in self.vertices.values().rev() {
+            let made = graph.add_vertex(Some(vertex.id.clone()), &vertex.label)?;
+            graph.vertices.insert(made, vertex.clone());
+        }
+        for edge in self.edges.values().rev() {
+            let end = |v: &VertexId| graph.find_vertex(&self.vertices[v].id).ok_or_else(gone);
+            let (source, target) = (end(&edge.source)?, end(&edge.target)?);
+            let made = graph.add_edge(Some(edge.id.clone()), &edge.label, source, target)?;
+            graph.edges.insert(made, Edge { source, target, ..edge.clone() });
+        }
+        Ok(graph)
+    }
+
     /// The graph in words, one element a line, for reports.
     pub fn describe(&self) -> String {
         let mut text = String::new();

@@ -6,6 +6,7 @@
 //! - [`generate`]: graphs and traversals from a seed, each with what may be expected of its answer.
 //! - [`compare`]: whether two answers are the same, as far as Gremlin fixes them.
 //! - [`harness`]: runs both sides, compares, shrinks, reports.
+//! - [`script`], [`show`]: bytecode and values in few words.
 //!
 //! The oracle shares with the engine only the vocabulary (values, comparison, arithmetic, bytecode): no
 //! plan, no store, no dataflow. It is slow on purpose: nested loops over whole lists, no index, no bulk, no
@@ -20,6 +21,7 @@ pub mod graph;
 pub mod harness;
 pub mod interpreter;
 pub mod script;
+pub mod show;
 
 pub use compare::{Determinism, Expectation};
 pub use graph::Graph;

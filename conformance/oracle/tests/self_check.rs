@@ -1,7 +1,7 @@
 //! The oracle against what is known: examples of TinkerPop's documentation on the `modern` graph, and the
 //! promises of the generator and the harness.
 
-use mangrove_graph::{Detached, Value};
+use mangrove_graph::Value;
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 use mangrove_oracle::compare::Determinism;
@@ -9,6 +9,7 @@ use mangrove_oracle::generate::{Options, case};
 use mangrove_oracle::graph::modern;
 use mangrove_oracle::harness::{self, Engine, OracleEngine, Verdict};
 use mangrove_oracle::interpreter::{Failure, Interpreter};
+use mangrove_oracle::show::show;
 
 /// A script without its `g.`, read.
 fn read(text: &str) -> Bytecode {
@@ -21,38 +22,6 @@ fn read(text: &str) -> Bytecode {
 
 fn run(text: &str) -> Result<Vec<Value>, Failure> {
     Interpreter::run(&mut modern(), &read(text))
-}
-
-/// A value in a short form; sets and maps keep their order of insertion.
-fn show(value: &Value) -> String {
-    let all = |v: &[Value]| v.iter().map(show).collect::<Vec<_>>().join(",");
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(b) => b.to_string(),
-        Value::I32(n) => n.to_string(),
-        Value::I64(n) => format!("{n}l"),
-        Value::F64(n) => format!("{n:?}"),
-        Value::String(s) => s.to_string(),
-        Value::List(v) => format!("[{}]", all(v)),
-        Value::Set(v) => format!("{{{}}}", all(v)),
-        Value::BulkSet(v) => format!("[{}]", v.iter().map(|(v, _)| show(v)).collect::<Vec<_>>().join(",")),
-        Value::Map(m) => {
-            let entries: Vec<_> = m.iter().map(|(k, v)| format!("{}:{}", show(k), show(v))).collect();
-            format!("[{}]", if entries.is_empty() { ":".into() } else { entries.join(",") })
-        }
-        Value::Path(p) => format!("path[{}]", all(&p.objects)),
-        Value::Token(t) => format!("{t:?}").to_lowercase(),
-        Value::Direction(d) => format!("{d:?}").to_uppercase(),
-        Value::Detached(d) => match d.as_ref() {
-            Detached::Vertex { id, .. } => format!("v[{}]", show(id)),
-            Detached::Edge { id, label, source, target, .. } => {
-                format!("e[{}][{}-{label}->{}]", show(id), show(&source.0), show(&target.0))
-            }
-            Detached::VertexProperty(p) => format!("vp[{}->{}]", p.key, show(&p.value)),
-            Detached::Property { key, value } => format!("p[{key}->{}]", show(value)),
-        },
-        other => format!("{other:?}"),
-    }
 }
 
 /// The answer as a multiset.
@@ -370,23 +339,22 @@ fn every_step_is_generated() {
     assert!(missing.is_empty(), "never generated: {missing:?}");
 }
 
-/// The graph with its elements inserted the other way round: every scan and expansion goes backwards. It
-/// stands in for every engine that is right but different.
-fn reversed(graph: &mangrove_oracle::Graph) -> OracleEngine {
-    let script = graph.script();
-    let vertex_count = graph.vertices().count();
-    let (vertices, edges) = script.split_at(vertex_count);
+/// A graph is what its script builds.
+#[test]
+fn scripts_build_the_graph_they_were_made_from() {
+    let graph = modern();
     let mut engine = OracleEngine(mangrove_oracle::Graph::new());
-    for traversal in vertices.iter().rev().chain(edges.iter().rev()) {
-        engine.run(traversal).unwrap();
+    for traversal in graph.script() {
+        engine.run(&traversal).unwrap();
     }
-    engine
+    assert_eq!(engine.0.describe(), graph.describe());
 }
 
+/// The graph the other way round stands in for every engine that is right but different.
 #[test]
 fn no_expectation_relies_on_an_order_nobody_promised() {
     let options = Options { write_share: 0.2, ..Options::default() };
-    let mut load = |graph: &mangrove_oracle::Graph| Ok(Box::new(reversed(graph)) as Box<dyn Engine>);
+    let mut load = |graph: &mangrove_oracle::Graph| Ok(Box::new(OracleEngine(graph.reversed()?)) as Box<dyn Engine>);
     // More seeds on request: `ORACLE_CASES=1000000`.
     let case_count = std::env::var("ORACLE_CASES").map_or(4_000, |n| n.parse().expect("ORACLE_CASES is a number"));
     let report = harness::run(0..case_count, &options, &mut load).unwrap_or_else(|what| panic!("{what}"));

@@ -55,13 +55,15 @@ impl Generator {
         let (name, value) =
             if self.rng.random_bool(0.5) { ("groupCount", Kind::Int(64)) } else { ("group", Kind::Opaque) };
         // As a side effect it passes its input on, and is read at the end.
-        let as_side_effect = chain.state.place == Place::Top && self.rng.random_bool(0.15);
+        let is_free = chain.state.side_effects.iter().all(|(used, _)| *used != "g");
+        let as_side_effect = is_free && chain.state.place == Place::Top && self.rng.random_bool(0.15);
         let name_argument = if as_side_effect { vec![text("g")] } else { Vec::new() };
         chain.steps.push(Instruction::new(name, name_argument));
         chain.steps.push(Instruction::new("by", by_key));
         let value = if name == "group" { self.group_value(chain, &kind) } else { value };
         if as_side_effect {
             chain.push("cap", [text("g")]);
+            chain.state.side_effects.push(("g", Kind::Opaque));
         }
         chain.reduces(Kind::Map(Box::new(key), Box::new(value)));
     }
@@ -116,6 +118,7 @@ impl Generator {
         chain.push("aggregate", [text(name)]);
         chain.steps.push(Instruction::new("by", by));
         chain.state.lists_unordered = true;
+        chain.state.side_effects.push((name, made.clone()));
         if self.rng.random_bool(0.3) {
             chain.push("cap", [text(name)]);
             chain.reduces(Kind::List(Box::new(made)));
@@ -126,8 +129,6 @@ impl Generator {
             } else {
                 chain.end();
             }
-        } else {
-            chain.state.side_effects.push((name, made));
         }
     }
 }
