@@ -1,0 +1,104 @@
+//! Barriers: steps that read all of their input before they give anything.
+
+use mangrove_graph::Result;
+use mangrove_gremlin::{Argument, Order};
+
+use super::arguments::{count, misfit, name, names};
+use super::filters::{refuse_in_repeat, take_local};
+use super::groups::Call;
+use super::modulators::{one, order_by, single_by};
+use crate::logical::{By, LocalFunction, Name, OrderBy, Reduction, Step};
+
+/// `count`, `sum`, `min`, `max`, `mean`, of the stream or of one object.
+pub(super) fn reduce(call: &mut Call<'_>, reduction: Reduction) -> Result<Step> {
+    let local = take_local(call);
+    match call.arguments {
+        [] if local => Ok(Step::Local(LocalFunction::Reduce(reduction))),
+        [] => Ok(Step::Reduce(reduction)),
+        given => Err(misfit(&call.site, "nothing or a scope", given)),
+    }
+}
+
+/// `fold()`.
+pub(super) fn fold(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [] => Ok(Step::Reduce(Reduction::Fold)),
+        [_, _] => Err(call.site.unsupported("fold(seed, operator) is not supported yet; use sum(), min() or max()")),
+        given => Err(misfit(&call.site, "no arguments", given)),
+    }
+}
+
+/// `order()`, of the stream or of one object. Without `by()`, the objects themselves, ascending.
+pub(super) fn order(call: &mut Call<'_>) -> Result<Step> {
+    let local = take_local(call);
+    if !call.arguments.is_empty() {
+        return Err(misfit(&call.site, "nothing or a scope; what is compared goes into by()", call.arguments));
+    }
+    let mut criteria = call.take("by").iter().map(order_by).collect::<Result<Vec<_>>>()?;
+    if criteria.is_empty() {
+        criteria.push(OrderBy { by: By::Identity, order: Order::Asc });
+    }
+    Ok(if local { Step::Local(LocalFunction::Order(criteria)) } else { Step::Order(criteria) })
+}
+
+/// `group()`: the first `by()` is the key, the second what becomes of the members.
+pub(super) fn group(call: &mut Call<'_>) -> Result<Step> {
+    let side_effect = side_effect(call)?;
+    let by = call.take("by");
+    if let Some(third) = by.get(2) {
+        return Err(third.site.unsupported(
+            "The key and value traversals for group()-step have already been set; group() takes at most two by()",
+        ));
+    }
+    let mut by = by.iter().map(one);
+    let key = by.next().transpose()?.unwrap_or(By::Identity);
+    Ok(Step::Group { side_effect, key, value: by.next().transpose()? })
+}
+
+/// `groupCount()`.
+pub(super) fn group_count(call: &mut Call<'_>) -> Result<Step> {
+    let side_effect = side_effect(call)?;
+    Ok(Step::GroupCount { side_effect, key: single_by(call, "GroupCount")?.unwrap_or(By::Identity) })
+}
+
+fn side_effect(call: &Call<'_>) -> Result<Option<Name>> {
+    match call.arguments {
+        [] => Ok(None),
+        [key] => name(&call.site, key, "the name of a side effect").map(Some),
+        given => Err(misfit(&call.site, "nothing or the name of a side effect", given)),
+    }
+}
+
+/// `aggregate("x")`.
+pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
+    let name = match call.arguments {
+        [Argument::Scope(_), ..] => {
+            return Err(call.site.unsupported(
+                "a scope is not taken since 3.8; write aggregate(name), or local(aggregate(name)) for the lazy form",
+            ));
+        }
+        [key] => name(&call.site, key, "the name of a side effect")?,
+        given => return Err(misfit(&call.site, "the name of a side effect", given)),
+    };
+    Ok(Step::Aggregate { name, by: single_by(call, "Aggregate")?.unwrap_or(By::Identity) })
+}
+
+/// `cap("x", …)`.
+pub(super) fn cap(call: &Call<'_>) -> Result<Step> {
+    refuse_in_repeat(&call.site)?;
+    let names = names(&call.site, call.arguments, "the name of a side effect")?;
+    if names.is_empty() {
+        return Err(misfit(&call.site, "one or more names of side effects", call.arguments));
+    }
+    Ok(Step::Cap(names))
+}
+
+/// `barrier()`; how many traversers it may hold is for the engine to decide.
+pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [] => Ok(Step::Barrier),
+        [Argument::NormSack] => Err(call.site.unsupported("Barrier.normSack is not supported yet, nor are sacks")),
+        [size] => count(&call.site, size).map(|_| Step::Barrier),
+        given => Err(misfit(&call.site, "nothing or a number", given)),
+    }
+}

@@ -1,0 +1,139 @@
+//! Branches and loops.
+
+use mangrove_graph::{Result, Token, Value};
+use mangrove_gremlin::{Argument, Pick};
+
+use super::arguments::{child, children, count, describe, misfit, name, operand};
+use super::groups::{Call, Modulator};
+use super::predicates::test;
+use crate::logical::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Step, StepNode, Traversal, Until};
+
+/// `union(…)`.
+pub(super) fn union(call: &Call<'_>) -> Result<Step> {
+    Ok(Step::Union(children(&call.site, call.arguments)?))
+}
+
+/// `coalesce(…)`.
+pub(super) fn coalesce(call: &Call<'_>) -> Result<Step> {
+    Ok(Step::Coalesce(children(&call.site, call.arguments)?))
+}
+
+/// `optional(t)`.
+pub(super) fn optional(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [traversal] => Ok(Step::Optional(child(&call.site, traversal)?)),
+        given => Err(misfit(&call.site, "one traversal", given)),
+    }
+}
+
+/// `choose(test, then[, else])`, or `choose(what)` with `option()`s.
+pub(super) fn choose(call: &mut Call<'_>) -> Result<Step> {
+    let site = call.site;
+    let chosen = match call.arguments {
+        [on] => Choose { on: choose_value(call, on)?, options: options(call)? },
+        [on, branches @ ..] if branches.len() <= 2 => {
+            let on = match on {
+                Argument::Predicate(_) => ChooseOn::Test(test(&site, on)?),
+                traversal => ChooseOn::Exists(child(&site, traversal)?),
+            };
+            let outcomes = [ChooseOption::True, ChooseOption::False];
+            Choose { on, options: outcomes.into_iter().zip(children(&site, branches)?).collect() }
+        }
+        given => return Err(misfit(&site, "what decides, then one or two traversals or option()s behind", given)),
+    };
+    Ok(Step::Choose(Box::new(chosen)))
+}
+
+fn choose_value(call: &Call<'_>, on: &Argument) -> Result<ChooseOn> {
+    Ok(ChooseOn::Value(match on {
+        Argument::Value(Value::Token(token)) => {
+            let step = match token {
+                Token::Id => Step::Id,
+                Token::Label => Step::Label,
+                Token::Key => Step::Key,
+                Token::Value => Step::PropertyValue,
+            };
+            Traversal { steps: vec![StepNode { step, labels: Vec::new(), position: call.site.position }] }
+        }
+        traversal => child(&call.site, traversal)?,
+    }))
+}
+
+fn options(call: &mut Call<'_>) -> Result<Vec<(ChooseOption, Traversal)>> {
+    call.take("option").iter().map(option).collect()
+}
+
+fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
+    let site = &modulator.site;
+    let (given, traversal) = match modulator.arguments {
+        [given, traversal] => (given, traversal),
+        [_] => return Err(site.unsupported("choose() has no option without a value to match; use option(value, …)")),
+        other => return Err(misfit(site, "a value, predicate or Pick and a traversal", other)),
+    };
+    let when = match given {
+        Argument::Predicate(_) => ChooseOption::Test(test(site, given)?),
+        Argument::Pick(Pick::None) => ChooseOption::None,
+        Argument::Pick(Pick::Unproductive) => ChooseOption::Unproductive,
+        Argument::Pick(Pick::Any) => {
+            return Err(site.unsupported("choose() takes one option only, so not Pick.any; use union(…)"));
+        }
+        Argument::Traversal(_) | Argument::Merge(_) => {
+            return Err(site.unsupported(format_args!(
+                "an option of choose() is a value, a predicate, Pick.none or Pick.unproductive, not {}",
+                describe(given)
+            )));
+        }
+        value => ChooseOption::Value(operand(site, value)?),
+    };
+    Ok((when, child(site, traversal)?))
+}
+
+/// `repeat(…)` with `until`, `times` and `emit` before or behind it.
+pub(super) fn repeat(call: &mut Call<'_>) -> Result<Step> {
+    let site = call.site;
+    let (name, body) = match call.arguments {
+        [body] => (None, body),
+        [given, body] => (Some(name(&site, given, "the name of a loop")?), body),
+        given => return Err(misfit(&site, "a traversal, or the name of the loop and a traversal", given)),
+    };
+    let body = child(&site, body)?;
+    let times = call.take_one("times")?;
+    let until = match (call.take_one("until")?, times) {
+        (Some(_), Some(times)) => {
+            return Err(times.site.unsupported(
+                "`repeat` already has its until(); times(n) is one too: write until(or(…, loops().is(n))) instead of both",
+            ));
+        }
+        (until, times) => until.or(times),
+    };
+    let emit = call.take_one("emit")?;
+    Ok(Step::Repeat(Box::new(Repeat {
+        name,
+        body,
+        until_first: until.as_ref().is_some_and(|modulator| modulator.before),
+        until: until.as_ref().map(leave_when).transpose()?,
+        emit_first: emit.as_ref().is_some_and(|modulator| modulator.before),
+        emit: emit.as_ref().map(emit_when).transpose()?,
+    })))
+}
+
+fn leave_when(modulator: &Modulator<'_>) -> Result<Until> {
+    let site = &modulator.site;
+    match (site.name, modulator.arguments) {
+        ("times", [times]) => Ok(Until::Times(count(site, times)?)),
+        ("times", given) => Err(misfit(site, "a number", given)),
+        (_, [predicate @ Argument::Predicate(_)]) => Ok(Until::Test(test(site, predicate)?)),
+        (_, [traversal]) => Ok(Until::Traversal(child(site, traversal)?)),
+        (_, given) => Err(misfit(site, "a traversal or a predicate", given)),
+    }
+}
+
+fn emit_when(modulator: &Modulator<'_>) -> Result<Emit> {
+    let site = &modulator.site;
+    match modulator.arguments {
+        [] => Ok(Emit::Always),
+        [predicate @ Argument::Predicate(_)] => Ok(Emit::Test(test(site, predicate)?)),
+        [traversal] => Ok(Emit::Traversal(child(site, traversal)?)),
+        given => Err(misfit(site, "nothing, a traversal or a predicate", given)),
+    }
+}

@@ -1,0 +1,214 @@
+//! Steps at elements: `property()`, the moves along edges, and what reads properties.
+
+use mangrove_graph::{Direction, Result, Token, Value};
+use mangrove_gremlin::{Argument as Given, Cardinality};
+
+use super::arguments::{child, describe, integer, misfit, name, names, nullable_name, operand};
+use super::groups::Call;
+use super::modulators::single_by;
+use super::site::Site;
+use crate::logical::{Argument, EdgeEnd, Name, PropertyArgument, Step};
+
+/// One thing a `property()` assigns.
+pub(super) enum Assignment {
+    /// `T.id` or `T.label` of an element being made.
+    Token(Token, Argument),
+    /// A property.
+    Property(PropertyArgument),
+}
+
+/// `property()` on an element that exists: a step for each property.
+pub(super) fn property(call: &Call<'_>) -> Result<Vec<Step>> {
+    let read = assignments(&call.site, call.arguments)?;
+    if read.is_empty() {
+        return Ok(vec![Step::Identity]);
+    }
+    let steps = read.into_iter().map(|assignment| match assignment {
+        Assignment::Property(property) => Ok(Step::Property(property)),
+        Assignment::Token(..) => Err(call.site.unsupported(
+            "the id and the label of an element cannot change; T.id and T.label belong directly behind addV() or addE()",
+        )),
+    });
+    steps.collect()
+}
+
+const PROPERTY_FORMS: &str =
+    "a key and a value (with keys and values of meta-properties behind), or a map; a cardinality may stand in front";
+
+/// What a `property()` assigns: `(key, value, meta…)` or `(map)`, either with a cardinality in front.
+pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Assignment>> {
+    let (cardinality, rest) = match arguments {
+        [Given::Cardinality(cardinality), rest @ ..] => (Some(*cardinality), rest),
+        // Clients of typed languages send null for "the default".
+        [Given::Value(Value::Null), rest @ ..] if rest.len() >= 2 => (None, rest),
+        rest => (None, rest),
+    };
+    match rest {
+        [Given::Value(Value::Map(entries))] => entries
+            .iter()
+            .map(|(key, value)| {
+                assignment(site, cardinality, &Given::Value(key.clone()), &Given::Value(value.clone()), &[])
+            })
+            .collect(),
+        [Given::Map(entries)] => {
+            entries.iter().map(|(key, value)| assignment(site, cardinality, key, value, &[])).collect()
+        }
+        [key, value, meta @ ..] if meta.len().is_multiple_of(2) => {
+            Ok(vec![assignment(site, cardinality, key, value, meta)?])
+        }
+        _ => Err(misfit(site, PROPERTY_FORMS, arguments)),
+    }
+}
+
+fn assignment(
+    site: &Site<'_>,
+    cardinality: Option<Cardinality>,
+    key: &Given,
+    value: &Given,
+    meta: &[Given],
+) -> Result<Assignment> {
+    if let Given::Value(Value::Token(token)) = key {
+        return token_assignment(site, *token, value);
+    }
+    let key = name(site, key, "a property key")?;
+    let (cardinality, value) = match value {
+        Given::CardinalityValue(own, value) => (Some(*own), &**value),
+        value => (cardinality, value),
+    };
+    let meta = meta
+        .chunks_exact(2)
+        .map(|pair| Ok((name(site, &pair[0], "a meta-property key")?, property_value(site, &pair[1])?)));
+    Ok(Assignment::Property(PropertyArgument {
+        cardinality,
+        key,
+        value: property_value(site, value)?,
+        meta: meta.collect::<Result<_>>()?,
+    }))
+}
+
+fn token_assignment(site: &Site<'_>, token: Token, value: &Given) -> Result<Assignment> {
+    match (token, value) {
+        (Token::Key | Token::Value, _) => {
+            Err(site.invalid("T.key and T.value are no keys of an element; use T.id, T.label or a string"))
+        }
+        (Token::Label, Given::Value(Value::String(_)) | Given::Parameter(_) | Given::Traversal(_)) | (Token::Id, _) => {
+            Ok(Assignment::Token(token, property_value(site, value)?))
+        }
+        (Token::Label, other) => Err(site.invalid(format_args!("a label is a string, not {}", describe(other)))),
+    }
+}
+
+fn property_value(site: &Site<'_>, value: &Given) -> Result<Argument> {
+    Ok(match value {
+        Given::Traversal(_) => Argument::Traversal(Box::new(child(site, value)?)),
+        Given::Value(literal) if !literal.is_storable() && *literal != Value::Null => {
+            return Err(site.invalid(format_args!(
+                "{} cannot be stored; a property holds scalars and collections of them",
+                describe(value)
+            )));
+        }
+        value => Argument::Operand(operand(site, value)?),
+    })
+}
+
+/// Steps along edges of some labels.
+pub(super) fn expand(call: &Call<'_>, direction: Direction, to_edges: bool) -> Result<Step> {
+    Ok(match labels(&call.site, call.arguments, "an edge label")? {
+        Some(labels) => Step::Expand { direction, labels, to_edges },
+        None => Step::Discard,
+    })
+}
+
+/// `to(direction, labels…)` and `toE(direction, labels…)`.
+pub(super) fn expand_to(call: &mut Call<'_>) -> Result<Step> {
+    let direction = direction(call)?;
+    call.arguments = &call.arguments[1..];
+    expand(call, direction, call.site.name == "toE")
+}
+
+/// `toV(direction)`.
+pub(super) fn to_vertex(call: &Call<'_>) -> Result<Step> {
+    let direction = direction(call)?;
+    if call.arguments.len() > 1 {
+        return Err(misfit(&call.site, "one direction", call.arguments));
+    }
+    Ok(Step::EdgeVertex(match direction {
+        Direction::Out => EdgeEnd::Source,
+        Direction::In => EdgeEnd::Target,
+        Direction::Both => EdgeEnd::Both,
+    }))
+}
+
+fn direction(call: &Call<'_>) -> Result<Direction> {
+    match call.arguments.first() {
+        Some(Given::Value(Value::Direction(direction))) => Ok(*direction),
+        _ => Err(misfit(&call.site, "Direction.OUT, Direction.IN or Direction.BOTH first", call.arguments)),
+    }
+}
+
+/// Labels or keys to choose by; `None` if nulls alone were given, which choose nothing. (No names at all
+/// choose everything.)
+fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec<Name>>> {
+    let mut names = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        names.extend(nullable_name(site, argument, what)?);
+    }
+    Ok((arguments.is_empty() || !names.is_empty()).then_some(names))
+}
+
+/// `values`, `properties` and `elementMap`, of some keys.
+pub(super) fn keyed(call: &Call<'_>) -> Result<Step> {
+    if call.site.name == "elementMap" {
+        return Ok(Step::ElementMap(names(&call.site, call.arguments, "a property key")?));
+    }
+    Ok(match labels(&call.site, call.arguments, "a property key")? {
+        None => Step::Discard,
+        Some(keys) if call.site.name == "values" => Step::Values(keys),
+        Some(keys) => Step::Properties(keys),
+    })
+}
+
+/// `valueMap()`: with the flag or `with(WithOptions.tokens)` also id and label.
+pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
+    let (mut tokens, keys) = match call.arguments {
+        [Given::Value(Value::Bool(tokens)), keys @ ..] => (*tokens, keys),
+        keys => (false, keys),
+    };
+    let keys = names(&call.site, keys, "a property key")?;
+    for modulator in call.take("with") {
+        tokens = token_option(&modulator.site, modulator.arguments)?;
+    }
+    Ok(Step::ValueMap { keys, tokens, by: single_by(call, "ValueMap")? })
+}
+
+/// `WithOptions.tokens`, as it is called in bytecode.
+const TOKENS_OPTION: &str = "~tinkerpop.valueMap.tokens";
+/// `WithOptions.ids | WithOptions.labels`.
+const ELEMENT_TOKENS: i64 = 3;
+
+/// Whether `with(WithOptions.tokens[, mask])` asks for id and label.
+fn token_option(site: &Site<'_>, arguments: &[Given]) -> Result<bool> {
+    let [Given::Value(Value::String(option)), value @ ..] = arguments else {
+        return Err(misfit(site, "WithOptions.tokens", arguments));
+    };
+    if option != TOKENS_OPTION {
+        return Err(
+            site.unsupported(format_args!("valueMap() has no option \"{option}\"; it takes WithOptions.tokens"))
+        );
+    }
+    let mask = match value {
+        [] => return Ok(true),
+        [Given::Value(Value::Bool(tokens))] => return Ok(*tokens),
+        [value] => integer(value),
+        _ => None,
+    };
+    match mask.map(|mask| mask & ELEMENT_TOKENS) {
+        Some(0) => Ok(false),
+        Some(ELEMENT_TOKENS) => Ok(true),
+        Some(_) => Err(site.unsupported(
+            "either id or label alone is not supported yet; use WithOptions.all or WithOptions.none, or \
+             elementMap() or project()",
+        )),
+        None => Err(misfit(site, "WithOptions.tokens with WithOptions.all or WithOptions.none", arguments)),
+    }
+}

@@ -1,0 +1,313 @@
+//! Filters.
+
+use mangrove_graph::{Result, Token, Value};
+use mangrove_gremlin::{Argument, Comparison, Scope};
+
+use super::arguments::{child, children, count, describe, integer, long, misfit, name, names, nullable_name, operand};
+use super::connectives;
+use super::groups::Call;
+use super::modulators::{by, single_by};
+use super::predicates::{id_test, label_test, test};
+use super::site::Site;
+use super::steps;
+use crate::logical::{By, Condition, FilterKind, LabelTest, LocalFunction, Name, Operand, Step, Test};
+
+/// The condition that nothing meets: no element has a null label, key or id.
+fn never() -> Condition {
+    Condition::LabelIn(Vec::new())
+}
+
+/// `has(…)`.
+pub(super) fn has(call: &Call<'_>) -> Result<Step> {
+    let site = &call.site;
+    if let Some(Argument::Traversal(_)) = call.arguments.last() {
+        return Err(site.unsupported("a traversal is no test of a property (removed in 3.8); use where(values(key)…)"));
+    }
+    Ok(Step::Has(match call.arguments {
+        [Argument::Value(Value::Token(token))] => {
+            return Err(
+                site.invalid(format_args!("every element has {token:?}; has(T.…) needs a value to compare with"))
+            );
+        }
+        [key] => vec![nullable_name(site, key, "a property key")?.map_or_else(never, Condition::HasKey)],
+        [accessor, value] => vec![accessor_condition(site, accessor, value)?],
+        [label, key, value] => {
+            let label = labels_condition(site, std::slice::from_ref(label))?;
+            vec![label, accessor_condition(site, key, value)?]
+        }
+        given => {
+            return Err(misfit(site, "a key, a key and a value or predicate, or a label in front of these", given));
+        }
+    }))
+}
+
+fn accessor_condition(site: &Site<'_>, accessor: &Argument, value: &Argument) -> Result<Condition> {
+    Ok(match accessor {
+        Argument::Value(Value::Token(Token::Id)) => ids_condition(site, std::slice::from_ref(value))?,
+        Argument::Value(Value::Token(Token::Label)) => labels_condition(site, std::slice::from_ref(value))?,
+        Argument::Value(Value::Token(Token::Key)) => Condition::PropertyKey(test(site, value)?),
+        Argument::Value(Value::Token(Token::Value)) => Condition::PropertyValue(test(site, value)?),
+        key => match nullable_name(site, key, "a property key")? {
+            Some(key) => Condition::Property(key, test(site, value)?),
+            None => never(),
+        },
+    })
+}
+
+/// `hasLabel(…)`.
+pub(super) fn has_label(call: &Call<'_>) -> Result<Step> {
+    Ok(Step::Has(vec![labels_condition(&call.site, call.arguments)?]))
+}
+
+fn labels_condition(site: &Site<'_>, arguments: &[Argument]) -> Result<Condition> {
+    match arguments {
+        [] => Err(misfit(site, "one or more labels, or a predicate", arguments)),
+        [predicate @ Argument::Predicate(_)] => Ok(label_condition(test(site, predicate)?)),
+        labels => {
+            let mut taken = Vec::with_capacity(labels.len());
+            for label in labels {
+                taken.extend(nullable_name(site, label, "a label")?);
+            }
+            Ok(Condition::LabelIn(taken))
+        }
+    }
+}
+
+/// A test that is a choice among labels becomes one: labels are looked up, tests run for every element.
+fn label_condition(test: Test) -> Condition {
+    fn text(operand: &Operand) -> Option<Name> {
+        match operand {
+            Operand::Literal(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+    let labels = match &test {
+        Test::Compare(Comparison::Eq, operand) => text(operand).map(|label| vec![label]),
+        Test::Within(operands) => operands.iter().map(text).collect(),
+        _ => None,
+    };
+    labels.map_or_else(|| Condition::Label(test), Condition::LabelIn)
+}
+
+/// `hasId(…)`.
+pub(super) fn has_id(call: &Call<'_>) -> Result<Step> {
+    Ok(Step::Has(vec![ids_condition(&call.site, call.arguments)?]))
+}
+
+fn ids_condition(site: &Site<'_>, arguments: &[Argument]) -> Result<Condition> {
+    Ok(Condition::Id(match arguments {
+        [] => return Err(misfit(site, "one or more ids, or a predicate", arguments)),
+        [predicate @ Argument::Predicate(_)] => id_test(site, predicate)?,
+        ids => {
+            let mut taken = Vec::with_capacity(ids.len());
+            for id in ids {
+                flatten(super::arguments::id_operand(site, id)?, &mut taken);
+            }
+            among(taken)
+        }
+    }))
+}
+
+fn flatten(operand: Operand, taken: &mut Vec<Operand>) {
+    match operand {
+        Operand::Literal(Value::Null) => {}
+        Operand::Literal(Value::List(items) | Value::Set(items)) => {
+            items.iter().for_each(|item| flatten(Operand::Literal(item.clone()), taken));
+        }
+        Operand::List(items) => items.into_iter().for_each(|item| flatten(item, taken)),
+        single => taken.push(single),
+    }
+}
+
+fn among(mut operands: Vec<Operand>) -> Test {
+    match operands.as_slice() {
+        // A parameter may turn out to be a list: `Within` takes it either way.
+        [Operand::Literal(_)] => Test::Compare(Comparison::Eq, operands.remove(0)),
+        _ => Test::Within(operands),
+    }
+}
+
+/// `hasKey(…)` and `hasValue(…)` of a property.
+pub(super) fn has_property(call: &Call<'_>) -> Result<Step> {
+    let site = &call.site;
+    let keys = site.name == "hasKey";
+    let test = match call.arguments {
+        [] => return Err(misfit(site, "one or more of what is looked for, or a predicate", call.arguments)),
+        [predicate @ Argument::Predicate(_)] => test(site, predicate)?,
+        values => {
+            if keys {
+                values.iter().try_for_each(|key| nullable_name(site, key, "a property key").map(drop))?;
+            }
+            among(values.iter().map(|value| operand(site, value)).collect::<Result<_>>()?)
+        }
+    };
+    Ok(Step::Has(vec![if keys { Condition::PropertyKey(test) } else { Condition::PropertyValue(test) }]))
+}
+
+/// `hasNot(key)`.
+pub(super) fn has_not(call: &Call<'_>) -> Result<Step> {
+    let [key] = call.arguments else {
+        return Err(misfit(&call.site, "a property key", call.arguments));
+    };
+    Ok(match nullable_name(&call.site, key, "a property key")? {
+        Some(key) => Step::Has(vec![Condition::HasNot(key)]),
+        // No element has a property under null.
+        None => Step::Identity,
+    })
+}
+
+/// `is(…)`.
+pub(super) fn is(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [argument] => Ok(Step::Is(test(&call.site, argument)?)),
+        given => Err(misfit(&call.site, "a value or a predicate", given)),
+    }
+}
+
+/// `where(P)`, `where("a", P)` and `where(traversal)`.
+pub(super) fn where_(call: &mut Call<'_>) -> Result<Step> {
+    let site = call.site;
+    match call.arguments {
+        [Argument::Predicate(predicate)] => where_predicate(call, None, label_test(&site, predicate)?),
+        [start, Argument::Predicate(predicate)] => {
+            let start = name(&site, start, "a step label")?;
+            where_predicate(call, Some(start), label_test(&site, predicate)?)
+        }
+        [Argument::Traversal(bytecode)] => {
+            let pattern = connectives::pattern(&site, bytecode)?;
+            Ok(Step::FilterTraversal(FilterKind::All, vec![steps::child(&pattern, &site)?]))
+        }
+        given => Err(misfit(&site, "a predicate, a step label and a predicate, or a traversal", given)),
+    }
+}
+
+fn where_predicate(call: &mut Call<'_>, start: Option<Name>, test: LabelTest) -> Result<Step> {
+    Ok(Step::WherePredicate { start, test, by: by(call)? })
+}
+
+/// `filter(traversal)` and `filter(P)`.
+pub(super) fn filter(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [predicate @ Argument::Predicate(_)] => Ok(Step::Is(test(&call.site, predicate)?)),
+        [traversal] => Ok(Step::FilterTraversal(FilterKind::All, vec![child(&call.site, traversal)?])),
+        given => Err(misfit(&call.site, "a traversal or a predicate", given)),
+    }
+}
+
+/// `and(…)`, `or(…)` and `not(…)`.
+pub(super) fn connective(call: &Call<'_>) -> Result<Step> {
+    let kind = match call.site.name {
+        "and" => FilterKind::All,
+        "or" => FilterKind::Any,
+        _ => FilterKind::None,
+    };
+    if kind == FilterKind::None && call.arguments.len() != 1 {
+        return Err(misfit(&call.site, "one traversal", call.arguments));
+    }
+    Ok(Step::FilterTraversal(kind, children(&call.site, call.arguments)?))
+}
+
+/// Takes a leading `Scope`; whether it is `local`.
+pub(super) fn take_local(call: &mut Call<'_>) -> bool {
+    match call.arguments {
+        [Argument::Scope(scope), rest @ ..] => {
+            call.arguments = rest;
+            *scope == Scope::Local
+        }
+        _ => false,
+    }
+}
+
+/// `dedup(labels…)` and `dedup(local)`.
+pub(super) fn dedup(call: &mut Call<'_>) -> Result<Step> {
+    if take_local(call) {
+        return match call.arguments {
+            [] => Ok(Step::Local(LocalFunction::Dedup)),
+            given => Err(misfit(&call.site, "nothing besides Scope.local", given)),
+        };
+    }
+    let labels = names(&call.site, call.arguments, "a step label")?;
+    Ok(Step::Dedup { labels, by: single_by(call, "Dedup")?.into_iter().collect::<Vec<By>>() })
+}
+
+/// `limit`, `skip` and `range`, of the stream or of one object.
+pub(super) fn range(call: &mut Call<'_>) -> Result<Step> {
+    let local = take_local(call);
+    let site = &call.site;
+    let (low, high) = match (site.name, call.arguments) {
+        ("limit", [high]) => (long(0), Some(count(site, high)?)),
+        ("skip", [low]) => (count(site, low)?, None),
+        ("range", [low, high]) => (count(site, low)?, Some(count(site, high)?)),
+        ("range", given) => return Err(misfit(site, "the first position and the one behind the last", given)),
+        (_, given) => return Err(misfit(site, "a number", given)),
+    };
+    let (low, high) = legal_range(site, low, high)?;
+    Ok(if local { Step::Local(LocalFunction::Range { low, high }) } else { Step::Range { low, high } })
+}
+
+/// A range as TinkerPop takes it: -1 is open on its side; else the low end must not be above the high one.
+fn legal_range(site: &Site<'_>, low: Operand, high: Option<Operand>) -> Result<(Operand, Option<Operand>)> {
+    const OPEN: i64 = -1;
+    if let (Some(low), Some(high)) = (literal(&low), high.as_ref().and_then(literal))
+        && low != OPEN
+        && high != OPEN
+        && low > high
+    {
+        return Err(site.invalid(format_args!("Not a legal range: [{low}, {high}]")));
+    }
+    let low = if literal(&low).is_some_and(|low| low < 0) { long(0) } else { low };
+    let high = high.filter(|high| literal(high) != Some(OPEN));
+    Ok((low, high))
+}
+
+fn literal(operand: &Operand) -> Option<i64> {
+    match operand {
+        Operand::Literal(Value::I64(n)) => Some(*n),
+        _ => None,
+    }
+}
+
+/// `tail(n)`, of the stream or of one object; without a number, 1.
+pub(super) fn tail(call: &mut Call<'_>) -> Result<Step> {
+    let local = take_local(call);
+    let number = match call.arguments {
+        [] => long(1),
+        [number] if integer(number).is_some_and(|n| n < 0) => {
+            return Err(call
+                .site
+                .invalid(format_args!("the number must not be negative, but is {}", describe(number))));
+        }
+        [number] => count(&call.site, number)?,
+        given => return Err(misfit(&call.site, "a number", given)),
+    };
+    Ok(if local { Step::Local(LocalFunction::Tail(number)) } else { Step::Tail(number) })
+}
+
+/// `simplePath()` and `cyclicPath()`.
+pub(super) fn path_shape(call: &mut Call<'_>, simple: bool) -> Result<Step> {
+    match call.arguments {
+        [] => Ok(Step::PathShape { simple, by: by(call)? }),
+        given => Err(misfit(&call.site, "no arguments", given)),
+    }
+}
+
+/// `discard()`, and `none()` as 3.7 has it.
+pub(super) fn discard(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [] => Ok(Step::Discard),
+        [Argument::Predicate(_)] => Err(call.site.unsupported("none(P) is not supported yet; use not(unfold().is(P))")),
+        given => Err(misfit(&call.site, "no arguments", given)),
+    }
+}
+
+/// Refuses `inject()` and `cap()` in the body of a loop, where 3.8 has no meaning for them.
+pub(super) fn refuse_in_repeat(site: &Site<'_>) -> Result<()> {
+    // Branches pass on the stream they are in, so their children are in the body too.
+    let branch = |name: &str| matches!(name, "union" | "choose" | "option" | "optional" | "coalesce");
+    match site.ancestors().find(|around| !branch(around.name)) {
+        Some(around) if around.name == "repeat" => {
+            Err(site.unsupported("the step is not allowed inside repeat(); move it before or behind the loop"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,188 @@
+//! Which modulator belongs to which step.
+//!
+//! A group is a step with everything that modulates it. Modulators follow their step, with two exceptions:
+//! `until`, `emit` and `times` may also stand before their `repeat`, and `as` at the head of a nested
+//! traversal labels the object that enters it. A `property()` directly behind `addV()` or `addE()`
+//! belongs to the element being made.
+
+use mangrove_graph::{Error, Result};
+use mangrove_gremlin::{Argument, Instruction};
+
+use super::arguments::names;
+use super::site::Site;
+use crate::logical::Name;
+
+/// A step with what modulates it.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// Where it stands.
+    pub site: Site<'a>,
+    /// What it is given; a reader takes from the front.
+    pub arguments: &'a [Argument],
+    /// Whether it is the first step of a root traversal.
+    pub first: bool,
+    /// What `as()` labels it with.
+    pub labels: Vec<Name>,
+    modulators: Vec<Modulator<'a>>,
+    kind: Kind,
+}
+
+/// A modulator of a step.
+#[derive(Debug)]
+pub(super) struct Modulator<'a> {
+    /// Where it stands.
+    pub site: Site<'a>,
+    /// What it is given.
+    pub arguments: &'a [Argument],
+    /// Whether it stands before its step (`until(…).repeat(…)`).
+    pub before: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Step,
+    /// `repeat` with its body.
+    Loop,
+    /// `until`, `emit` or `times` whose `repeat` has not come yet.
+    PendingLoop,
+    /// The start of a nested traversal that `as()` gave labels.
+    LabelledStart,
+}
+
+impl<'a> Call<'a> {
+    fn new(kind: Kind, site: Site<'a>, arguments: &'a [Argument]) -> Self {
+        Call { site, arguments, first: false, labels: Vec::new(), modulators: Vec::new(), kind }
+    }
+
+    /// Whether it stands for the object that enters a nested traversal.
+    pub fn is_labelled_start(&self) -> bool {
+        self.kind == Kind::LabelledStart
+    }
+
+    /// Takes the modulators of a name, in order.
+    pub fn take(&mut self, name: &str) -> Vec<Modulator<'a>> {
+        self.modulators.extract_if(.., |modulator| modulator.site.name == name).collect()
+    }
+
+    /// Takes the only modulator of a name; two are an error.
+    pub fn take_one(&mut self, name: &str) -> Result<Option<Modulator<'a>>> {
+        let mut found = self.take(name).into_iter();
+        let first = found.next();
+        match found.next() {
+            None => Ok(first),
+            Some(second) => Err(second.site.unsupported(format_args!("`{}` already has its {name}()", self.site.name))),
+        }
+    }
+
+    /// Fails if a modulator is left that no reader took.
+    pub fn finish(&self) -> Result<()> {
+        match self.modulators.first() {
+            None => Ok(()),
+            Some(left) => Err(left.site.unsupported(format_args!(
+                "does not modulate `{}`; {}",
+                self.site.name,
+                place_of(left.site.name)
+            ))),
+        }
+    }
+}
+
+/// The steps of a chain in order, each with its modulators.
+pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Site<'a>>) -> Result<Vec<Call<'a>>> {
+    let mut calls: Vec<Call<'a>> = Vec::with_capacity(instructions.len());
+    for (index, instruction) in instructions.iter().enumerate() {
+        attach(&mut calls, Site::new(instruction, index, parent), &instruction.arguments)?;
+    }
+    if let Some(pending) = calls.iter().find(|call| call.kind == Kind::PendingLoop) {
+        return Err(pending.site.unsupported("The repeat()-traversal was not defined; add repeat(…) next to it"));
+    }
+    if let (None, Some(first)) = (parent, calls.first_mut()) {
+        first.first = true;
+    }
+    Ok(calls)
+}
+
+fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument]) -> Result<()> {
+    match site.name {
+        "as" => label(calls, site, arguments),
+        "until" | "emit" | "times" => {
+            if !matches!(calls.last(), Some(Call { kind: Kind::Loop | Kind::PendingLoop, .. })) {
+                calls.push(Call::new(Kind::PendingLoop, site, &[]));
+            }
+            modulate(calls, site, arguments)
+        }
+        "repeat" => {
+            match calls.last_mut() {
+                Some(pending) if pending.kind == Kind::PendingLoop => {
+                    (pending.kind, pending.site, pending.arguments) = (Kind::Loop, site, arguments);
+                }
+                _ => calls.push(Call::new(Kind::Loop, site, arguments)),
+            }
+            Ok(())
+        }
+        "property" if matches!(calls.last(), Some(Call { site: Site { name: "addV" | "addE", .. }, .. })) => {
+            modulate(calls, site, arguments)
+        }
+        // `to(Direction.OUT, …)` is the step behind out(): no modulator.
+        "to" if is_direction(arguments) => {
+            calls.push(Call::new(Kind::Step, site, arguments));
+            Ok(())
+        }
+        "by" | "from" | "to" | "option" | "with" => modulate(calls, site, arguments),
+        _ => {
+            calls.push(Call::new(Kind::Step, site, arguments));
+            Ok(())
+        }
+    }
+}
+
+fn is_direction(arguments: &[Argument]) -> bool {
+    matches!(arguments.first(), Some(Argument::Value(mangrove_graph::Value::Direction(_))))
+}
+
+fn label<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument]) -> Result<()> {
+    if arguments.is_empty() {
+        return Err(site.invalid("takes one or more step labels, not nothing"));
+    }
+    let labels = names(&site, arguments, "a step label")?;
+    if calls.is_empty() {
+        if site.parent().is_none() {
+            return Err(nothing_before(&site));
+        }
+        calls.push(Call::new(Kind::LabelledStart, site, &[]));
+    }
+    let call = calls.last_mut().expect("the start was pushed if there was no step");
+    for label in labels {
+        if !call.labels.contains(&label) {
+            call.labels.push(label);
+        }
+    }
+    Ok(())
+}
+
+fn modulate<'a>(calls: &mut [Call<'a>], site: Site<'a>, arguments: &'a [Argument]) -> Result<()> {
+    let call = calls.last_mut().ok_or_else(|| nothing_before(&site))?;
+    let before = call.kind == Kind::PendingLoop;
+    call.modulators.push(Modulator { site, arguments, before });
+    Ok(())
+}
+
+fn nothing_before(site: &Site<'_>) -> Error {
+    site.unsupported(format_args!("there is no step before it; {}", place_of(site.name)))
+}
+
+/// Where a modulator belongs, for error messages.
+fn place_of(name: &str) -> &'static str {
+    match name {
+        "as" => "as() belongs behind the step it labels",
+        "by" => {
+            "by() belongs behind order, group, groupCount, dedup, aggregate, path, simplePath, cyclicPath, project, \
+             select, valueMap or where(P)"
+        }
+        "from" | "to" => "from() and to() belong behind addE",
+        "option" => "option() belongs behind choose with one argument",
+        "with" => "with() belongs behind valueMap, or at the traversal source",
+        "property" => "property() belongs behind a step that gives elements",
+        _ => "until(), emit() and times() belong next to repeat",
+    }
+}

@@ -1,0 +1,118 @@
+//! Where traversers come from: `V`, `E`, `inject`, and the steps that make elements, `addV` and `addE`.
+
+use mangrove_graph::value::Detached;
+use mangrove_graph::{Result, Token, UserId, Value};
+use mangrove_gremlin::Argument as Given;
+
+use super::arguments::{child, describe, ids, misfit, operand};
+use super::elements::{Assignment, assignments};
+use super::filters::refuse_in_repeat;
+use super::groups::{Call, Modulator};
+use crate::logical::{Argument, Endpoint, Operand, PropertyArgument, Step};
+
+/// `V`, `E` and `inject`.
+pub(super) fn read(call: &Call<'_>) -> Result<Step> {
+    let conditions = Vec::new();
+    Ok(match call.site.name {
+        "V" => Step::Vertices { ids: ids(&call.site, call.arguments)?, conditions },
+        "E" => Step::Edges { ids: ids(&call.site, call.arguments)?, conditions },
+        _ => {
+            refuse_in_repeat(&call.site)?;
+            Step::Inject(call.arguments.iter().map(|value| operand(&call.site, value)).collect::<Result<_>>()?)
+        }
+    })
+}
+
+/// The label of a vertex that was given none.
+const DEFAULT_LABEL: &str = "vertex";
+
+/// `addV()` with its properties.
+pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
+    let given = match call.arguments {
+        [] => Argument::Operand(Operand::Literal(Value::string(DEFAULT_LABEL))),
+        [label] => self::label(call, label)?,
+        more => return Err(misfit(&call.site, "nothing, a label or a traversal that gives one", more)),
+    };
+    let made = Made::read(call)?;
+    Ok(Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id })
+}
+
+/// `addE()` with its ends and properties.
+pub(super) fn add_edge(call: &mut Call<'_>) -> Result<Step> {
+    let given = match call.arguments {
+        [label] => self::label(call, label)?,
+        other => return Err(misfit(&call.site, "a label or a traversal that gives one", other)),
+    };
+    let from = call.take_one("from")?.map(|end| endpoint(&end)).transpose()?;
+    let to = call.take_one("to")?.map(|end| endpoint(&end)).transpose()?;
+    if call.first && (from.is_none() || to.is_none()) {
+        return Err(call.site.unsupported("as the first step it needs both ends: addE(…).from(…).to(…)"));
+    }
+    let made = Made::read(call)?;
+    Ok(Step::AddEdge { label: made.label.unwrap_or(given), from, to, properties: made.properties, id: made.id })
+}
+
+fn label(call: &Call<'_>, given: &Given) -> Result<Argument> {
+    match given {
+        Given::Value(Value::String(_)) | Given::Parameter(_) => Ok(Argument::Operand(operand(&call.site, given)?)),
+        Given::Traversal(_) => Ok(Argument::Traversal(Box::new(child(&call.site, given)?))),
+        other => Err(call
+            .site
+            .invalid(format_args!("a label is a string or a traversal that gives one, not {}", describe(other)))),
+    }
+}
+
+/// What the `property()`s behind `addV()` or `addE()` say.
+#[derive(Default)]
+struct Made {
+    label: Option<Argument>,
+    id: Option<Argument>,
+    properties: Vec<PropertyArgument>,
+}
+
+impl Made {
+    fn read(call: &mut Call<'_>) -> Result<Made> {
+        let mut made = Made::default();
+        for modulator in call.take("property") {
+            for assignment in assignments(&modulator.site, modulator.arguments)? {
+                match assignment {
+                    Assignment::Token(Token::Id, value) => made.id = Some(checked_id(&modulator, value)?),
+                    Assignment::Token(_, value) => made.label = Some(value),
+                    Assignment::Property(property) => made.properties.push(property),
+                }
+            }
+        }
+        Ok(made)
+    }
+}
+
+fn checked_id(modulator: &Modulator<'_>, id: Argument) -> Result<Argument> {
+    match &id {
+        Argument::Operand(Operand::Literal(value)) if UserId::from_value(value).is_none() => {
+            let given = describe(&Given::Value(value.clone()));
+            Err(modulator.site.invalid(format_args!("an id is an integer, a string or a UUID, not {given}")))
+        }
+        _ => Ok(id),
+    }
+}
+
+/// `from(…)` and `to(…)`: a string is a step label; a parameter is a vertex or its id, never a label.
+fn endpoint(modulator: &Modulator<'_>) -> Result<Endpoint> {
+    const FORMS: &str = "a step label, a vertex, the id of one, or a traversal that gives one";
+    let [given] = modulator.arguments else {
+        return Err(misfit(&modulator.site, FORMS, modulator.arguments));
+    };
+    Ok(match given {
+        Given::Value(Value::String(label)) => Endpoint::Label(label.clone()),
+        Given::Traversal(_) => Endpoint::Traversal(Box::new(child(&modulator.site, given)?)),
+        Given::Parameter(name) => Endpoint::Id(Operand::Parameter(name.clone())),
+        Given::Vertex(id) => Endpoint::Id(Operand::Literal(id.clone())),
+        Given::Value(Value::Detached(element)) if let Detached::Vertex { id, .. } = &**element => {
+            Endpoint::Id(Operand::Literal(id.clone()))
+        }
+        Given::Value(id) if matches!(id, Value::Vertex(_)) || UserId::from_value(id).is_some() => {
+            Endpoint::Id(Operand::Literal(id.clone()))
+        }
+        other => return Err(modulator.site.invalid(format_args!("takes {FORMS}, not {}", describe(other)))),
+    })
+}

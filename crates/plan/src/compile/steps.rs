@@ -1,0 +1,150 @@
+//! From a chain of instructions to logical steps: which function reads which step.
+
+use mangrove_graph::{Error, Result};
+use mangrove_gremlin::{Bytecode, Instruction};
+
+use super::groups::{Call, groups};
+use super::site::Site;
+use super::{NESTING_MAX, arguments, barriers, branches, connectives, elements, filters, known, maps, sources};
+use crate::logical::{EdgeEnd, Reduction, Step, StepNode, Traversal};
+use mangrove_graph::Direction;
+
+/// A whole traversal.
+pub(super) fn root(instructions: &[Instruction]) -> Result<Traversal> {
+    if instructions.is_empty() {
+        return Err(Error::invalid(format!("the traversal has no steps; {STARTS}")));
+    }
+    chain(instructions, None)
+}
+
+/// A traversal that is an argument of the step at `site`. An empty one gives back what enters it.
+pub(super) fn child(bytecode: &Bytecode, site: &Site<'_>) -> Result<Traversal> {
+    if site.depth >= NESTING_MAX {
+        return Err(arguments::too_deep(site));
+    }
+    if let Some(source) = bytecode.source.first() {
+        return Err(site.unsupported(format_args!(
+            "a nested traversal has no source of its own; move `{}` to the traversal source",
+            source.name
+        )));
+    }
+    chain(&bytecode.steps, Some(site))
+}
+
+fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Traversal> {
+    let instructions = connectives::infix(instructions, parent.is_none());
+    let calls = groups(&instructions, parent)?;
+    let mut steps = Vec::with_capacity(calls.len());
+    for mut call in calls {
+        check_start(&call)?;
+        compile(&mut call, &mut steps)?;
+        call.finish()?;
+        if let Some(last) = steps.last_mut() {
+            last.labels = call.labels;
+        }
+    }
+    Ok(Traversal { steps })
+}
+
+const STARTS: &str = "start it with V(), E(), addV(), addE(), inject() or union()";
+
+fn check_start(call: &Call<'_>) -> Result<()> {
+    let starts = matches!(call.site.name, "V" | "E" | "addV" | "addE" | "inject" | "union");
+    if call.first && !starts && known::is_supported(call.site.name) {
+        return Err(call.site.unsupported(format_args!("a traversal cannot start with this step; {STARTS}")));
+    }
+    Ok(())
+}
+
+/// Appends the steps a call means: one, except that `property()` of a map means one for each entry.
+fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
+    let position = call.site.position;
+    let mut push = |step| steps.push(StepNode { step, labels: Vec::new(), position });
+    if call.site.name == "property" {
+        elements::property(call)?.into_iter().for_each(push);
+    } else {
+        push(if call.is_labelled_start() { Step::Identity } else { step(call)? });
+    }
+    Ok(())
+}
+
+fn step(call: &mut Call<'_>) -> Result<Step> {
+    match call.site.name {
+        "V" | "E" | "inject" => sources::read(call),
+        "addV" => sources::add_vertex(call),
+        "addE" => sources::add_edge(call),
+
+        "drop" => plain(call, Step::Drop),
+        "out" => elements::expand(call, Direction::Out, false),
+        "in" => elements::expand(call, Direction::In, false),
+        "both" => elements::expand(call, Direction::Both, false),
+        "outE" => elements::expand(call, Direction::Out, true),
+        "inE" => elements::expand(call, Direction::In, true),
+        "bothE" => elements::expand(call, Direction::Both, true),
+        "to" | "toE" => elements::expand_to(call),
+        "toV" => elements::to_vertex(call),
+        "outV" => plain(call, Step::EdgeVertex(EdgeEnd::Source)),
+        "inV" => plain(call, Step::EdgeVertex(EdgeEnd::Target)),
+        "bothV" => plain(call, Step::EdgeVertex(EdgeEnd::Both)),
+        "otherV" => plain(call, Step::EdgeVertex(EdgeEnd::Other)),
+        "values" | "properties" | "elementMap" => elements::keyed(call),
+        "valueMap" => elements::value_map(call),
+        "id" => plain(call, Step::Id),
+        "label" => plain(call, Step::Label),
+        "key" => plain(call, Step::Key),
+        "value" => plain(call, Step::PropertyValue),
+
+        "has" => filters::has(call),
+        "hasLabel" => filters::has_label(call),
+        "hasId" => filters::has_id(call),
+        "hasKey" | "hasValue" => filters::has_property(call),
+        "hasNot" => filters::has_not(call),
+        "is" => filters::is(call),
+        "where" => filters::where_(call),
+        "filter" => filters::filter(call),
+        "and" | "or" | "not" => filters::connective(call),
+        "dedup" => filters::dedup(call),
+        "limit" | "skip" | "range" => filters::range(call),
+        "tail" => filters::tail(call),
+        "simplePath" => filters::path_shape(call, true),
+        "cyclicPath" => filters::path_shape(call, false),
+        "none" | "discard" => filters::discard(call),
+
+        "constant" => maps::constant(call),
+        "identity" => plain(call, Step::Identity),
+        "unfold" => plain(call, Step::Unfold),
+        "loops" => maps::loops(call),
+        "path" => maps::path(call),
+        "select" => maps::select(call),
+        "project" => maps::project(call),
+        "map" | "flatMap" | "local" | "sideEffect" => maps::nested(call),
+
+        "count" => barriers::reduce(call, Reduction::Count),
+        "sum" => barriers::reduce(call, Reduction::Sum),
+        "min" => barriers::reduce(call, Reduction::Min),
+        "max" => barriers::reduce(call, Reduction::Max),
+        "mean" => barriers::reduce(call, Reduction::Mean),
+        "fold" => barriers::fold(call),
+        "order" => barriers::order(call),
+        "group" => barriers::group(call),
+        "groupCount" => barriers::group_count(call),
+        "aggregate" => barriers::aggregate(call),
+        "cap" => barriers::cap(call),
+        "barrier" => barriers::barrier(call),
+
+        "union" => branches::union(call),
+        "coalesce" => branches::coalesce(call),
+        "optional" => branches::optional(call),
+        "choose" => branches::choose(call),
+        "repeat" => branches::repeat(call),
+        _ => Err(known::not_supported(&call.site)),
+    }
+}
+
+/// A step without arguments.
+fn plain(call: &Call<'_>, step: Step) -> Result<Step> {
+    match call.arguments {
+        [] => Ok(step),
+        given => Err(arguments::misfit(&call.site, "no arguments", given)),
+    }
+}
