@@ -81,7 +81,7 @@ fn check_read_only(traversal: &Traversal) -> Result<()> {
     };
     let place = position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default();
     Err(Error::unsupported(format!(
-        "the traversal has a mutating step (`{name}`{place}) and thus is not read only; use a source without \
+        "The provided traversal has a mutating step and thus is not read only: `{name}`{place}; use a source without \
          ReadOnlyStrategy to write"
     )))
 }

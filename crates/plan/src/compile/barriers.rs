@@ -4,9 +4,10 @@ use mangrove_graph::Result;
 use mangrove_gremlin::{Argument, Order};
 
 use super::arguments::{count, misfit, name, names};
-use super::filters::{refuse_in_repeat, take_local};
+use super::filters::take_local;
 use super::groups::Call;
 use super::modulators::{one, order_by, single_by};
+use super::site::Site;
 use crate::logical::{By, LocalFunction, Name, OrderBy, Reduction, Step};
 
 /// `count`, `sum`, `min`, `max`, `mean`, of the stream or of one object.
@@ -14,7 +15,10 @@ pub(super) fn reduce(call: &mut Call<'_>, reduction: Reduction) -> Result<Step> 
     let local = take_local(call);
     match call.arguments {
         [] if local => Ok(Step::Local(LocalFunction::Reduce(reduction))),
-        [] => Ok(Step::Reduce(reduction)),
+        [] => {
+            refuse_in_loop(&call.site)?;
+            Ok(Step::Reduce(reduction))
+        }
         given => Err(misfit(&call.site, "nothing or a scope", given)),
     }
 }
@@ -22,7 +26,10 @@ pub(super) fn reduce(call: &mut Call<'_>, reduction: Reduction) -> Result<Step> 
 /// `fold()`.
 pub(super) fn fold(call: &Call<'_>) -> Result<Step> {
     match call.arguments {
-        [] => Ok(Step::Reduce(Reduction::Fold)),
+        [] => {
+            refuse_in_loop(&call.site)?;
+            Ok(Step::Reduce(Reduction::Fold))
+        }
         [_, _] => Err(call.site.unsupported("fold(seed, operator) is not supported yet; use sum(), min() or max()")),
         given => Err(misfit(&call.site, "no arguments", given)),
     }
@@ -63,7 +70,10 @@ pub(super) fn group_count(call: &mut Call<'_>) -> Result<Step> {
 
 fn side_effect(call: &Call<'_>) -> Result<Option<Name>> {
     match call.arguments {
-        [] => Ok(None),
+        [] => {
+            refuse_in_loop(&call.site)?;
+            Ok(None)
+        }
         [key] => name(&call.site, key, "the name of a side effect").map(Some),
         given => Err(misfit(&call.site, "nothing or the name of a side effect", given)),
     }
@@ -85,7 +95,7 @@ pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
 
 /// `cap("x", …)`.
 pub(super) fn cap(call: &Call<'_>) -> Result<Step> {
-    refuse_in_repeat(&call.site)?;
+    refuse_in_loop(&call.site)?;
     let names = names(&call.site, call.arguments, "the name of a side effect")?;
     if names.is_empty() {
         return Err(misfit(&call.site, "one or more names of side effects", call.arguments));
@@ -100,5 +110,17 @@ pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
         [Argument::NormSack] => Err(call.site.unsupported("Barrier.normSack is not supported yet, nor are sacks")),
         [size] => count(&call.site, size).map(|_| Step::Barrier),
         given => Err(misfit(&call.site, "nothing or a number", given)),
+    }
+}
+
+/// TinkerPop refuses a step that ends its stream in one object as a step of a loop's body. Nested deeper,
+/// in `map()` say, it is fine.
+fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
+    match site.parent() {
+        Some(parent) if parent.name == "repeat" => Err(site.unsupported(
+            "The parent of a reducing/supplying barrier can not be repeat()-step; nest it in map(…) or local(…), or \
+             move it behind the loop",
+        )),
+        _ => Ok(()),
     }
 }

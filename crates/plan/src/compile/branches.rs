@@ -101,7 +101,8 @@ pub(super) fn repeat(call: &mut Call<'_>) -> Result<Step> {
     let until = match (call.take_one("until")?, times) {
         (Some(_), Some(times)) => {
             return Err(times.site.unsupported(
-                "`repeat` already has its until(); times(n) is one too: write until(or(…, loops().is(n))) instead of both",
+                "The repeat()-step already has its until()-modulator declared; times(n) is one too: write \
+                 until(or(…, loops().is(n))) instead of both",
             ));
         }
         (until, times) => until.or(times),

@@ -299,15 +299,3 @@ pub(super) fn discard(call: &Call<'_>) -> Result<Step> {
         given => Err(misfit(&call.site, "no arguments", given)),
     }
 }
-
-/// Refuses `inject()` and `cap()` in the body of a loop, where 3.8 has no meaning for them.
-pub(super) fn refuse_in_repeat(site: &Site<'_>) -> Result<()> {
-    // Branches pass on the stream they are in, so their children are in the body too.
-    let branch = |name: &str| matches!(name, "union" | "choose" | "option" | "optional" | "coalesce");
-    match site.ancestors().find(|around| !branch(around.name)) {
-        Some(around) if around.name == "repeat" => {
-            Err(site.unsupported("the step is not allowed inside repeat(); move it before or behind the loop"))
-        }
-        _ => Ok(()),
-    }
-}

@@ -70,7 +70,10 @@ impl<'a> Call<'a> {
         let first = found.next();
         match found.next() {
             None => Ok(first),
-            Some(second) => Err(second.site.unsupported(format_args!("`{}` already has its {name}()", self.site.name))),
+            Some(second) => Err(second.site.unsupported(format_args!(
+                "The {}()-step already has its {name}()-modulator declared; keep one of them",
+                self.site.name
+            ))),
         }
     }
 

@@ -6,8 +6,8 @@ use mangrove_gremlin::Argument as Given;
 
 use super::arguments::{child, describe, ids, misfit, operand};
 use super::elements::{Assignment, assignments};
-use super::filters::refuse_in_repeat;
 use super::groups::{Call, Modulator};
+use super::site::Site;
 use crate::logical::{Argument, Endpoint, Operand, PropertyArgument, Step};
 
 /// `V`, `E` and `inject`.
@@ -17,10 +17,20 @@ pub(super) fn read(call: &Call<'_>) -> Result<Step> {
         "V" => Step::Vertices { ids: ids(&call.site, call.arguments)?, conditions },
         "E" => Step::Edges { ids: ids(&call.site, call.arguments)?, conditions },
         _ => {
-            refuse_in_repeat(&call.site)?;
+            refuse_in_loop(&call.site)?;
             Step::Inject(call.arguments.iter().map(|value| operand(&call.site, value)).collect::<Result<_>>()?)
         }
     })
+}
+
+/// An `inject()` in a loop, at any depth, would add the same values in every iteration: 3.8 refuses it.
+fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
+    if site.ancestors().any(|around| around.name == "repeat") {
+        return Err(
+            site.unsupported("The parent of inject()-step can not be repeat()-step; move it before or behind the loop")
+        );
+    }
+    Ok(())
 }
 
 /// The label of a vertex that was given none.

@@ -353,15 +353,26 @@ fn repeat_takes_its_modulators_from_both_sides() {
     fails("g.V().emit()", &format!("`emit` at line 1, column 7: {undefined}"));
     fails("g.V().until(out()).has('k')", &format!("`until` at line 1, column 7: {undefined}"));
     fails("g.V().times(2).out()", &format!("`times` at line 1, column 7: {undefined}"));
-    fails("g.V().repeat(out()).emit().emit()", "`emit` at line 1, column 28: `repeat` already has its emit()");
+    fails(
+        "g.V().repeat(out()).emit().emit()",
+        "`emit` at line 1, column 28: The repeat()-step already has its emit()-modulator declared; \
+         keep one of them",
+    );
     fails(
         "g.V().repeat(out()).until(has('k')).times(2)",
-        "`times` at line 1, column 37: `repeat` already has its until(); times(n) is one too: write \
-         until(or(…, loops().is(n))) instead of both",
+        "`times` at line 1, column 37: The repeat()-step already has its until()-modulator declared; \
+         times(n) is one too: write until(or(…, loops().is(n))) instead of both",
     );
-    let refused = "the step is not allowed inside repeat(); move it before or behind the loop";
+    let refused = "The parent of inject()-step can not be repeat()-step; move it before or behind the loop";
     fails("g.V().repeat(inject(1)).times(2)", &format!("`inject` at line 1, column 14: {refused}"));
-    fails("g.V().repeat(union(out(), cap('x'))).times(2)", &format!("`cap` at line 1, column 27: {refused}"));
+    fails("g.V().repeat(union(out(), inject(1))).times(2)", &format!("`inject` at line 1, column 27: {refused}"));
+    let refused = "The parent of a reducing/supplying barrier can not be repeat()-step; nest it in map(…) or local(…), or \
+                   move it behind the loop";
+    for step in ["cap('x')", "count()", "fold()", "group()", "groupCount()"] {
+        let name = step.split('(').next().unwrap();
+        fails(&format!("g.V().repeat({step}).times(2)"), &format!("`{name}` at line 1, column 14: {refused}"));
+    }
+    compiled("g.V().repeat(groupCount('x').map(out().count())).times(2)");
 }
 
 #[test]
@@ -499,8 +510,8 @@ fn the_source_configures_the_traversal() {
     );
     fails(
         "g.withStrategies(ReadOnlyStrategy).V().where(sideEffect(addV()))",
-        "the traversal has a mutating step (`addV` at line 1, column 57) and thus is not read only; use a source without \
-         ReadOnlyStrategy to write",
+        "The provided traversal has a mutating step and thus is not read only: `addV` at line 1, column 57; use a source \
+         without ReadOnlyStrategy to write",
     );
     fails(
         "g.withBulk(false).V()",
