@@ -94,7 +94,7 @@ impl<'a> Context<'a> {
     /// Rejects a row.
     pub(crate) fn reject(&mut self, pass: &Pass<'_>, line: u64, reason: &str, row: &[u8]) -> Result<()> {
         self.files[pass.file].rejects += 1;
-        self.rejects.add((pass.file, pass.path), line, reason, row)
+        self.rejects.add(pass.path, line, reason, row)
     }
 
     /// Makes a vertex known by the id users will see, in the global space; `Err` has the reason where it is

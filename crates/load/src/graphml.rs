@@ -149,6 +149,7 @@ impl Document {
     ) -> Result<()> {
         let mut buffer = Vec::new();
         let mut root = false;
+        let mut depth = 0_usize;
         loop {
             buffer.clear();
             let event = self.reader.read_event_into(&mut buffer);
@@ -161,6 +162,12 @@ impl Document {
                     return Err(self.place(damaged(&format!("not XML: {e}")), at));
                 }
             };
+            match &event {
+                Event::Start(_) => depth += 1,
+                // The reader has checked that it closes what is open.
+                Event::End(_) => depth -= 1,
+                _ => {}
+            }
             root |= matches!(&event, Event::Start(tag) if tag.local_name().as_ref() == b"graphml");
             let finished = self.event(event, kind).map_err(|e| self.place(e, position))?;
             let Some(element) = finished else { continue };
@@ -175,6 +182,9 @@ impl Document {
             ctx.row(pass, position);
         }
         let position = self.reader.buffer_position();
+        if depth > 0 {
+            return Err(self.place(damaged("the document ends in the middle of an element"), position));
+        }
         if !root {
             return Err(self.place(damaged("there is no graphml element"), position));
         }

@@ -35,6 +35,7 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
         // Read before the id is claimed: damage stops the load, but in any order.
         let properties = properties(vertex)?;
         if let Err(reason) = ctx.claim_user_id(table, id) {
+            ctx.rejects.remember(file, line);
             return ctx.reject(&pass, line, &reason, text);
         }
         properties.into_iter().for_each(|(key, values)| set_property(table, key, values));

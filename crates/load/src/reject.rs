@@ -19,7 +19,7 @@ pub(crate) struct Rejects {
     writer: Option<csv::Writer<File>>,
     count_max: u64,
     count: u64,
-    /// (file, line) of every reject, so that a later pass over the same file skips the row in silence.
+    /// (file, line) of every row remembered, so that a later pass over the same file skips it in silence.
     rows: HashSet<(usize, u64)>,
 }
 
@@ -33,16 +33,19 @@ impl Rejects {
         self.count
     }
 
-    /// Whether an earlier pass rejected this row.
+    /// Whether an earlier pass rejected this row as a whole.
     pub(crate) fn contains(&self, file: usize, line: u64) -> bool {
         !self.rows.is_empty() && self.rows.contains(&(file, line))
     }
 
+    /// Remembers that a row was rejected as a whole.
+    pub(crate) fn remember(&mut self, file: usize, line: u64) {
+        self.rows.insert((file, line));
+    }
+
     /// Rejects a row; an error when there are now too many.
-    pub(crate) fn add(&mut self, file: (usize, &Path), line: u64, reason: &str, row: &[u8]) -> Result<()> {
-        let (index, path) = file;
+    pub(crate) fn add(&mut self, path: &Path, line: u64, reason: &str, row: &[u8]) -> Result<()> {
         self.count += 1;
-        self.rows.insert((index, line));
         self.write(path, line, reason, row)?;
         if self.count <= self.count_max {
             return Ok(());

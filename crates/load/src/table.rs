@@ -78,6 +78,10 @@ fn each_row(
             Outcome::Row => row(ctx, &reader)?,
         };
         if let (Err(reason), true) = (outcome, rejecting) {
+            // Foreign keys of a row that is no vertex are not looked at.
+            if matches!(plan.rows, Rows::Vertices(_)) {
+                ctx.rejects.remember(plan.file, reader.line());
+            }
             ctx.reject(&pass, reader.line(), &reason, reader.raw())?;
         }
         ctx.row(&pass, reader.bytes_read());
