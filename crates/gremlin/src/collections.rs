@@ -2,31 +2,95 @@
 //! collection of nothing but literals is itself a literal.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use mangrove_graph::Value;
-use mangrove_graph::compare::Equivalent;
+use mangrove_graph::compare::{equivalent, hash_equivalent};
+use mangrove_graph::{Detached, Value};
 
 use crate::bytecode::Argument;
 
 /// A set; of equivalent values the first stays.
 pub(crate) fn set(values: Vec<Value>) -> Value {
-    let mut seen = HashSet::with_capacity(values.len());
-    Value::Set(Arc::new(values.into_iter().filter(|value| seen.insert(Equivalent(value.clone()))).collect()))
+    let first: Vec<bool> = {
+        let mut seen = HashSet::with_capacity(values.len());
+        values.iter().map(|value| seen.insert(Key(value))).collect()
+    };
+    Value::Set(Arc::new(values.into_iter().zip(first).filter(|(_, first)| *first).map(|(value, _)| value).collect()))
 }
 
 /// A map; of equivalent keys the first place and the last value stay.
 pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
-    let mut places = HashMap::with_capacity(entries.len());
+    let places: Vec<usize> = {
+        let mut known = HashMap::with_capacity(entries.len());
+        let mut places = Vec::with_capacity(entries.len());
+        for (key, _) in &entries {
+            let next = known.len();
+            places.push(*known.entry(Key(key)).or_insert(next));
+        }
+        places
+    };
     let mut unique: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
-    for (key, value) in entries {
-        let place = *places.entry(Equivalent(key.clone())).or_insert(unique.len());
+    for ((key, value), place) in entries.into_iter().zip(places) {
         match unique.get_mut(place) {
             Some(entry) => entry.1 = value,
             None => unique.push((key, value)),
         }
     }
     Value::map(unique)
+}
+
+/// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and
+/// maps: a client chooses them, and pairwise comparison would let a short script run for hours.
+struct Key<'a>(&'a Value);
+
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0 {
+            Value::List(items) => items.iter().for_each(|item| Key(item).hash(state)),
+            // Order does not matter, so the elements' hashes are added.
+            Value::Set(items) => sum(items.iter().map(|item| digest(&Key(item)))).hash(state),
+            Value::Map(entries) => sum(entries.iter().map(|(k, v)| digest(&(Key(k), Key(v))))).hash(state),
+            Value::BulkSet(entries) => entries.iter().for_each(|(item, bulk)| (Key(item), bulk).hash(state)),
+            Value::Detached(element) => match element.as_ref() {
+                Detached::Vertex { id, .. } | Detached::Edge { id, .. } => Key(id).hash(state),
+                Detached::VertexProperty(property) => Key(&property.id).hash(state),
+                Detached::Property { key, value } => (key, Key(value)).hash(state),
+            },
+            scalar => hash_equivalent(scalar, state),
+        }
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.0, other.0) {
+            (Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| Key(a) == Key(b))
+            }
+            (Value::Set(a), Value::Set(b)) => {
+                let known: HashSet<Key<'_>> = a.iter().map(Key).collect();
+                a.len() == b.len() && b.iter().all(|item| known.contains(&Key(item)))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                let known: HashMap<Key<'_>, Key<'_>> = a.iter().map(|(k, v)| (Key(k), Key(v))).collect();
+                a.len() == b.len() && b.iter().all(|(k, v)| known.get(&Key(k)) == Some(&Key(v)))
+            }
+            (a, b) => equivalent(a, b),
+        }
+    }
+}
+
+impl Eq for Key<'_> {}
+
+fn digest(hashed: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hashed.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn sum(digests: impl Iterator<Item = u64>) -> u64 {
+    digests.fold(0, u64::wrapping_add)
 }
 
 /// A list argument: a literal if every item is one.
@@ -60,4 +124,39 @@ pub(crate) fn literals(items: Vec<Argument>) -> Result<Vec<Value>, Vec<Argument>
         _ => None,
     };
     Ok(items.into_iter().filter_map(value).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_of(values: &[i32]) -> Value {
+        set(values.iter().copied().map(Value::I32).collect())
+    }
+
+    #[test]
+    fn equivalent_elements_and_keys_are_one() {
+        let nan = || Value::F64(f64::NAN);
+        let Value::Set(items) = set(vec![nan(), nan(), Value::I32(1), Value::I64(1), set_of(&[1, 2]), set_of(&[2, 1])])
+        else {
+            panic!("no set")
+        };
+        assert_eq!(items.len(), 4);
+        let entry = |key: Value, n| (key, Value::I32(n));
+        let inner = |a, b| map(vec![entry(Value::I32(a), 0), entry(Value::I32(b), 0)]);
+        let Value::Map(entries) = map(vec![entry(inner(1, 2), 1), entry(Value::Null, 2), entry(inner(2, 1), 3)]) else {
+            panic!("no map")
+        };
+        assert_eq!(entries.iter().map(|(_, n)| n.clone()).collect::<Vec<_>>(), [Value::I32(3), Value::I32(2)]);
+    }
+
+    #[test]
+    fn sets_of_sets_do_not_take_quadratic_time() {
+        let many: Vec<Value> = (0..100_000).map(|i| set_of(&[i])).collect();
+        let Value::Set(items) = set(many) else { panic!("no set") };
+        assert_eq!(items.len(), 100_000);
+        let wide: Vec<i32> = (0..100_000).collect();
+        let Value::Set(items) = set(vec![set_of(&wide), set_of(&wide)]) else { panic!("no set") };
+        assert_eq!(items.len(), 1);
+    }
 }

@@ -9,7 +9,7 @@
 //! names.
 //!
 //! Elements come in two readings. As arguments of a traversal they are references
-//! ([`Argument::Vertex`](crate::Argument::Vertex)); as values they are
+//! ([`Argument::Vertex`]); as values they are
 //! [`Detached`](mangrove_graph::Detached) with their properties.
 
 mod calendar;

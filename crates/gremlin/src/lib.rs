@@ -1,6 +1,6 @@
 //! The language: Gremlin scripts and bytecode in, [`Bytecode`] out; wire values both ways.
 //!
-//! [`parse`](script::parse) reads the gremlin-lang grammar (no Groovy, no lambdas: nothing a client sends
+//! [`parse`] reads the gremlin-lang grammar (no Groovy, no lambdas: nothing a client sends
 //! is executed as code); [`graphbinary`] reads and writes GraphBinary 1. Both end in the same
 //! [`Bytecode`]: a list of named instructions with arguments, nested traversals among them. What a step
 //! means, and whether its arguments make sense, is for `plan` to say: nothing here knows.
