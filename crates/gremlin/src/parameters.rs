@@ -88,7 +88,8 @@ fn operands(values: &[Argument], parameters: &Parameters) -> Result<Vec<Argument
     Ok(if matches!(values, [Argument::Parameter(_)]) { spread(bound) } else { bound })
 }
 
-/// A value as an argument: elements, also those inside lists and maps, become references.
+/// A value as an argument: elements, also those inside collections, become references; a set of them becomes a
+/// list, since a set argument holds literals only.
 fn reference(value: &Value) -> Argument {
     match value {
         Value::Detached(element) => match element.as_ref() {
@@ -96,7 +97,9 @@ fn reference(value: &Value) -> Argument {
             Detached::Edge { id, .. } => Argument::Edge(id.clone()),
             Detached::VertexProperty(_) | Detached::Property { .. } => Argument::Value(value.clone()),
         },
-        Value::List(items) if items.iter().any(holds_element) => Argument::List(items.iter().map(reference).collect()),
+        Value::List(items) | Value::Set(items) if items.iter().any(holds_element) => {
+            Argument::List(items.iter().map(reference).collect())
+        }
         Value::Map(entries) if entries.iter().any(|(k, v)| holds_element(k) || holds_element(v)) => {
             Argument::Map(entries.iter().map(|(k, v)| (reference(k), reference(v))).collect())
         }
@@ -107,7 +110,7 @@ fn reference(value: &Value) -> Argument {
 fn holds_element(value: &Value) -> bool {
     match value {
         Value::Detached(_) => true,
-        Value::List(items) => items.iter().any(holds_element),
+        Value::List(items) | Value::Set(items) => items.iter().any(holds_element),
         Value::Map(entries) => entries.iter().any(|(k, v)| holds_element(k) || holds_element(v)),
         _ => false,
     }
