@@ -1,1 +1,60 @@
-//! Under construction.
+//! The multi-version property graph in memory.
+//!
+//! A store is tablets of pages: 1,024 vertices or edges of one label set each, with typed columns for their
+//! properties and, for vertices, tables of adjacency lists. Version information is transient: what was loaded
+//! in bulk carries none, and is scanned and expanded at the speed of a static array.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`version`] | version words and the one visibility function: read this first |
+//! | `page`, `tablet`, `store` | where elements are and how they are found |
+//! | `column`, `cell` | property values: newest in place, older ones on an undo chain |
+//! | `adjacency`, `tail` | lists: descriptor words, packed runs, headers, tails |
+//! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
+//! | [`write`](mod@write) | what transactions claim, and how claims end: read this second |
+//! | `view`, `scan`, `expand`, `properties` | the batched read interface |
+//! | [`bulk`], `pack` | loading an empty graph without transactions |
+//! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
+//!
+//! Not here: timestamps, the commit protocol and isolation (`txn`); durability. Nothing is freed while the
+//! store lives, in this version: compaction of tails and collection of old versions will come with `txn`'s
+//! oldest snapshot. So readers need no epochs yet, and every published number can be followed for good.
+//!
+//! All shared mutable state is atomics, `OnceLock` and `parking_lot` locks. Lock order: an id index shard,
+//! a list latch, a placement turn, a property index shard: none is held while another is taken. The one
+//! `unsafe` block is in `prefetch`.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod adjacency;
+mod append_map;
+pub mod bulk;
+mod cell;
+mod column;
+mod expand;
+mod id_index;
+mod index_build;
+mod memory;
+mod pack;
+mod page;
+mod prefetch;
+mod properties;
+mod property_index;
+mod scan;
+mod segments;
+mod store;
+mod tablet;
+mod tail;
+pub mod version;
+mod view;
+pub mod write;
+
+pub use bulk::{BulkColumn, BulkLoader, ColumnData};
+pub use cell::{MultiProperty, MultiValue};
+pub use memory::{MemoryReport, MemoryRow, RecordKind};
+pub use property_index::IndexOptions;
+pub use store::{Store, StoreOptions};
+pub use version::Snapshot;
+pub use view::StoreView;
+pub use write::{Write, WriteCardinality, Writer};

@@ -1,1 +1,35 @@
-//! Under construction.
+//! Transactions over the multi-version store.
+//!
+//! ```text
+//! begin ──▶ read at the stable watermark, write under claims ──▶ commit: draw a timestamp,
+//!   │                                                            replace claims by it, finish ──▶ wait for the
+//!   └───────────────▶ conflict, rollback, drop: take claims back                                   watermark
+//! ```
+//!
+//! - The *clock* ([`watermark`]) draws commit timestamps; the *stable watermark* is the largest timestamp at or
+//!   below which every transaction has finished. A transaction reads at the watermark of its begin, so it
+//!   never meets a half-installed commit: reads never wait and never abort.
+//! - A commit is acknowledged when the watermark has passed its timestamp: whoever begins after that sees it.
+//! - Write-write conflicts are found where they happen (`mangrove_store::write`); the first updater wins, the other
+//!   is rolled back at once and says so from then on.
+//! - The isolation offered is snapshot isolation ([`Isolation::Snapshot`]): no dirty, lost or torn reads or
+//!   writes, but write skew is possible. Serializable transactions come with optimistic validation.
+//!
+//! Three files to read: [`watermark`], `manager`, `transaction`.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod bulk;
+mod manager;
+mod snapshots;
+mod transaction;
+mod view;
+pub mod watermark;
+
+pub use bulk::BulkLoad;
+pub use manager::{AbortCause, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
+pub use transaction::{CommitInfo, Transaction};
+
+// What a caller needs to write with.
+pub use mangrove_store::{IndexOptions, WriteCardinality};

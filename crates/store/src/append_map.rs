@@ -1,0 +1,88 @@
+//! A small map that only grows: the columns and adjacency tables of a page.
+//!
+//! A page has a handful of them, looked up once a batch and page, so a walk over a few nodes of eight
+//! entries beats a hash table and needs no lock. Entries fill in order and each is set once; two threads
+//! that add the same key meet at the first empty entry, where one of them wins, so a key is never there
+//! twice. Positions are stable: cursors keep them.
+
+use std::sync::OnceLock;
+
+const NODE_ENTRIES: usize = 8;
+
+#[derive(Debug)]
+struct Node<V> {
+    entries: [OnceLock<(u32, Box<V>)>; NODE_ENTRIES],
+    next: OnceLock<Box<Node<V>>>,
+}
+
+impl<V> Default for Node<V> {
+    fn default() -> Self {
+        Node { entries: [const { OnceLock::new() }; NODE_ENTRIES], next: OnceLock::new() }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct AppendMap<V> {
+    first: Node<V>,
+}
+
+impl<V> Default for AppendMap<V> {
+    fn default() -> Self {
+        AppendMap { first: Node::default() }
+    }
+}
+
+impl<V> AppendMap<V> {
+    /// The value under a key.
+    #[inline]
+    pub(crate) fn get(&self, key: u32) -> Option<&V> {
+        self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
+    }
+
+    /// The entries in the order they were added.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
+        let mut node = &self.first;
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at == NODE_ENTRIES {
+                node = node.next.get()?;
+                at = 0;
+            }
+            let (key, value) = node.entries[at].get()?;
+            at += 1;
+            Some((*key, &**value))
+        })
+    }
+
+    /// The value under a key, made where it is missing.
+    pub(crate) fn get_or_insert_with(&self, key: u32, make: impl Fn() -> V) -> &V {
+        let mut node = &self.first;
+        loop {
+            for entry in &node.entries {
+                let (k, value) = entry.get_or_init(|| (key, Box::new(make())));
+                if *k == key {
+                    return value;
+                }
+            }
+            node = node.next.get_or_init(Box::default);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_added_once_and_found_in_order() {
+        let map = AppendMap::default();
+        for key in (0..20).chain(0..20) {
+            map.get_or_insert_with(key * 7, || key);
+        }
+        assert_eq!(map.get(35), Some(&5));
+        assert_eq!(map.get(36), None);
+        assert!(map.iter().map(|(_, v)| *v).eq(0..20));
+    }
+}

@@ -1,0 +1,264 @@
+//! How a property value is kept in a column: a tag byte and a word.
+//!
+//! Small values (booleans, integers, floats, characters, strings of at most seven bytes) live in the word
+//! itself. The rest live in the tablet's value region, a pool of write-once records, and the word is their
+//! number. Several values under one key, or one with meta-properties, are a single immutable
+//! [`MultiProperty`] in the region that is replaced as a whole, so a column has one cell a vertex whatever
+//! the cardinality, and plain properties pay nothing for the others.
+
+use std::sync::{Arc, OnceLock};
+
+use mangrove_graph::{KeyId, Value};
+use smol_str::SmolStr;
+
+use crate::memory::{Memory, RecordKind};
+use crate::segments::Pool;
+
+/// What a cell of a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RawCell {
+    pub(crate) tag: u8,
+    pub(crate) word: u64,
+}
+
+const BOOL: u8 = 1;
+const I8: u8 = 2;
+const I16: u8 = 3;
+const I32: u8 = 4;
+const I64: u8 = 5;
+const F32: u8 = 6;
+const F64: u8 = 7;
+const CHAR: u8 = 8;
+const SHORT_STRING: u8 = 9;
+const POOLED: u8 = 10;
+const MULTI: u8 = 11;
+
+/// The longest string kept in the word; its length is in the top byte.
+const SHORT_STRING_MAX: usize = 7;
+
+impl RawCell {
+    /// No value.
+    pub(crate) const ABSENT: RawCell = RawCell { tag: 0, word: 0 };
+
+    /// Whether there is no value.
+    pub(crate) fn is_absent(self) -> bool {
+        self.tag == 0
+    }
+}
+
+/// One of several values under a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultiValue {
+    /// Its number under the key; numbers are not reused while the property lives.
+    pub ordinal: u32,
+    /// The value.
+    pub value: Value,
+    /// Meta-properties in the order they were first set.
+    pub meta: Arc<Vec<(KeyId, Value)>>,
+}
+
+/// All values of one vertex under one key, in the order they were added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MultiProperty {
+    /// The values.
+    pub values: Vec<MultiValue>,
+}
+
+/// A record of the value region.
+#[derive(Debug)]
+pub(crate) enum Pooled {
+    Value(Value),
+    Multi(Arc<MultiProperty>),
+}
+
+/// A cell in a form that can be looked at.
+pub(crate) enum Content<'a> {
+    Absent,
+    One(Value),
+    Multi(&'a Arc<MultiProperty>),
+}
+
+/// The value region of a tablet.
+#[derive(Debug)]
+pub(crate) struct ValueRegion {
+    pool: Pool<OnceLock<Pooled>, 6>,
+}
+
+impl ValueRegion {
+    pub(crate) fn new() -> Self {
+        ValueRegion { pool: Pool::new(RecordKind::Value) }
+    }
+
+    /// The cell for a value, which goes into the region if it is too large.
+    pub(crate) fn encode(&self, value: Value, memory: &Memory) -> RawCell {
+        let (tag, word) = match &value {
+            Value::Bool(v) => (BOOL, u64::from(*v)),
+            Value::I8(v) => (I8, *v as u64),
+            Value::I16(v) => (I16, *v as u64),
+            Value::I32(v) => (I32, *v as u64),
+            Value::I64(v) => (I64, *v as u64),
+            Value::F32(v) => (F32, u64::from(v.to_bits())),
+            Value::F64(v) => (F64, v.to_bits()),
+            Value::Char(v) => (CHAR, u64::from(*v)),
+            Value::String(s) if s.len() <= SHORT_STRING_MAX => (SHORT_STRING, pack_string(s)),
+            _ => (POOLED, self.keep(Pooled::Value(value), memory)),
+        };
+        RawCell { tag, word }
+    }
+
+    /// The cell for several values.
+    pub(crate) fn encode_multi(&self, multi: MultiProperty, memory: &Memory) -> RawCell {
+        RawCell { tag: MULTI, word: self.keep(Pooled::Multi(Arc::new(multi)), memory) }
+    }
+
+    fn keep(&self, record: Pooled, memory: &Memory) -> u64 {
+        memory.add(RecordKind::Value, record.heap_bytes());
+        let (index, slot) = self.pool.allocate(memory);
+        slot.set(record).expect("a new record is written by the one who allocated it");
+        index
+    }
+
+    /// What a cell holds. A cell whose word is no content of its tag holds nothing: only a reader that
+    /// looks at an uncommitted cell while its owner writes it (building an index) can meet one, and the
+    /// owner then takes care of the index itself.
+    #[inline]
+    pub(crate) fn decode(&self, cell: RawCell) -> Content<'_> {
+        let word = cell.word;
+        let value = match cell.tag {
+            BOOL => Value::Bool(word != 0),
+            I8 => Value::I8(word as i8),
+            I16 => Value::I16(word as i16),
+            I32 => Value::I32(word as i32),
+            I64 => Value::I64(word as i64),
+            F32 => Value::F32(f32::from_bits(word as u32)),
+            F64 => Value::F64(f64::from_bits(word)),
+            CHAR => match char::from_u32(word as u32) {
+                Some(c) => Value::Char(c),
+                None => return Content::Absent,
+            },
+            SHORT_STRING => match unpack_string(word) {
+                Some(s) => Value::String(s),
+                None => return Content::Absent,
+            },
+            POOLED | MULTI => match self.pool.get(word).and_then(OnceLock::get) {
+                Some(Pooled::Value(v)) => v.clone(),
+                Some(Pooled::Multi(m)) => return Content::Multi(m),
+                None => return Content::Absent,
+            },
+            _ => return Content::Absent,
+        };
+        Content::One(value)
+    }
+
+    /// The values of a cell, without meta-properties.
+    pub(crate) fn values(&self, cell: RawCell, mut each: impl FnMut(&Value)) {
+        match self.decode(cell) {
+            Content::Absent => {}
+            Content::One(value) => each(&value),
+            Content::Multi(multi) => multi.values.iter().for_each(|v| each(&v.value)),
+        }
+    }
+
+    /// The memory in use: the pool and what its records own.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pool.bytes() + self.pool.iter().filter_map(OnceLock::get).map(Pooled::heap_bytes).sum::<usize>()
+    }
+}
+
+fn pack_string(s: &str) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..s.len()].copy_from_slice(s.as_bytes());
+    bytes[7] = s.len() as u8;
+    u64::from_le_bytes(bytes)
+}
+
+fn unpack_string(word: u64) -> Option<SmolStr> {
+    let bytes = word.to_le_bytes();
+    let text = bytes.get(..usize::from(bytes[7]))?;
+    std::str::from_utf8(text).ok().map(SmolStr::new_inline)
+}
+
+impl Pooled {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Pooled::Value(value) => heap_bytes(value),
+            Pooled::Multi(multi) => {
+                size_of::<MultiProperty>() + multi.values.iter().map(MultiValue::bytes).sum::<usize>()
+            }
+        }
+    }
+}
+
+impl MultiValue {
+    fn bytes(&self) -> usize {
+        let meta: usize = self.meta.iter().map(|(_, v)| size_of::<(KeyId, Value)>() + heap_bytes(v)).sum();
+        size_of::<MultiValue>() + heap_bytes(&self.value) + meta
+    }
+}
+
+/// What a value owns besides its own 32 bytes. Shared content counts at each owner.
+fn heap_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(s) if s.is_heap_allocated() => s.len(),
+        Value::Bytes(b) => b.len(),
+        Value::F32Array(a) => size_of_val(&**a),
+        Value::BigInt(n) => (n.bits() as usize).div_ceil(8),
+        Value::Decimal(_) => 64,
+        Value::List(v) | Value::Set(v) => v.iter().map(|v| size_of::<Value>() + heap_bytes(v)).sum(),
+        Value::Map(m) => m.iter().map(|(k, v)| 2 * size_of::<Value>() + heap_bytes(k) + heap_bytes(v)).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(value: Value) -> (RawCell, Value) {
+        let memory = Memory::new(u64::MAX);
+        let region = ValueRegion::new();
+        let cell = region.encode(value, &memory);
+        match region.decode(cell) {
+            Content::One(value) => (cell, value),
+            _ => panic!("{cell:?} is not one value"),
+        }
+    }
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        let inline = [
+            Value::Bool(true),
+            Value::I8(-1),
+            Value::I16(i16::MIN),
+            Value::I32(-7),
+            Value::I64(i64::MIN),
+            Value::F32(-0.5),
+            Value::F64(f64::MAX),
+            Value::Char('ß'),
+            Value::from(""),
+            Value::from("1234567"),
+        ];
+        for value in inline {
+            let (cell, back) = round_trip(value.clone());
+            assert_eq!(back, value);
+            assert_ne!(cell.tag, POOLED, "{value:?}");
+        }
+        for value in [Value::from("12345678"), Value::list(vec![Value::I32(1)]), Value::from("x".repeat(100))] {
+            let (cell, back) = round_trip(value.clone());
+            assert_eq!((back, cell.tag), (value, POOLED));
+        }
+    }
+
+    #[test]
+    fn a_word_that_fits_no_tag_is_nothing() {
+        let region = ValueRegion::new();
+        for cell in [
+            RawCell { tag: POOLED, word: 77 },
+            RawCell { tag: CHAR, word: 0xD800 },
+            RawCell { tag: SHORT_STRING, word: u64::MAX },
+            RawCell { tag: 200, word: 0 },
+        ] {
+            assert!(matches!(region.decode(cell), Content::Absent), "{cell:?}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Columns of versioned values: the newest value in place, older ones on an undo chain.
+//!
+//! A column belongs to one page and one key. Scans of what nobody updated lately are walks over two arrays.
+//! The first update of a page adds a head word a cell; a head names the newest [`UndoRecord`] of its cell:
+//!
+//! ```text
+//! head ──▶ record {begin of the value in place, the value before it, next} ──▶ record … ──▶ 0
+//! ```
+//!
+//! A value that nothing older hangs off lives as long as its element.
+//!
+//! Protocol, for a cell that several threads read and one transaction at a time writes:
+//!
+//! - *Writer* ([`Column::write`]): the head's begin word must be its own or a commit it sees, else the
+//!   write is a conflict (first updater wins). It links a record that begins with its claim by
+//!   compare-and-swap of the head, and only then stores word and tag in place.
+//! - *Reader* ([`Column::read`]): head, then tag and word, then the head again. A writer's stores are
+//!   released after the head's change, so whoever read any of the new value sees that the head moved.
+//!   Where the head's record has not happened for the snapshot, the value in place does not matter: the
+//!   reader takes the older value from the chain, and looks at the head's begin word again at the end.
+//! - *Rollback* ([`Column::restore`], then [`Column::forget`], newest record first): puts the older value in
+//!   place while the claim still hides it, then gives each record the begin of the newest version that is
+//!   not the transaction's own. Records are never unlinked here, so a head never takes an old number again.
+//!
+//! A value in place may be overwritten without a record while nobody else can see it: within one statement,
+//! when the head's record or the element itself is that statement's own.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crate::cell::RawCell;
+use crate::memory::{Memory, RecordKind};
+use crate::segments::Pool;
+use crate::version::{BASE_TS, NEVER, Snapshot, claimed_by, contested, happened};
+
+/// An older value of a cell.
+#[derive(Debug)]
+pub(crate) struct UndoRecord {
+    /// When the value this one was replaced by came to be.
+    begin: AtomicU64,
+    old_tag: AtomicU8,
+    old_word: AtomicU64,
+    /// The record before, or 0.
+    next: AtomicU64,
+}
+
+impl Default for UndoRecord {
+    fn default() -> Self {
+        UndoRecord {
+            begin: AtomicU64::new(NEVER),
+            old_tag: AtomicU8::new(0),
+            old_word: AtomicU64::new(0),
+            next: AtomicU64::new(0),
+        }
+    }
+}
+
+impl UndoRecord {
+    // Relaxed: written before the compare-and-swap that publishes the record, and not changed after.
+    fn old(&self) -> RawCell {
+        RawCell { tag: self.old_tag.load(Ordering::Relaxed), word: self.old_word.load(Ordering::Relaxed) }
+    }
+
+    fn next(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+}
+
+/// The undo records of a tablet.
+pub(crate) type UndoPool = Pool<UndoRecord, 6>;
+
+fn record(pool: &UndoPool, index: u64) -> &UndoRecord {
+    pool.get(index).expect("a head and a record name only records that were allocated")
+}
+
+/// Another transaction has written the cell first.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Contested;
+
+/// What a write did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Overwrote a value that only this statement could see.
+    InPlace,
+    /// Linked the undo record of this number.
+    Undo(u64),
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteStamp<'a> {
+    /// The writer's snapshot with all its own writes.
+    pub(crate) snapshot: &'a Snapshot,
+    /// The claim of the running statement.
+    pub(crate) claim: u64,
+    /// Whether the element was created by the running statement.
+    pub(crate) fresh_element: bool,
+}
+
+/// One key's values in one page.
+#[derive(Debug)]
+pub(crate) struct Column {
+    tags: Box<[AtomicU8]>,
+    words: Box<[AtomicU64]>,
+    heads: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Column {
+    pub(crate) fn new(capacity: usize, memory: &Memory) -> Self {
+        let column = Column {
+            tags: (0..capacity).map(|_| AtomicU8::new(0)).collect(),
+            words: (0..capacity).map(|_| AtomicU64::new(0)).collect(),
+            heads: OnceLock::new(),
+        };
+        memory.add(RecordKind::Column, column.value_bytes());
+        column
+    }
+
+    fn value_bytes(&self) -> usize {
+        size_of::<Column>() + size_of_val(&*self.tags) + size_of_val(&*self.words)
+    }
+
+    /// Bytes of the values, and of the heads of undo chains.
+    pub(crate) fn bytes(&self) -> (usize, usize) {
+        (self.value_bytes(), self.heads.get().map_or(0, |heads| size_of_val(&**heads)))
+    }
+
+    #[inline]
+    fn in_place(&self, at: usize) -> RawCell {
+        // Acquire: see the module's protocol; the head is looked at again after these loads.
+        RawCell { tag: self.tags[at].load(Ordering::Acquire), word: self.words[at].load(Ordering::Acquire) }
+    }
+
+    /// Stores a value that no other thread can see yet: when loading in bulk, or for a user's id, which is
+    /// written before its element begins and never changes.
+    pub(crate) fn set_in_place(&self, at: usize, cell: RawCell) {
+        self.words[at].store(cell.word, Ordering::Release);
+        self.tags[at].store(cell.tag, Ordering::Release);
+    }
+
+    /// The only version of a cell that is never updated.
+    #[inline]
+    pub(crate) fn get_constant(&self, at: usize) -> RawCell {
+        self.in_place(at)
+    }
+
+    /// Starts loading what [`Column::read`] needs.
+    #[inline]
+    pub(crate) fn prefetch(&self, at: usize) {
+        crate::prefetch::prefetch(&self.tags[at]);
+        crate::prefetch::prefetch(&self.words[at]);
+        if let Some(heads) = self.heads.get() {
+            crate::prefetch::prefetch(&heads[at]);
+        }
+    }
+
+    /// The value the snapshot sees.
+    #[inline]
+    pub(crate) fn read(&self, at: usize, snapshot: &Snapshot, pool: &UndoPool) -> RawCell {
+        loop {
+            let Some(heads) = self.heads.get() else {
+                let cell = self.in_place(at);
+                if self.heads.get().is_none() {
+                    return cell;
+                }
+                continue;
+            };
+            let head = heads[at].load(Ordering::Acquire);
+            let seen = match head {
+                0 => Some(self.in_place(at)),
+                _ => self.read_chain(at, head, snapshot, pool),
+            };
+            match seen {
+                Some(cell) if heads[at].load(Ordering::Acquire) == head => return cell,
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+
+    /// As [`Column::read`], from a head that is not 0; `None` when a rollback came between.
+    fn read_chain(&self, at: usize, head: u64, snapshot: &Snapshot, pool: &UndoPool) -> Option<RawCell> {
+        let newest = record(pool, head);
+        let begin = newest.begin.load(Ordering::Acquire);
+        if happened(begin, snapshot) {
+            return Some(self.in_place(at));
+        }
+        let mut current = newest;
+        loop {
+            let (old, next) = (current.old(), current.next());
+            if next == 0 {
+                break Some(old);
+            }
+            current = record(pool, next);
+            if happened(current.begin.load(Ordering::Acquire), snapshot) {
+                // A rollback gives begins away newest first: if it made this one true, it changed the
+                // head's before, and `old` may be a value that was rolled back.
+                break (newest.begin.load(Ordering::Acquire) == begin || claimed_by(begin).is_none()).then_some(old);
+            }
+        }
+    }
+
+    fn heads(&self, memory: &Memory) -> &[AtomicU64] {
+        self.heads.get_or_init(|| {
+            let heads: Box<[AtomicU64]> = self.tags.iter().map(|_| AtomicU64::new(0)).collect();
+            memory.add(RecordKind::Undo, size_of_val(&*heads));
+            heads
+        })
+    }
+
+    fn head(&self, at: usize) -> u64 {
+        self.heads.get().map_or(0, |heads| heads[at].load(Ordering::Acquire))
+    }
+
+    /// Whether another transaction has written the cell in a way the snapshot does not see.
+    pub(crate) fn is_contested(&self, at: usize, snapshot: &Snapshot, pool: &UndoPool) -> bool {
+        match self.head(at) {
+            0 => false,
+            head => contested(record(pool, head).begin.load(Ordering::Acquire), snapshot),
+        }
+    }
+
+    /// Writes a new value; see the module's protocol.
+    pub(crate) fn write(
+        &self,
+        at: usize,
+        cell: RawCell,
+        stamp: &WriteStamp<'_>,
+        pool: &UndoPool,
+        memory: &Memory,
+    ) -> Result<Written, Contested> {
+        let head = self.head(at);
+        let begin = match head {
+            0 => BASE_TS,
+            _ => record(pool, head).begin.load(Ordering::Acquire),
+        };
+        if contested(begin, stamp.snapshot) {
+            return Err(Contested);
+        }
+        let unseen = begin == stamp.claim || (head == 0 && stamp.fresh_element);
+        let written = if unseen { Written::InPlace } else { Written::Undo(self.link(at, head, stamp, pool, memory)?) };
+        self.set_in_place(at, cell);
+        Ok(written)
+    }
+
+    /// Links a record with the value in place in front of `head`.
+    fn link(
+        &self,
+        at: usize,
+        head: u64,
+        stamp: &WriteStamp<'_>,
+        pool: &UndoPool,
+        memory: &Memory,
+    ) -> Result<u64, Contested> {
+        // The value in place belongs to `head`: if it did not any more, the compare-and-swap would fail.
+        let old = self.in_place(at);
+        let (index, undo) = pool.allocate(memory);
+        undo.old_tag.store(old.tag, Ordering::Relaxed);
+        undo.old_word.store(old.word, Ordering::Relaxed);
+        undo.next.store(head, Ordering::Relaxed);
+        undo.begin.store(stamp.claim, Ordering::Relaxed);
+        // Release publishes the record; its partner is every Acquire load of a head.
+        self.heads(memory)[at]
+            .compare_exchange(head, index, Ordering::AcqRel, Ordering::Acquire)
+            .map_err(|_| Contested)?;
+        Ok(index)
+    }
+
+    /// The newest value, whoever wrote it: for the transaction that holds the claim on it.
+    pub(crate) fn newest(&self, at: usize) -> RawCell {
+        self.in_place(at)
+    }
+
+    /// Every version of a cell with its begin word, newest first. Not consistent while the cell is written:
+    /// for building indexes and looking for other users of a unique value, which tolerate both a version
+    /// too many and one that its writer is still going to announce.
+    pub(crate) fn each_version(&self, at: usize, pool: &UndoPool, mut each: impl FnMut(u64, RawCell)) {
+        let mut index = self.head(at);
+        let mut cell = self.in_place(at);
+        while index != 0 {
+            let undo = record(pool, index);
+            each(undo.begin.load(Ordering::Acquire), cell);
+            (cell, index) = (undo.old(), undo.next());
+        }
+        each(BASE_TS, cell);
+    }
+
+    /// First part of a rollback: puts the older value back in place.
+    pub(crate) fn restore(&self, at: usize, index: u64, pool: &UndoPool) {
+        self.set_in_place(at, record(pool, index).old());
+    }
+
+    /// Second part of a rollback: the record begins when the newest version below that is not `txn`'s did.
+    pub(crate) fn forget(index: u64, txn: u64, pool: &UndoPool) {
+        let undo = record(pool, index);
+        let mut next = undo.next();
+        let begin = loop {
+            if next == 0 {
+                break BASE_TS;
+            }
+            let older = record(pool, next);
+            let begin = older.begin.load(Ordering::Acquire);
+            if claimed_by(begin) != Some(txn) {
+                break begin;
+            }
+            next = older.next();
+        };
+        // Release: whoever sees the version happen sees the value that was put back in place.
+        undo.begin.store(begin, Ordering::Release);
+    }
+
+    /// Replaces the claim of a record by a commit timestamp or another claim of the same transaction.
+    pub(crate) fn stamp(index: u64, word: u64, pool: &UndoPool) {
+        record(pool, index).begin.store(word, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::claim;
+
+    fn cell(word: u64) -> RawCell {
+        RawCell { tag: 5, word }
+    }
+
+    struct Fixture {
+        column: Column,
+        pool: UndoPool,
+        memory: Memory,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let memory = Memory::new(u64::MAX);
+            Fixture { column: Column::new(4, &memory), pool: UndoPool::new(RecordKind::Undo), memory }
+        }
+
+        fn write(&self, word: u64, txn: u64, statement: u16, begin_ts: u64) -> Result<Written, Contested> {
+            let snapshot = Snapshot { begin_ts, txn, statement: 0 }.with_all_own_writes();
+            let stamp = WriteStamp { snapshot: &snapshot, claim: claim(txn, statement), fresh_element: false };
+            self.column.write(1, cell(word), &stamp, &self.pool, &self.memory)
+        }
+
+        fn read(&self, begin_ts: u64) -> RawCell {
+            self.column.read(1, &Snapshot::committed(begin_ts), &self.pool)
+        }
+    }
+
+    #[test]
+    fn each_snapshot_reads_its_version() {
+        let f = Fixture::new();
+        for ts in [3, 6, 9] {
+            let Ok(Written::Undo(undo)) = f.write(ts * 10, ts, 1, ts - 1) else { panic!("no conflict expected") };
+            assert_ne!(f.read(100), cell(ts * 10), "a claim is not seen");
+            Column::stamp(undo, ts, &f.pool);
+        }
+        assert_eq!(f.read(2), RawCell::ABSENT);
+        assert_eq!(
+            (f.read(3), f.read(5), f.read(6), f.read(8), f.read(9)),
+            (cell(30), cell(30), cell(60), cell(60), cell(90))
+        );
+    }
+
+    #[test]
+    fn the_first_updater_wins() {
+        let f = Fixture::new();
+        let Ok(Written::Undo(undo)) = f.write(1, 1, 1, 0) else { panic!() };
+        assert_eq!(f.write(2, 2, 1, 0), Err(Contested));
+        Column::stamp(undo, 5, &f.pool);
+        assert_eq!(f.write(2, 2, 1, 4), Err(Contested), "committed after its begin");
+        assert!(f.write(2, 2, 1, 5).is_ok());
+    }
+
+    #[test]
+    fn a_statement_sees_the_finished_ones_and_overwrites_itself() {
+        let f = Fixture::new();
+        assert!(matches!(f.write(1, 1, 1, 0), Ok(Written::Undo(_))));
+        assert_eq!(f.write(2, 1, 1, 0), Ok(Written::InPlace));
+        assert!(matches!(f.write(3, 1, 2, 0), Ok(Written::Undo(_))));
+        let own = |statement| f.column.read(1, &Snapshot { begin_ts: 0, txn: 1, statement }, &f.pool);
+        assert_eq!((own(0), own(1), own(2)), (RawCell::ABSENT, cell(2), cell(3)));
+    }
+
+    #[test]
+    fn a_rollback_of_several_versions_leaves_the_oldest() {
+        let f = Fixture::new();
+        let Ok(Written::Undo(base)) = f.write(7, 1, 1, 0) else { panic!() };
+        Column::stamp(base, 4, &f.pool);
+        let mut undone = Vec::new();
+        for statement in 1..4 {
+            let Ok(Written::Undo(undo)) = f.write(u64::from(statement), 2, statement, 4) else { panic!() };
+            undone.push(undo);
+        }
+        undone.iter().rev().for_each(|&undo| f.column.restore(1, undo, &f.pool));
+        assert_eq!((f.read(3), f.read(4)), (RawCell::ABSENT, cell(7)));
+        for &undo in undone.iter().rev() {
+            Column::forget(undo, 2, &f.pool);
+            assert_eq!((f.read(3), f.read(4)), (RawCell::ABSENT, cell(7)));
+        }
+        assert!(matches!(f.write(8, 3, 1, 4), Ok(Written::Undo(_))), "the cell is free again");
+    }
+}

@@ -1,0 +1,230 @@
+//! Expanding a batch of vertices along their edges.
+//!
+//! Two distances ahead: the descriptor of the vertex `2 × DISTANCE` on is on its way into the cache, and so
+//! is the run of the vertex `DISTANCE` on, whose descriptor has arrived by then. Neighbors are copied out
+//! without a look at them: the visibility of an edge implies that of its ends.
+//!
+//! A vertex's lists are numbered for the cursor: the place of the table among those of its direction (which
+//! is stable, tables are only added), and bit 31 for incoming edges.
+
+use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
+
+use crate::adjacency::{AdjacencyTable, List, ListStorage};
+use crate::page::VertexPage;
+use crate::view::StoreView;
+
+const DISTANCE: usize = 8;
+const INCOMING: u32 = 1 << 31;
+
+/// The lists of one page that a request takes, with their numbers: out first.
+fn tables<'p>(
+    page: &'p VertexPage,
+    direction: Direction,
+    labels: &'p LabelFilter,
+) -> impl Iterator<Item = (u32, &'p AdjacencyTable)> {
+    let one_way = move |way: Direction, wanted: bool, flag: u32| {
+        let entries = wanted.then(|| page.tables(way).iter());
+        entries.into_iter().flatten().zip(0_u32..).filter_map(move |((label, table), number)| {
+            labels.takes(LabelSetId(label)).then_some((flag | number, table))
+        })
+    };
+    let out = one_way(Direction::Out, direction != Direction::In, 0);
+    out.chain(one_way(Direction::In, direction != Direction::Out, INCOMING))
+}
+
+struct Expander<'a> {
+    view: &'a StoreView<'a>,
+    request: &'a ExpandRequest,
+}
+
+/// See [`mangrove_graph::GraphView::expand`].
+pub(crate) fn expand(
+    view: &StoreView<'_>,
+    vertices: &[VertexId],
+    request: &ExpandRequest,
+    cursor: &mut ExpandCursor,
+    out: &mut Expansion,
+) -> bool {
+    let expander = Expander { view, request };
+    expander.warm_up(&vertices[(cursor.row as usize).min(vertices.len())..]);
+    while let Some(&id) = vertices.get(cursor.row as usize) {
+        expander.look_ahead(vertices, cursor.row as usize);
+        if let Some((tablet, page)) = view.store.vertex_page(id)
+            && !expander.expand_one(id, page, &tablet.lists, cursor, out)
+        {
+            return false;
+        }
+        *cursor = ExpandCursor { row: cursor.row + 1, list: 0, position: 0 };
+        if out.len() >= request.limit && (cursor.row as usize) < vertices.len() {
+            return false;
+        }
+    }
+    true
+}
+
+impl Expander<'_> {
+    /// Gets the first few on their way, which nobody looked ahead to.
+    fn warm_up(&self, vertices: &[VertexId]) {
+        vertices.iter().take(2 * DISTANCE).for_each(|&id| self.prefetch_descriptors(id));
+        vertices.iter().take(DISTANCE).for_each(|&id| self.prefetch_lists(id));
+    }
+
+    fn look_ahead(&self, vertices: &[VertexId], row: usize) {
+        if let Some(&id) = vertices.get(row + 2 * DISTANCE) {
+            self.prefetch_descriptors(id);
+        }
+        if let Some(&id) = vertices.get(row + DISTANCE) {
+            self.prefetch_lists(id);
+        }
+    }
+
+    fn prefetch_descriptors(&self, id: VertexId) {
+        if let Some((_, page)) = self.view.store.vertex_page(id) {
+            for (_, table) in tables(page, self.request.direction, &self.request.labels) {
+                table.prefetch_descriptor(id.offset());
+            }
+        }
+    }
+
+    fn prefetch_lists(&self, id: VertexId) {
+        if let Some((tablet, page)) = self.view.store.vertex_page(id) {
+            for (_, table) in tables(page, self.request.direction, &self.request.labels) {
+                table.prefetch_list(id.offset(), self.request.edges, &tablet.lists);
+            }
+        }
+    }
+
+    /// The lists of one vertex from the cursor on; false when the limit came first.
+    fn expand_one(
+        &self,
+        id: VertexId,
+        page: &VertexPage,
+        storage: &ListStorage,
+        cursor: &mut ExpandCursor,
+        out: &mut Expansion,
+    ) -> bool {
+        for (number, table) in tables(page, self.request.direction, &self.request.labels) {
+            if number < cursor.list {
+                continue;
+            }
+            if number > cursor.list {
+                (cursor.list, cursor.position) = (number, 0);
+            }
+            let list = table.list(id.offset(), storage);
+            let (done, position) = self.copy(&list, cursor.row, cursor.position, out);
+            cursor.position = position;
+            if !done {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Copies a list from a position on; whether it is done, and the position reached.
+    fn copy(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let (done, position) = if list.dirty {
+            self.copy_dirty(list, row, position, out)
+        } else {
+            self.copy_clean(list, row, position, out)
+        };
+        if done && list.tail_len > 0 { self.copy_tail(list, row, position, out) } else { (done, position) }
+    }
+
+    fn is_full(&self, out: &Expansion) -> bool {
+        out.len() >= self.request.limit
+    }
+
+    #[inline]
+    fn copy_clean(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let from = position as usize;
+        if from >= list.neighbors.len() {
+            return (true, position);
+        }
+        let room = self.request.limit.saturating_sub(out.len()).max(1);
+        let to = list.neighbors.len().min(from.saturating_add(room));
+        out.neighbor.extend_from_slice(&list.neighbors[from..to]);
+        out.row.resize(out.neighbor.len(), row);
+        if self.request.edges {
+            out.edge.extend_from_slice(&list.edges[from..to]);
+        }
+        (to == list.neighbors.len(), to as u64)
+    }
+
+    fn copy_dirty(&self, list: &List<'_>, row: u32, mut position: u64, out: &mut Expansion) -> (bool, u64) {
+        while let Some((&neighbor, &edge)) =
+            list.neighbors.get(position as usize).zip(list.edges.get(position as usize))
+        {
+            position += 1;
+            if self.push(row, neighbor, edge, out) && self.is_full(out) {
+                return (false, position);
+            }
+        }
+        (true, position)
+    }
+
+    fn copy_tail(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let packed = list.neighbors.len() as u64;
+        for (at, neighbor, edge) in list.tail(position - packed) {
+            if self.push(row, neighbor, edge, out) && self.is_full(out) {
+                return (false, packed + at + 1);
+            }
+        }
+        (true, packed + list.tail_len)
+    }
+
+    /// Takes a cell if its edge is visible.
+    fn push(&self, row: u32, neighbor: VertexId, edge: EdgeId, out: &mut Expansion) -> bool {
+        if !self.view.sees_edge(edge) {
+            return false;
+        }
+        out.row.push(row);
+        out.neighbor.push(neighbor);
+        if self.request.edges {
+            out.edge.push(edge);
+        }
+        true
+    }
+}
+
+impl StoreView<'_> {
+    #[inline]
+    fn sees_edge(&self, edge: EdgeId) -> bool {
+        self.store.edge_page(edge).is_some_and(|(_, page)| page.core.visible(edge.offset(), &self.snapshot))
+    }
+
+    /// How many cells of a list are visible.
+    fn count_list(&self, list: &List<'_>) -> u64 {
+        let packed = match list.dirty {
+            false => list.neighbors.len(),
+            true => list.edges.iter().filter(|&&edge| self.sees_edge(edge)).count(),
+        };
+        packed as u64 + list.tail(0).filter(|&(_, _, edge)| self.sees_edge(edge)).count() as u64
+    }
+}
+
+/// See [`mangrove_graph::GraphView::degrees`].
+pub(crate) fn degrees(
+    view: &StoreView<'_>,
+    vertices: &[VertexId],
+    direction: Direction,
+    labels: &LabelFilter,
+    out: &mut Vec<u64>,
+) {
+    for (row, &id) in vertices.iter().enumerate() {
+        if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
+            && let Some((_, page)) = view.store.vertex_page(ahead)
+        {
+            tables(page, direction, labels).for_each(|(_, table)| table.prefetch_descriptor(ahead.offset()));
+        }
+        out.push(degree(view, id, direction, labels));
+    }
+}
+
+fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter) -> u64 {
+    let Some((tablet, page)) = view.store.vertex_page(id) else { return 0 };
+    let count = |(_, table): (u32, &AdjacencyTable)| match table.clean_len(id.offset()) {
+        Some(len) => len as u64,
+        None => view.count_list(&table.list(id.offset(), &tablet.lists)),
+    };
+    tables(page, direction, labels).map(count).sum()
+}

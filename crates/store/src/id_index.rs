@@ -1,0 +1,264 @@
+//! From a user's id to the elements that have had it: open addressing with lock-free, batched reads.
+//!
+//! A slot is two words: a key word and an internal id, linear probing, no removal in this version. Integers
+//! have tables of their own, whose key word is the integer itself, mixed so that it spreads (a bijection:
+//! equal words are equal integers, nothing needs verifying). The key word of strings and UUIDs is a hash;
+//! whoever asks verifies the candidate against its page. A table is replaced as a whole when it grows;
+//! inserts take turns on their shard's mutex, readers take no lock.
+//!
+//! The index answers with *candidates*: every element that ever had the id. Visibility decides, so an id can
+//! be used again after its element was deleted. Automatic ids are not in here (`store` decodes them).
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use mangrove_graph::{Result, UserId};
+use parking_lot::Mutex;
+
+use crate::memory::{Memory, RecordKind};
+
+const SHARDS: usize = 64;
+const SHARD_SHIFT: u32 = 58;
+const FIRST_SLOTS: usize = 8;
+
+/// A user id as the index looks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdKey {
+    word: u64,
+    is_int: bool,
+}
+
+/// The finalizer of MurmurHash3: a bijection on 64 bits whose output bits each depend on all input bits.
+fn mix(mut word: u64) -> u64 {
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    word ^ (word >> 33)
+}
+
+impl IdKey {
+    pub(crate) fn of(id: &UserId) -> Self {
+        match id {
+            UserId::Int(n) => IdKey::of_int(n.number),
+            other => {
+                // Not kept anywhere but in memory, so the hash need not be the same tomorrow.
+                let hash = foldhash::fast::FixedState::with_seed(0x6d61_6e67).hash_one(other);
+                IdKey { word: mix(hash), is_int: false }
+            }
+        }
+    }
+
+    pub(crate) fn of_int(number: i64) -> Self {
+        IdKey { word: mix(number as u64), is_int: true }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    key: AtomicU64,
+    /// The internal id; 0 (no element has it: tablets count from 1) marks a free slot.
+    id: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Table {
+    slots: Box<[Slot]>,
+}
+
+impl Table {
+    fn new(len: usize) -> Self {
+        Table { slots: (0..len).map(|_| Slot::default()).collect() }
+    }
+
+    fn home(&self, key: u64) -> usize {
+        key as usize & (self.slots.len() - 1)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
+    /// The ids under a key word until `each` returns true; the place of the free slot that ended the search.
+    #[inline]
+    fn probe(&self, key: u64, mut each: impl FnMut(u64) -> bool) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(key);
+        loop {
+            // Acquire: its partner is the Release in `put`; the key word is written before.
+            let id = self.slots[at].id.load(Ordering::Acquire);
+            if id == 0 || (self.slots[at].key.load(Ordering::Relaxed) == key && each(id)) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn put(&self, key: u64, id: u64) {
+        let slot = &self.slots[self.probe(key, |_| false)];
+        slot.key.store(key, Ordering::Relaxed);
+        slot.id.store(id, Ordering::Release);
+    }
+}
+
+#[derive(Debug)]
+struct Shard {
+    table: ArcSwap<Table>,
+    /// Entries; held while inserting.
+    len: Mutex<usize>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct IdIndex {
+    ints: Box<[Shard]>,
+    others: Box<[Shard]>,
+    /// Whether an integer id was ever chosen: until then automatic ids need no check for a clash.
+    has_ints: AtomicBool,
+}
+
+fn shards(memory: &Memory) -> Box<[Shard]> {
+    let shard = |_| {
+        let table = Table::new(FIRST_SLOTS);
+        memory.add(RecordKind::IdIndex, table.bytes());
+        Shard { table: ArcSwap::from_pointee(table), len: Mutex::new(0) }
+    };
+    (0..SHARDS).map(shard).collect()
+}
+
+impl IdIndex {
+    pub(crate) fn new(memory: &Memory) -> Self {
+        IdIndex { ints: shards(memory), others: shards(memory), has_ints: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    fn shard(&self, key: IdKey) -> &Shard {
+        let shards = if key.is_int { &self.ints } else { &self.others };
+        &shards[(key.word >> SHARD_SHIFT) as usize]
+    }
+
+    /// Whether an integer id was ever inserted, in the order of all SeqCst fences.
+    pub(crate) fn has_ints(&self) -> bool {
+        self.has_ints.load(Ordering::SeqCst)
+    }
+
+    /// Starts loading what [`IdIndex::candidates`] reads first.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: IdKey) {
+        let table = self.shard(key).table.load();
+        crate::prefetch::prefetch(&table.slots[table.home(key.word)]);
+    }
+
+    /// The elements that may have the id, until `each` returns true.
+    #[inline]
+    pub(crate) fn candidates(&self, key: IdKey, each: impl FnMut(u64) -> bool) {
+        self.shard(key).table.load().probe(key.word, each);
+    }
+
+    /// Adds an element, unless `check` refuses one of those already under the key. Of two inserts of one
+    /// key, the second one's `check` meets the first one's element.
+    pub(crate) fn insert(
+        &self,
+        key: IdKey,
+        id: u64,
+        memory: &Memory,
+        mut check: impl FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        debug_assert_ne!(id, 0, "id 0 marks free slots");
+        let shard = self.shard(key);
+        let mut len = shard.len.lock();
+        let mut verdict = Ok(());
+        shard.table.load().probe(key.word, |other| {
+            verdict = check(other);
+            verdict.is_err()
+        });
+        verdict?;
+        // At most five eighths full: the expected probe stays under three slots.
+        if (*len + 1) * 8 > shard.table.load().slots.len() * 5 {
+            grow(shard, memory);
+        }
+        if key.is_int && !self.has_ints.load(Ordering::Relaxed) {
+            self.has_ints.store(true, Ordering::SeqCst);
+        }
+        shard.table.load().put(key.word, id);
+        *len += 1;
+        Ok(())
+    }
+
+    /// Forgets everything: after a bulk load that was given up.
+    pub(crate) fn clear(&self, memory: &Memory) {
+        for shard in self.ints.iter().chain(&self.others) {
+            let mut len = shard.len.lock();
+            let new = Table::new(FIRST_SLOTS);
+            memory.add(RecordKind::IdIndex, new.bytes());
+            memory.remove(RecordKind::IdIndex, shard.table.swap(Arc::new(new)).bytes());
+            *len = 0;
+        }
+        self.has_ints.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.ints.iter().chain(&self.others).map(|shard| shard.table.load().bytes()).sum()
+    }
+}
+
+fn grow(shard: &Shard, memory: &Memory) {
+    let old = shard.table.load_full();
+    let new = Table::new(old.slots.len() * 2);
+    memory.add(RecordKind::IdIndex, new.bytes());
+    for slot in &old.slots {
+        let id = slot.id.load(Ordering::Relaxed);
+        if id != 0 {
+            new.put(slot.key.load(Ordering::Relaxed), id);
+        }
+    }
+    shard.table.store(Arc::new(new));
+    // Readers may hold the old one a moment longer; it is counted out here.
+    memory.remove(RecordKind::IdIndex, old.bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::Error;
+
+    fn found(index: &IdIndex, id: &UserId) -> Vec<u64> {
+        let mut ids = Vec::new();
+        index.candidates(IdKey::of(id), |id| {
+            ids.push(id);
+            false
+        });
+        ids
+    }
+
+    #[test]
+    fn every_inserted_id_is_found_and_the_memory_adds_up() {
+        let memory = Memory::new(u64::MAX);
+        let index = IdIndex::new(&memory);
+        for n in 1..20_000_i64 {
+            index.insert(IdKey::of(&UserId::int(n)), n as u64, &memory, |_| Ok(())).unwrap();
+            let name = UserId::String(format!("name{n}").into());
+            index.insert(IdKey::of(&name), n as u64, &memory, |_| Ok(())).unwrap();
+        }
+        for n in 1..20_000_i64 {
+            assert_eq!(found(&index, &UserId::int(n)), [n as u64]);
+            assert_eq!(found(&index, &UserId::String(format!("name{n}").into())), [n as u64]);
+        }
+        assert!(found(&index, &UserId::int(20_000)).is_empty());
+        assert_eq!(index.bytes() as u64, memory.report().total_bytes());
+    }
+
+    #[test]
+    fn a_refused_insert_leaves_nothing_and_an_accepted_one_stands_beside() {
+        let memory = Memory::new(u64::MAX);
+        let index = IdIndex::new(&memory);
+        let id = UserId::from("a");
+        index.insert(IdKey::of(&id), 1, &memory, |_| Ok(())).unwrap();
+        assert!(index.insert(IdKey::of(&id), 2, &memory, |_| Err(Error::conflict("no"))).is_err());
+        assert_eq!(found(&index, &id), [1]);
+        index.insert(IdKey::of(&id), 3, &memory, |_| Ok(())).unwrap();
+        assert_eq!(found(&index, &id), [1, 3]);
+    }
+}

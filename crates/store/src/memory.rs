@@ -1,0 +1,146 @@
+//! What the store's memory goes into, counted to the byte, and the limit on it.
+//!
+//! Every allocation that grows with the graph is counted under its [`RecordKind`] when it is made:
+//! capacity, not use, so a half-filled page counts whole. The bookkeeping of the allocator and a few fixed
+//! structures (the `Store` itself, 64 tablets) are not counted. [`crate::Store::memory_walk`] adds the
+//! same up from the structures themselves, and a test holds the two against each other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_graph::{Error, ErrorKind, Result};
+
+/// What memory is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum RecordKind {
+    /// Pages of vertices: their fixed parts.
+    VertexPage,
+    /// Pages of edges: their fixed parts with sources and targets.
+    EdgePage,
+    /// Begin and end words.
+    Version,
+    /// Columns of properties and user ids.
+    Column,
+    /// Heads and records of undo chains.
+    Undo,
+    /// Values that do not fit in a column.
+    Value,
+    /// Descriptors of adjacency lists.
+    Descriptor,
+    /// Packed neighbor runs.
+    Block,
+    /// Headers of long, growing or dirty adjacency lists.
+    ListHeader,
+    /// Tails of adjacency lists.
+    Tail,
+    /// Translation of user ids.
+    IdIndex,
+    /// Tables of page pointers and cursors.
+    Directory,
+    /// Entries of property indexes (an estimate an entry).
+    PropertyIndex,
+}
+
+const KINDS: [(RecordKind, &str); 13] = [
+    (RecordKind::VertexPage, "vertex page"),
+    (RecordKind::EdgePage, "edge page"),
+    (RecordKind::Version, "version words"),
+    (RecordKind::Column, "column"),
+    (RecordKind::Undo, "undo"),
+    (RecordKind::Value, "value"),
+    (RecordKind::Descriptor, "adjacency descriptors"),
+    (RecordKind::Block, "packed adjacency"),
+    (RecordKind::ListHeader, "adjacency headers"),
+    (RecordKind::Tail, "adjacency tails"),
+    (RecordKind::IdIndex, "id index"),
+    (RecordKind::Directory, "directory"),
+    (RecordKind::PropertyIndex, "property index"),
+];
+
+/// The counters of one store.
+#[derive(Debug)]
+pub struct Memory {
+    allocations: [AtomicU64; KINDS.len()],
+    bytes: [AtomicU64; KINDS.len()],
+    total: AtomicU64,
+    limit_bytes: u64,
+}
+
+impl Memory {
+    /// Counters at zero with a limit on their sum.
+    pub(crate) fn new(limit_bytes: u64) -> Self {
+        Memory { allocations: Default::default(), bytes: Default::default(), total: AtomicU64::new(0), limit_bytes }
+    }
+
+    // Relaxed throughout: the counters publish nothing.
+    pub(crate) fn add(&self, kind: RecordKind, bytes: usize) {
+        self.allocations[kind as usize].fetch_add(1, Ordering::Relaxed);
+        self.bytes[kind as usize].fetch_add(bytes as u64, Ordering::Relaxed);
+        self.total.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, kind: RecordKind, bytes: usize) {
+        self.allocations[kind as usize].fetch_sub(1, Ordering::Relaxed);
+        self.bytes[kind as usize].fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.total.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// An error when the limit is reached. Asked before a write begins, so a write may overshoot it by what
+    /// it allocates itself.
+    pub(crate) fn check(&self) -> Result<()> {
+        let total = self.total.load(Ordering::Relaxed);
+        if total < self.limit_bytes {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::MemoryLimit,
+            format!(
+                "the graph uses {total} bytes of the {} it may use, so it takes no more writes; reads go on. \
+                 Raise the database's memory limit or load a smaller graph",
+                self.limit_bytes
+            ),
+        ))
+    }
+
+    pub(crate) fn report(&self) -> MemoryReport {
+        let rows = KINDS
+            .iter()
+            .map(|&(kind, name)| MemoryRow {
+                kind,
+                name,
+                allocations: self.allocations[kind as usize].load(Ordering::Relaxed),
+                bytes: self.bytes[kind as usize].load(Ordering::Relaxed),
+            })
+            .collect();
+        MemoryReport { rows, limit_bytes: self.limit_bytes }
+    }
+}
+
+/// One line of a [`MemoryReport`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryRow {
+    /// What for.
+    pub kind: RecordKind,
+    /// The kind in words.
+    pub name: &'static str,
+    /// How many allocations.
+    pub allocations: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// What the memory of a store goes into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// One row a kind.
+    pub rows: Vec<MemoryRow>,
+    /// The limit.
+    pub limit_bytes: u64,
+}
+
+impl MemoryReport {
+    /// The sum of all kinds.
+    pub fn total_bytes(&self) -> u64 {
+        self.rows.iter().map(|row| row.bytes).sum()
+    }
+}

@@ -1,0 +1,310 @@
+//! Pages: up to 1,024 vertices or edges of one label set in one tablet, the unit of everything.
+//!
+//! A page is scanned, counted, loaded (and later: compacted, checkpointed, read back) as a whole. Slot
+//! `page * PAGE_SLOTS + offset` never moves. The first page of a label set is small, so that a graph with
+//! many labels and few elements stays small.
+//!
+//! - Version words are *transient*: a page without them was loaded in bulk, and its first `clean` slots are
+//!   visible to everyone. A page that is written to by transactions has them from the start.
+//! - A slot is reserved by counting `used` up. Its begin word is `NEVER` until its owner claims it, which it
+//!   does after the rest of the record is written; so whoever sees the claim sees the record.
+//! - The column of user ids exists once an element of the page has a chosen id.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use mangrove_graph::{Direction, KeyId, LabelSetId, UserId, VertexId};
+
+use crate::adjacency::AdjacencyTable;
+use crate::append_map::AppendMap;
+use crate::cell::{Content, RawCell, ValueRegion};
+use crate::column::Column;
+use crate::memory::{Memory, RecordKind};
+use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
+
+pub(crate) use mangrove_graph::ids::PAGE_SLOTS;
+
+/// What vertices and edges have in common.
+#[derive(Debug)]
+pub(crate) struct PageCore {
+    /// The label set of every element of the page.
+    pub(crate) label: LabelSetId,
+    capacity: u32,
+    /// Slots loaded in bulk: visible to everyone unless version words say otherwise.
+    clean: u32,
+    used: AtomicU32,
+    /// Committed elements that were not deleted.
+    live: AtomicI64,
+    versions: OnceLock<Box<[VersionPair]>>,
+    ids: OnceLock<Column>,
+    columns: AppendMap<Column>,
+}
+
+impl PageCore {
+    /// A page that transactions write to.
+    fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        let page = Self::clean(label, capacity);
+        page.versions(memory);
+        page
+    }
+
+    /// A page to be filled in bulk.
+    fn clean(label: LabelSetId, capacity: u32) -> Self {
+        PageCore {
+            label,
+            capacity,
+            clean: 0,
+            used: AtomicU32::new(0),
+            live: AtomicI64::new(0),
+            versions: OnceLock::new(),
+            ids: OnceLock::new(),
+            columns: AppendMap::default(),
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Slots reserved so far.
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Acquire).min(self.capacity) as usize
+    }
+
+    /// A free slot; `None` when the page is full.
+    pub(crate) fn reserve(&self) -> Option<usize> {
+        if self.used.load(Ordering::Relaxed) >= self.capacity {
+            return None;
+        }
+        let at = self.used.fetch_add(1, Ordering::AcqRel);
+        (at < self.capacity).then_some(at as usize)
+    }
+
+    /// Fills the next slot of a page that nobody else has yet.
+    pub(crate) fn fill(&mut self) -> Option<usize> {
+        if self.clean == self.capacity {
+            return None;
+        }
+        self.clean += 1;
+        *self.used.get_mut() = self.clean;
+        *self.live.get_mut() = i64::from(self.clean);
+        Some(self.clean as usize - 1)
+    }
+
+    /// Leaves a filled slot of a page that is not published yet without an element.
+    pub(crate) fn leave_empty(&self, at: usize, memory: &Memory) {
+        self.versions(memory)[at].begin.store(NEVER, Ordering::Relaxed);
+        self.add_live(-1);
+    }
+
+    /// The number of visible elements where that needs no look at any of them.
+    pub(crate) fn clean_count(&self) -> Option<usize> {
+        self.versions.get().is_none().then_some(self.clean as usize)
+    }
+
+    /// The version words, made where they are missing.
+    pub(crate) fn versions(&self, memory: &Memory) -> &[VersionPair] {
+        self.versions.get_or_init(|| {
+            let begin = |at| if at < self.clean { BASE_TS } else { NEVER };
+            let pairs: Box<[VersionPair]> = (0..self.capacity).map(|at| VersionPair::begun(begin(at))).collect();
+            memory.add(RecordKind::Version, size_of_val(&*pairs));
+            pairs
+        })
+    }
+
+    /// Begin and end word of a slot.
+    #[inline]
+    pub(crate) fn version(&self, at: usize) -> (u64, u64) {
+        match self.versions.get() {
+            Some(versions) => versions[at].load(),
+            None if at < self.clean as usize => (BASE_TS, NEVER),
+            None => (NEVER, NEVER),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn visible(&self, at: usize, snapshot: &Snapshot) -> bool {
+        match self.versions.get() {
+            Some(versions) => {
+                let (begin, end) = versions[at].load();
+                visible(begin, end, snapshot)
+            }
+            None => at < self.clean as usize,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn prefetch_version(&self, at: usize) {
+        if let Some(versions) = self.versions.get() {
+            crate::prefetch::prefetch(&versions[at]);
+        }
+    }
+
+    /// Counts elements that came and went, for statistics.
+    pub(crate) fn add_live(&self, change: i64) {
+        self.live.fetch_add(change, Ordering::Relaxed);
+    }
+
+    pub(crate) fn live_count(&self) -> u64 {
+        self.live.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// The column of a key.
+    #[inline]
+    pub(crate) fn column(&self, key: KeyId) -> Option<&Column> {
+        self.columns.get(key.0)
+    }
+
+    /// The column of a key, made where it is missing.
+    pub(crate) fn column_or_create(&self, key: KeyId, memory: &Memory) -> &Column {
+        self.columns.get_or_insert_with(key.0, || Column::new(self.capacity(), memory))
+    }
+
+    /// The columns in the order they were first written.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (KeyId, &Column)> {
+        self.columns.iter().map(|(key, column)| (KeyId(key), column))
+    }
+
+    /// Sets the id a user chose, before the element begins.
+    pub(crate) fn set_user_id(&self, at: usize, id: &UserId, region: &ValueRegion, memory: &Memory) {
+        let ids = self.ids.get_or_init(|| Column::new(self.capacity(), memory));
+        ids.set_in_place(at, region.encode(id.to_value(), memory));
+    }
+
+    /// The cell of the id a user chose; absent for automatic ids.
+    #[inline]
+    pub(crate) fn user_id(&self, at: usize) -> RawCell {
+        self.ids.get().map_or(RawCell::ABSENT, |ids| ids.get_constant(at))
+    }
+
+    /// Whether the user chose this id for the slot.
+    pub(crate) fn has_user_id(&self, at: usize, id: &UserId, region: &ValueRegion) -> bool {
+        match region.decode(self.user_id(at)) {
+            Content::One(value) => UserId::from_value(&value).as_ref() == Some(id),
+            _ => false,
+        }
+    }
+
+    fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+        if let Some(versions) = self.versions.get() {
+            add(RecordKind::Version, size_of_val(&**versions));
+        }
+        for column in self.ids.get().into_iter().chain(self.columns.iter().map(|(_, column)| column)) {
+            let (values, heads) = column.bytes();
+            add(RecordKind::Column, values);
+            add(RecordKind::Undo, heads);
+        }
+    }
+}
+
+/// A page of vertices with their adjacency.
+#[derive(Debug)]
+pub(crate) struct VertexPage {
+    pub(crate) core: PageCore,
+    outgoing: AppendMap<AdjacencyTable>,
+    incoming: AppendMap<AdjacencyTable>,
+}
+
+impl VertexPage {
+    /// A page for transactions.
+    pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::live(label, capacity, memory), memory)
+    }
+
+    /// A page to be filled in bulk.
+    pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::clean(label, capacity), memory)
+    }
+
+    fn with_core(core: PageCore, memory: &Memory) -> Self {
+        memory.add(RecordKind::VertexPage, size_of::<VertexPage>());
+        VertexPage { core, outgoing: AppendMap::default(), incoming: AppendMap::default() }
+    }
+
+    /// The adjacency tables of a direction (not `Both`) by edge label set, in the order they came to be.
+    #[inline]
+    pub(crate) fn tables(&self, direction: Direction) -> &AppendMap<AdjacencyTable> {
+        match direction {
+            Direction::In => &self.incoming,
+            Direction::Out | Direction::Both => &self.outgoing,
+        }
+    }
+
+    /// The table for edges of a label set, made where it is missing.
+    pub(crate) fn table_or_create(&self, direction: Direction, label: LabelSetId, memory: &Memory) -> &AdjacencyTable {
+        self.tables(direction).get_or_insert_with(label.0, || AdjacencyTable::new(self.core.capacity(), memory))
+    }
+
+    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+        add(RecordKind::VertexPage, size_of::<VertexPage>());
+        self.core.add_bytes(add);
+        for (_, table) in self.outgoing.iter().chain(self.incoming.iter()) {
+            let (descriptors, block) = table.bytes();
+            add(RecordKind::Descriptor, descriptors);
+            add(RecordKind::Block, block);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    source: AtomicU64,
+    target: AtomicU64,
+}
+
+/// A page of edges with their ends.
+#[derive(Debug)]
+pub(crate) struct EdgePage {
+    pub(crate) core: PageCore,
+    ends: Box<[Ends]>,
+}
+
+impl EdgePage {
+    /// A page for transactions.
+    pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::live(label, capacity, memory), memory)
+    }
+
+    /// A page to be filled in bulk.
+    pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::clean(label, capacity), memory)
+    }
+
+    fn with_core(core: PageCore, memory: &Memory) -> Self {
+        let page = EdgePage { ends: (0..core.capacity).map(|_| Ends::default()).collect(), core };
+        memory.add(RecordKind::EdgePage, page.own_bytes());
+        page
+    }
+
+    fn own_bytes(&self) -> usize {
+        size_of::<EdgePage>() + size_of_val(&*self.ends)
+    }
+
+    /// Sets the ends, before the edge begins.
+    // Relaxed: whoever sees the edge begun (or published in bulk) sees its ends.
+    pub(crate) fn set_ends(&self, at: usize, source: VertexId, target: VertexId) {
+        self.ends[at].source.store(source.to_bits(), Ordering::Relaxed);
+        self.ends[at].target.store(target.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Source and target.
+    #[inline]
+    pub(crate) fn ends(&self, at: usize) -> (VertexId, VertexId) {
+        let ends = &self.ends[at];
+        (
+            VertexId::from_bits(ends.source.load(Ordering::Relaxed)),
+            VertexId::from_bits(ends.target.load(Ordering::Relaxed)),
+        )
+    }
+
+    #[inline]
+    pub(crate) fn prefetch_ends(&self, at: usize) {
+        crate::prefetch::prefetch(&self.ends[at]);
+    }
+
+    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+        add(RecordKind::EdgePage, self.own_bytes());
+        self.core.add_bytes(add);
+    }
+}

@@ -1,0 +1,137 @@
+//! Arrays that grow while others read them, and a pool of numbered records on top.
+//!
+//! Chunk `k` of [`Segments`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to.
+//! Entries never move and are never freed before the whole, so a reader needs no lock and no epoch: an
+//! index that was published somewhere can be followed any time after.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::memory::{Memory, RecordKind};
+
+const CHUNKS: usize = 32;
+
+/// A growable array with stable addresses and lock-free reads.
+#[derive(Debug)]
+pub(crate) struct Segments<T, const BASE_LOG2: u32> {
+    chunks: [OnceLock<Box<[T]>>; CHUNKS],
+    kind: RecordKind,
+}
+
+/// The chunk of an index, and its place in it.
+#[inline]
+fn locate<const BASE_LOG2: u32>(index: u64) -> (usize, usize) {
+    let group = (index >> BASE_LOG2) + 1;
+    let chunk = group.ilog2();
+    let start = ((1_u64 << chunk) - 1) << BASE_LOG2;
+    (chunk as usize, (index - start) as usize)
+}
+
+impl<T: Default, const BASE_LOG2: u32> Segments<T, BASE_LOG2> {
+    pub(crate) fn new(kind: RecordKind) -> Self {
+        Segments { chunks: [const { OnceLock::new() }; CHUNKS], kind }
+    }
+
+    /// The entry, if its chunk exists.
+    #[inline]
+    pub(crate) fn get(&self, index: u64) -> Option<&T> {
+        let (chunk, offset) = locate::<BASE_LOG2>(index);
+        self.chunks.get(chunk)?.get()?.get(offset)
+    }
+
+    /// `len` entries from `start`; `None` unless they exist and lie in one chunk.
+    #[inline]
+    pub(crate) fn slice(&self, start: u64, len: usize) -> Option<&[T]> {
+        let (chunk, offset) = locate::<BASE_LOG2>(start);
+        self.chunks.get(chunk)?.get()?.get(offset..offset + len)
+    }
+
+    /// The entry, in a chunk made where it is missing.
+    pub(crate) fn ensure(&self, index: u64, memory: &Memory) -> &T {
+        let (chunk, offset) = locate::<BASE_LOG2>(index);
+        let entries = self.chunks[chunk].get_or_init(|| {
+            let len = 1_usize << (BASE_LOG2 as usize + chunk);
+            memory.add(self.kind, len * size_of::<T>());
+            (0..len).map(|_| T::default()).collect()
+        });
+        &entries[offset]
+    }
+
+    /// Whether `len` entries from `start` lie in one chunk.
+    pub(crate) fn is_contiguous(start: u64, len: u64) -> bool {
+        locate::<BASE_LOG2>(start).0 == locate::<BASE_LOG2>(start + len - 1).0
+    }
+
+    /// The memory of the chunks there are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.chunks.iter().filter_map(|chunk| chunk.get()).map(|chunk| size_of_val(&**chunk)).sum()
+    }
+
+    /// All entries there are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().filter_map(|chunk| chunk.get()).flat_map(|chunk| chunk.iter())
+    }
+}
+
+/// Records handed out by number. Number 0 is none, so that a zero word means "nothing there".
+#[derive(Debug)]
+pub(crate) struct Pool<T, const BASE_LOG2: u32> {
+    entries: Segments<T, BASE_LOG2>,
+    next: AtomicU64,
+}
+
+impl<T: Default, const BASE_LOG2: u32> Pool<T, BASE_LOG2> {
+    pub(crate) fn new(kind: RecordKind) -> Self {
+        Pool { entries: Segments::new(kind), next: AtomicU64::new(1) }
+    }
+
+    /// A new record and its number.
+    pub(crate) fn allocate(&self, memory: &Memory) -> (u64, &T) {
+        // Relaxed: the number is private until its owner publishes it.
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        (index, self.entries.ensure(index, memory))
+    }
+
+    /// The record of a number that [`Pool::allocate`] gave out.
+    #[inline]
+    pub(crate) fn get(&self, index: u64) -> Option<&T> {
+        self.entries.get(index)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.bytes()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_follow_one_another_without_gap_or_overlap() {
+        let mut expected = (0, 0);
+        for index in 0..10_000 {
+            assert_eq!(locate::<2>(index), expected, "{index}");
+            expected =
+                if expected.1 + 1 == 4 << expected.0 { (expected.0 + 1, 0) } else { (expected.0, expected.1 + 1) };
+        }
+    }
+
+    #[test]
+    fn entries_appear_with_their_chunk_and_are_counted() {
+        let memory = Memory::new(u64::MAX);
+        let segments = Segments::<AtomicU64, 2>::new(RecordKind::Directory);
+        assert!(segments.get(5).is_none());
+        segments.ensure(5, &memory).store(9, Ordering::Relaxed);
+        assert_eq!(segments.get(5).unwrap().load(Ordering::Relaxed), 9);
+        assert!(segments.get(0).is_none() && segments.get(11).is_some());
+        assert_eq!((segments.bytes(), memory.report().total_bytes()), (64, 64));
+        assert!(!Segments::<AtomicU64, 2>::is_contiguous(3, 2));
+        assert_eq!(segments.slice(4, 8).unwrap().len(), 8);
+        assert!(segments.slice(8, 8).is_none());
+    }
+}

@@ -1,0 +1,279 @@
+//! The store: tablets, id indexes and property indexes under one roof, and how elements are found in it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use arc_swap::ArcSwap;
+use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, TabletId, UserId, VertexId};
+use parking_lot::Mutex;
+
+use crate::cell::{Content, RawCell};
+use crate::id_index::{IdIndex, IdKey};
+use crate::memory::{Memory, MemoryReport, RecordKind};
+use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
+use crate::property_index::PropertyIndex;
+use crate::segments::Segments;
+use crate::tablet::{Cursor, Tablet};
+use crate::version::Snapshot;
+
+/// Slots of the first page of a label set (in an edge's case: of each tablet).
+const FIRST_PAGE_SLOTS: u32 = 64;
+
+/// How a store is set up.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// How many tablets the vertices are spread over; 1 to 65,535.
+    pub tablet_count: u16,
+    /// Writes are refused while the graph uses this much memory.
+    pub memory_limit_bytes: u64,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX }
+    }
+}
+
+/// The multi-version graph in memory. See the crate's documentation.
+#[derive(Debug)]
+pub struct Store {
+    catalog: CatalogCell,
+    pub(crate) memory: Memory,
+    pub(crate) tablets: Box<[Tablet]>,
+    pub(crate) vertex_ids: IdIndex,
+    pub(crate) edge_ids: IdIndex,
+    pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
+    /// Held while the list of indexes changes.
+    pub(crate) index_changes: Mutex<u32>,
+    /// Where new vertices go, by label set.
+    vertex_cursors: Segments<Cursor, 3>,
+    /// Counts pages of vertices, to spread them over the tablets in turn.
+    next_tablet: AtomicU32,
+}
+
+/// The catalog, which has no `Debug` of its own.
+struct CatalogCell(Catalog);
+
+impl std::fmt::Debug for CatalogCell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Catalog")
+    }
+}
+
+/// An element's place: its page and the tablet whose pools the page's records come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    pub(crate) tablet: &'a Tablet,
+    pub(crate) core: &'a PageCore,
+    pub(crate) at: usize,
+}
+
+impl Slot<'_> {
+    #[inline]
+    pub(crate) fn visible(&self, snapshot: &Snapshot) -> bool {
+        self.core.visible(self.at, snapshot)
+    }
+}
+
+impl Store {
+    /// An empty store. Panics when `tablet_count` is 0.
+    pub fn new(options: &StoreOptions) -> Self {
+        assert!(options.tablet_count > 0, "a store has at least one tablet");
+        let memory = Memory::new(options.memory_limit_bytes);
+        // Tablets count from 1, so that no id is 0 and automatic ids do not begin at 0.
+        let tablets = (1..=options.tablet_count).map(|n| Tablet::new(TabletId(n))).collect();
+        Store {
+            catalog: CatalogCell(Catalog::new()),
+            vertex_ids: IdIndex::new(&memory),
+            edge_ids: IdIndex::new(&memory),
+            tablets,
+            indexes: ArcSwap::default(),
+            index_changes: Mutex::new(0),
+            vertex_cursors: Segments::new(RecordKind::Directory),
+            next_tablet: AtomicU32::new(0),
+            memory,
+        }
+    }
+
+    /// The names.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog.0
+    }
+
+    /// What the memory goes into, from the counters.
+    pub fn memory(&self) -> MemoryReport {
+        self.memory.report()
+    }
+
+    /// The bytes in use, added up from the structures themselves: slow, for checking [`Store::memory`]. The
+    /// two agree while nothing is written.
+    pub fn memory_walk(&self) -> u64 {
+        let mut total = self.vertex_ids.bytes() + self.edge_ids.bytes() + self.vertex_cursors.bytes();
+        for tablet in &self.tablets {
+            tablet.add_bytes(&mut |_, bytes| total += bytes);
+        }
+        total += self.indexes.load().iter().map(|index| index.bytes()).sum::<usize>();
+        total as u64
+    }
+
+    /// Whether nothing was ever stored.
+    pub fn is_empty(&self) -> bool {
+        self.tablets.iter().all(|tablet| tablet.vertices.count() == 0 && tablet.edges.count() == 0)
+    }
+
+    #[inline]
+    pub(crate) fn tablet(&self, id: TabletId) -> Option<&Tablet> {
+        self.tablets.get(usize::from(id.0).wrapping_sub(1))
+    }
+
+    /// The page a vertex is in, and its tablet; `None` if there is no such slot.
+    #[inline]
+    pub(crate) fn vertex_page(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
+        let tablet = self.tablet(id.tablet())?;
+        let page = tablet.vertices.get(id.page())?;
+        (id.offset() < page.core.capacity()).then_some((tablet, page))
+    }
+
+    /// The page an edge is in, and its tablet; `None` if there is no such slot.
+    #[inline]
+    pub(crate) fn edge_page(&self, id: EdgeId) -> Option<(&Tablet, &EdgePage)> {
+        let tablet = self.tablet(id.tablet())?;
+        let page = tablet.edges.get(id.page())?;
+        (id.offset() < page.core.capacity()).then_some((tablet, page))
+    }
+
+    /// The place of an element, visible or not.
+    #[inline]
+    pub(crate) fn slot(&self, element: ElementRef) -> Option<Slot<'_>> {
+        match element {
+            ElementRef::Vertex(id) => {
+                self.vertex_page(id).map(|(tablet, page)| Slot { tablet, core: &page.core, at: id.offset() })
+            }
+            ElementRef::Edge(id) => {
+                self.edge_page(id).map(|(tablet, page)| Slot { tablet, core: &page.core, at: id.offset() })
+            }
+        }
+    }
+
+    /// A new slot for a vertex.
+    pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
+        let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
+        loop {
+            let current = cursor.get();
+            if let Some((tablet, number)) = current {
+                let tablet = self.tablet(tablet).expect("a cursor is in a tablet");
+                let page = tablet.vertices.get(number).expect("a cursor is on a page");
+                if let Some(at) = page.core.reserve() {
+                    let id = VertexId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
+                    return (id, Slot { tablet, core: &page.core, at });
+                }
+            }
+            let _turn = cursor.turn.lock();
+            if cursor.get() == current {
+                let capacity = page_capacity(current.is_none());
+                let tablet = self.next_tablet();
+                let page = Box::new(VertexPage::live(label, capacity, &self.memory));
+                cursor.set(tablet.id, tablet.vertices.add(page, &self.memory));
+            }
+        }
+    }
+
+    /// The tablet whose turn it is to get a page of vertices.
+    pub(crate) fn next_tablet(&self) -> &Tablet {
+        &self.tablets[self.next_tablet.fetch_add(1, Ordering::Relaxed) as usize % self.tablets.len()]
+    }
+
+    /// A new slot for an edge in its source's tablet.
+    pub(crate) fn reserve_edge<'a>(
+        &'a self,
+        tablet: &'a Tablet,
+        label: LabelSetId,
+    ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
+        let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
+        loop {
+            let current = cursor.get();
+            if let Some((_, number)) = current {
+                let page = tablet.edges.get(number).expect("a cursor is on a page");
+                if let Some(at) = page.core.reserve() {
+                    let id = EdgeId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
+                    return (id, page, Slot { tablet, core: &page.core, at });
+                }
+            }
+            let _turn = cursor.turn.lock();
+            if cursor.get() == current {
+                let page = Box::new(EdgePage::live(label, page_capacity(current.is_none()), &self.memory));
+                cursor.set(tablet.id, tablet.edges.add(page, &self.memory));
+            }
+        }
+    }
+
+    /// The id index of an element's kind.
+    pub(crate) fn ids_of(&self, element: ElementRef) -> &IdIndex {
+        match element {
+            ElementRef::Vertex(_) => &self.vertex_ids,
+            ElementRef::Edge(_) => &self.edge_ids,
+        }
+    }
+
+    /// Whether the candidate of an id look-up really has the id.
+    pub(crate) fn has_id(&self, candidate: ElementRef, id: &UserId) -> bool {
+        matches!(id, UserId::Int(_))
+            || self.slot(candidate).is_some_and(|slot| slot.core.has_user_id(slot.at, id, &slot.tablet.values))
+    }
+
+    /// The visible element with an id; `element` makes a reference of internal bits.
+    pub(crate) fn find(
+        &self,
+        id: &UserId,
+        key: IdKey,
+        snapshot: &Snapshot,
+        element: fn(u64) -> ElementRef,
+    ) -> Option<ElementRef> {
+        let mut found = None;
+        self.ids_of(element(0)).candidates(key, |bits| {
+            let candidate = element(bits);
+            let seen = self.slot(candidate).is_some_and(|slot| slot.visible(snapshot));
+            if seen && self.has_id(candidate, id) {
+                found = Some(candidate);
+            }
+            found.is_some()
+        });
+        found.or_else(|| {
+            let (candidate, slot) = self.automatic(id, element)?;
+            slot.visible(snapshot).then_some(candidate)
+        })
+    }
+
+    /// The slot that an integer names when no user chose the integer, if it exists and has no chosen id.
+    pub(crate) fn automatic(&self, id: &UserId, element: fn(u64) -> ElementRef) -> Option<(ElementRef, Slot<'_>)> {
+        let UserId::Int(number) = id else { return None };
+        let candidate = element(VertexId::from_external(number.number).to_bits());
+        let slot = self.slot(candidate)?;
+        slot.core.user_id(slot.at).is_absent().then_some((candidate, slot))
+    }
+
+    /// The id of an element as its user knows it.
+    pub(crate) fn user_id(&self, slot: &Slot<'_>, external: i64) -> mangrove_graph::Value {
+        match slot.core.user_id(slot.at) {
+            RawCell::ABSENT => external.into(),
+            cell => match slot.tablet.values.decode(cell) {
+                Content::One(value) => value,
+                _ => external.into(),
+            },
+        }
+    }
+}
+
+fn page_capacity(is_first: bool) -> u32 {
+    if is_first { FIRST_PAGE_SLOTS } else { PAGE_SLOTS as u32 }
+}
+
+/// A vertex from internal bits.
+pub(crate) fn vertex(bits: u64) -> ElementRef {
+    ElementRef::Vertex(VertexId::from_bits(bits))
+}
+
+/// An edge from internal bits.
+pub(crate) fn edge(bits: u64) -> ElementRef {
+    ElementRef::Edge(EdgeId::from_bits(bits))
+}

@@ -1,0 +1,119 @@
+//! Tablets: a share of the vertices with all their adjacency, properties and out-edges.
+//!
+//! A tablet owns its pages and the pools that their records come from, so that it can later be moved,
+//! checkpointed or dropped as one piece. A page is registered once and never moves.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mangrove_graph::TabletId;
+use parking_lot::Mutex;
+
+use crate::adjacency::ListStorage;
+use crate::cell::ValueRegion;
+use crate::column::UndoPool;
+use crate::memory::{Memory, RecordKind};
+use crate::page::{EdgePage, VertexPage};
+use crate::segments::Segments;
+
+/// The pages of one kind in one tablet.
+#[derive(Debug)]
+pub(crate) struct Directory<P> {
+    pages: Segments<OnceLock<Box<P>>, 4>,
+    count: AtomicU32,
+}
+
+impl<P> Directory<P> {
+    fn new() -> Self {
+        Directory { pages: Segments::new(RecordKind::Directory), count: AtomicU32::new(0) }
+    }
+
+    /// The page of a number.
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> Option<&P> {
+        self.pages.get(number as u64)?.get().map(|page| &**page)
+    }
+
+    /// How many pages there are. The last ones may still be on their way in; what they hold is visible to
+    /// nobody who counts now.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire) as usize
+    }
+
+    /// Adds a page and returns its number.
+    pub(crate) fn add(&self, page: Box<P>, memory: &Memory) -> u32 {
+        let number = self.count.fetch_add(1, Ordering::AcqRel);
+        let entry = self.pages.ensure(u64::from(number), memory);
+        assert!(entry.set(page).is_ok(), "page number {number} is given out once");
+        number
+    }
+
+    /// The pages there are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        (0..self.count()).filter_map(|number| self.get(number))
+    }
+
+    fn bytes(&self) -> usize {
+        self.pages.bytes()
+    }
+}
+
+/// Which page takes the next element of a label set.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    /// Tablet << 32 | page number + 1; 0 before the first page.
+    at: AtomicU64,
+    /// Held while the next page is made.
+    pub(crate) turn: Mutex<()>,
+}
+
+impl Cursor {
+    /// Tablet and page.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<(TabletId, usize)> {
+        let at = self.at.load(Ordering::Acquire);
+        (at != 0).then(|| (TabletId((at >> 32) as u16), (at as u32 - 1) as usize))
+    }
+
+    pub(crate) fn set(&self, tablet: TabletId, page: u32) {
+        self.at.store((u64::from(tablet.0) << 32) | u64::from(page + 1), Ordering::Release);
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tablet {
+    pub(crate) id: TabletId,
+    pub(crate) vertices: Directory<VertexPage>,
+    pub(crate) edges: Directory<EdgePage>,
+    /// Where new edges go, by label set.
+    pub(crate) edge_cursors: Segments<Cursor, 3>,
+    pub(crate) values: ValueRegion,
+    pub(crate) undo: UndoPool,
+    pub(crate) lists: ListStorage,
+}
+
+impl Tablet {
+    pub(crate) fn new(id: TabletId) -> Self {
+        Tablet {
+            id,
+            vertices: Directory::new(),
+            edges: Directory::new(),
+            edge_cursors: Segments::new(RecordKind::Directory),
+            values: ValueRegion::new(),
+            undo: UndoPool::new(RecordKind::Undo),
+            lists: ListStorage::new(),
+        }
+    }
+
+    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+        self.vertices.iter().for_each(|page| page.add_bytes(add));
+        self.edges.iter().for_each(|page| page.add_bytes(add));
+        add(RecordKind::Directory, self.vertices.bytes() + self.edges.bytes() + self.edge_cursors.bytes());
+        add(RecordKind::Value, self.values.bytes());
+        add(RecordKind::Undo, self.undo.bytes());
+        let (headers, tails) = self.lists.bytes();
+        add(RecordKind::ListHeader, headers);
+        add(RecordKind::Tail, tails);
+    }
+}

@@ -1,0 +1,252 @@
+//! The graph as one snapshot shows it: [`GraphView`] over the store.
+//!
+//! Every method is a loop over a batch that looks a fixed distance ahead and starts loading what it will
+//! need there, so that many cache misses are in flight at a time. How the ids of a batch are laid out
+//! does not matter; pages and tables are few and stay in the cache.
+
+use mangrove_graph::{
+    Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
+    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Statistics,
+    UserId, Value, ValueRows, VertexId,
+};
+
+use crate::id_index::IdKey;
+use crate::property_index::in_range;
+use crate::store::{Slot, Store, edge, vertex};
+use crate::version::Snapshot;
+use crate::{expand, properties, scan};
+
+/// How many elements ahead a batch loads version words, columns and ends.
+pub(crate) const LOOK_AHEAD: usize = 32;
+/// How many look-ups of ids are in flight at a time.
+const FIND_GROUP: usize = 64;
+
+/// A snapshot of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreView<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) snapshot: Snapshot,
+}
+
+impl Store {
+    /// The graph as this snapshot shows it. The caller sees to it that everything the snapshot covers is
+    /// installed (`txn` does).
+    pub fn view(&self, snapshot: Snapshot) -> StoreView<'_> {
+        StoreView { store: self, snapshot }
+    }
+}
+
+impl<'a> StoreView<'a> {
+    /// The place of an element, whether visible or not.
+    pub(crate) fn place(&self, element: ElementRef) -> Result<Slot<'a>> {
+        self.store
+            .slot(element)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{element:?} is not an element of this graph")))
+    }
+
+    fn find_all(&self, ids: &[UserId], element: fn(u64) -> ElementRef, mut each: impl FnMut(Option<ElementRef>)) {
+        let index = self.store.ids_of(element(0));
+        let mut keys = [IdKey::of_int(0); FIND_GROUP];
+        for group in ids.chunks(FIND_GROUP) {
+            for (key, id) in keys.iter_mut().zip(group) {
+                *key = IdKey::of(id);
+                index.prefetch(*key);
+            }
+            for (key, id) in keys.iter().zip(group) {
+                each(self.store.find(id, *key, &self.snapshot, element));
+            }
+        }
+    }
+
+    fn retain(&self, mut each: impl FnMut(&dyn Fn(ElementRef) -> bool)) {
+        each(&|element| self.store.slot(element).is_some_and(|slot| slot.visible(&self.snapshot)));
+    }
+}
+
+impl GraphView for StoreView<'_> {
+    fn catalog(&self) -> &Catalog {
+        self.store.catalog()
+    }
+
+    fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        self.find_all(ids, vertex, |found| {
+            out.push(found.and_then(|element| match element {
+                ElementRef::Vertex(id) => Some(id),
+                ElementRef::Edge(_) => None,
+            }));
+        });
+        Ok(())
+    }
+
+    fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
+        self.find_all(ids, edge, |found| {
+            out.push(found.and_then(|element| match element {
+                ElementRef::Edge(id) => Some(id),
+                ElementRef::Vertex(_) => None,
+            }));
+        });
+        Ok(())
+    }
+
+    fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
+        self.retain(|visible| ids.retain(|id| visible(ElementRef::Vertex(*id))));
+        Ok(())
+    }
+
+    fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
+        self.retain(|visible| ids.retain(|id| visible(ElementRef::Edge(*id))));
+        Ok(())
+    }
+
+    fn scan_vertices(
+        &self,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        Ok(scan::vertices(self, labels, share, cursor, limit, out))
+    }
+
+    fn scan_edges(
+        &self,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool> {
+        Ok(scan::edges(self, labels, share, cursor, limit, out))
+    }
+
+    fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        Ok(scan::count(self, labels, share, |tablet| tablet.vertices.iter().map(|page| &page.core)))
+    }
+
+    fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        Ok(scan::count(self, labels, share, |tablet| tablet.edges.iter().map(|page| &page.core)))
+    }
+
+    fn expand(
+        &self,
+        vertices: &[VertexId],
+        request: &ExpandRequest,
+        cursor: &mut ExpandCursor,
+        out: &mut Expansion,
+    ) -> Result<bool> {
+        Ok(expand::expand(self, vertices, request, cursor, out))
+    }
+
+    fn degrees(
+        &self,
+        vertices: &[VertexId],
+        direction: Direction,
+        labels: &LabelFilter,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        expand::degrees(self, vertices, direction, labels, out);
+        Ok(())
+    }
+
+    fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
+        for (row, &id) in edges.iter().enumerate() {
+            if let Some(&ahead) = edges.get(row + LOOK_AHEAD)
+                && let Some((_, page)) = self.store.edge_page(ahead)
+            {
+                page.prefetch_ends(ahead.offset());
+            }
+            let (_, page) = self
+                .store
+                .edge_page(id)
+                .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id:?} is not an edge of this graph")))?;
+            let (source, target) = page.ends(id.offset());
+            sources.push(source);
+            targets.push(target);
+        }
+        Ok(())
+    }
+
+    fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()> {
+        vertices.iter().try_for_each(|&id| {
+            out.push(self.place(ElementRef::Vertex(id))?.core.label);
+            Ok(())
+        })
+    }
+
+    fn edge_labels(&self, edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()> {
+        edges.iter().try_for_each(|&id| {
+            out.push(self.place(ElementRef::Edge(id))?.core.label);
+            Ok(())
+        })
+    }
+
+    fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
+        vertices.iter().try_for_each(|&id| {
+            out.push(self.store.user_id(&self.place(ElementRef::Vertex(id))?, id.external()));
+            Ok(())
+        })
+    }
+
+    fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()> {
+        edges.iter().try_for_each(|&id| {
+            out.push(self.store.user_id(&self.place(ElementRef::Edge(id))?, id.external()));
+            Ok(())
+        })
+    }
+
+    fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
+        properties::values(self, vertices, ElementRef::Vertex, key, out);
+        Ok(())
+    }
+
+    fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
+        properties::values(self, edges, ElementRef::Edge, key, out);
+        Ok(())
+    }
+
+    fn vertex_properties(
+        &self,
+        vertices: &[VertexId],
+        keys: Option<&[KeyId]>,
+        out: &mut Vec<PropertyRow>,
+    ) -> Result<()> {
+        properties::rows(self, vertices, ElementRef::Vertex, keys, out);
+        Ok(())
+    }
+
+    fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
+        properties::rows(self, edges, ElementRef::Edge, keys, out);
+        Ok(())
+    }
+
+    fn vertex_indexes(&self) -> Vec<IndexInfo> {
+        let usable = |index: &&std::sync::Arc<_>| {
+            let index: &crate::property_index::PropertyIndex = index;
+            index.usable_at(self.snapshot.begin_ts)
+        };
+        self.store.indexes.load().iter().filter(usable).map(|index| index.info.clone()).collect()
+    }
+
+    fn index_vertices(&self, index: IndexId, range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+        let indexes = self.store.indexes.load();
+        let index = indexes
+            .iter()
+            .find(|candidate| candidate.info.id == index && candidate.usable_at(self.snapshot.begin_ts))
+            .ok_or_else(|| {
+                Error::new(ErrorKind::NotFound, format!("index {} was dropped; run the query again", index.0))
+            })?;
+        let mut candidates = Vec::new();
+        index.candidates(range, &mut candidates)?;
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates.retain(|v| share.takes(v.tablet()));
+        let holds = |row: usize| properties::any_value(self, &candidates, row, index.info.key, |v| in_range(range, v));
+        out.extend((0..candidates.len()).filter(|&row| holds(row)).map(|row| candidates[row]));
+        Ok(())
+    }
+
+    fn statistics(&self) -> Statistics {
+        scan::statistics(self.store)
+    }
+}

@@ -1,0 +1,678 @@
+//! What a transaction writes: claims, conflicts, and how they end.
+//!
+//! A [`Writer`] carries out one operation after another of one statement of one transaction and appends to
+//! the transaction's log what it has claimed. Each entry later becomes a commit ([`Store::install`]) or is
+//! taken back ([`Store::rollback`]). After an error of kind `Conflict` the only thing left to do with the
+//! log is the rollback; any other error has changed nothing.
+//!
+//! Conflicts, first updater wins:
+//!
+//! - *Delete against delete*: compare-and-swap on the end word.
+//! - *Property against property*: see [`crate::column`].
+//! - *Property against delete*: the setter writes, then looks at the end word; the deleter claims the end
+//!   word, then looks at the columns. A SeqCst fence between the two steps on both sides (as in Dekker's
+//!   algorithm) lets at least one of them notice the other.
+//! - *New edge against delete of an end*: the same, with the adjacency lists in place of the columns. So no
+//!   edge dangles, and the visibility of an edge implies that of its ends.
+//! - *Id against the same id*: under the id index's shard mutex. A chosen integer against an automatic id
+//!   that happens to be that number: index entry and slot, Dekker again.
+//! - Adding different edges to one vertex is no conflict.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use mangrove_graph::{
+    Direction, EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId,
+};
+
+use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
+use crate::column::{Column, WriteStamp, Written};
+use crate::id_index::IdKey;
+use crate::store::{Slot, Store, edge, vertex};
+use crate::version::{NEVER, Snapshot, claim, contested, happened, visible};
+
+/// One thing a transaction has claimed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Write {
+    /// The begin word of a new element.
+    Begin(ElementRef),
+    /// The end word of an element being deleted.
+    End(ElementRef),
+    /// A new version of a property.
+    Property {
+        /// Whose.
+        element: ElementRef,
+        /// Which.
+        key: KeyId,
+        /// The number of the undo record in the element's tablet.
+        undo: u64,
+    },
+}
+
+/// What happens to the values a key has already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteCardinality {
+    /// They are replaced.
+    Single,
+    /// They stay; the new one is added.
+    List,
+    /// They stay; the new one is added unless an equal one is there, which then takes the meta-properties.
+    Set,
+}
+
+/// One statement of one transaction, writing. See the module.
+pub struct Writer<'a> {
+    store: &'a Store,
+    /// With all own writes: what conflicts and existence are judged by.
+    snapshot: Snapshot,
+    claim: u64,
+    log: &'a mut Vec<Write>,
+}
+
+fn conflict(what: &str) -> Error {
+    Error::conflict(format!("another transaction {what} first; run this transaction again"))
+}
+
+fn check_storable(value: &Value) -> Result<()> {
+    if value.is_storable() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a property cannot hold a {}: it holds numbers, strings, booleans, dates and collections of these",
+        value.type_name()
+    )))
+}
+
+impl<'a> Writer<'a> {
+    /// A writer for the running statement of a transaction. `snapshot` names the transaction and its begin;
+    /// `statement` is the number of the running statement.
+    pub fn new(store: &'a Store, snapshot: Snapshot, statement: u16, log: &'a mut Vec<Write>) -> Self {
+        let claim = claim(snapshot.txn, statement);
+        Writer { store, snapshot: snapshot.with_all_own_writes(), claim, log }
+    }
+
+    fn begin(&self, slot: &Slot<'_>) {
+        // Release: whoever sees the claim sees the record written before it.
+        slot.core.versions(&self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);
+    }
+
+    fn abandon(&self, slot: &Slot<'_>) {
+        slot.core.versions(&self.store.memory)[slot.at].begin.store(NEVER, Ordering::Release);
+    }
+
+    /// The place of an element that this transaction sees and nobody else is deleting.
+    fn seen(&self, element: ElementRef) -> Result<Slot<'a>> {
+        let Some(slot) = self.store.slot(element) else { return Err(self.missing(element)) };
+        let (begin, end) = slot.core.version(slot.at);
+        if !visible(begin, end, &self.snapshot) {
+            return Err(self.missing(element));
+        }
+        if contested(end, &self.snapshot) {
+            return Err(conflict("is deleting the same element"));
+        }
+        Ok(slot)
+    }
+
+    fn missing(&self, element: ElementRef) -> Error {
+        let (kind, external) = match element {
+            ElementRef::Vertex(id) => ("vertex", id.external()),
+            ElementRef::Edge(id) => ("edge", id.external()),
+        };
+        let id = match self.store.slot(element).map(|slot| self.store.user_id(&slot, external)) {
+            Some(Value::String(s)) => s.to_string(),
+            Some(value) => UserId::from_value(&value).map_or(external, |_| external).to_string(),
+            None => external.to_string(),
+        };
+        Error::new(
+            ErrorKind::NotFound,
+            format!("the {kind} with id {id} does not exist (any more); it may have been deleted in this transaction"),
+        )
+    }
+
+    // --- Elements -----------------------------------------------------------------------------------
+
+    /// Adds a vertex, under an id of its own or an automatic one.
+    pub fn insert_vertex(&mut self, labels: LabelSetId, id: Option<&UserId>) -> Result<VertexId> {
+        self.store.memory.check()?;
+        loop {
+            let (vertex_id, slot) = self.store.reserve_vertex(labels);
+            if self.begin_element(ElementRef::Vertex(vertex_id), &slot, vertex_id.external(), id, vertex)? {
+                return Ok(vertex_id);
+            }
+        }
+    }
+
+    /// Adds an edge between two vertices that this transaction sees.
+    pub fn insert_edge(
+        &mut self,
+        source: VertexId,
+        target: VertexId,
+        label: LabelSetId,
+        id: Option<&UserId>,
+    ) -> Result<EdgeId> {
+        self.store.memory.check()?;
+        let ends = [self.seen(ElementRef::Vertex(source))?, self.seen(ElementRef::Vertex(target))?];
+        let edge_id = loop {
+            let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label);
+            page.set_ends(slot.at, source, target);
+            if self.begin_element(ElementRef::Edge(edge_id), &slot, edge_id.external(), id, edge)? {
+                break edge_id;
+            }
+        };
+        self.append(source, Direction::Out, label, target, edge_id);
+        self.append(target, Direction::In, label, source, edge_id);
+        // Pairs with the fence in `delete_vertex`: see the module.
+        fence(Ordering::SeqCst);
+        for slot in ends {
+            if contested(slot.core.version(slot.at).1, &self.snapshot) {
+                return Err(conflict("is deleting an end of the new edge"));
+            }
+        }
+        Ok(edge_id)
+    }
+
+    fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
+        let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
+        let table = page.table_or_create(direction, label, &self.store.memory);
+        table.append(at.offset(), neighbor, edge, &tablet.lists, &self.store.memory);
+    }
+
+    /// Claims a reserved slot for an element with this id; false when its automatic id is taken, so that
+    /// another slot is needed.
+    fn begin_element(
+        &mut self,
+        element: ElementRef,
+        slot: &Slot<'_>,
+        external: i64,
+        id: Option<&UserId>,
+        as_element: fn(u64) -> ElementRef,
+    ) -> Result<bool> {
+        let taken = match id {
+            None => {
+                self.begin(slot);
+                self.automatic_id_is_taken(external, element, as_element)
+            }
+            Some(id) => {
+                slot.core.set_user_id(slot.at, id, &slot.tablet.values, &self.store.memory);
+                self.begin(slot);
+                if let Err(error) = self.enter_id(element, id, as_element) {
+                    self.abandon(slot);
+                    return Err(error);
+                }
+                false
+            }
+        };
+        if taken {
+            self.abandon(slot);
+            return Ok(false);
+        }
+        self.log.push(Write::Begin(element));
+        Ok(true)
+    }
+
+    /// Whether a user chose the number of an automatic id, or is just about to.
+    fn automatic_id_is_taken(&self, external: i64, element: ElementRef, as_element: fn(u64) -> ElementRef) -> bool {
+        let ids = self.store.ids_of(element);
+        // Slot first, index second; `enter_id` does it the other way round.
+        fence(Ordering::SeqCst);
+        if !ids.has_ints() {
+            return false;
+        }
+        let mut taken = false;
+        ids.candidates(IdKey::of_int(external), |bits| {
+            taken = self.store.slot(as_element(bits)).is_some_and(|slot| slot.core.version(slot.at).0 != NEVER);
+            taken
+        });
+        taken
+    }
+
+    fn enter_id(&self, element: ElementRef, id: &UserId, as_element: fn(u64) -> ElementRef) -> Result<()> {
+        let bits = match element {
+            ElementRef::Vertex(v) => v.to_bits(),
+            ElementRef::Edge(e) => e.to_bits(),
+        };
+        self.store.ids_of(element).insert(IdKey::of(id), bits, &self.store.memory, |other| {
+            let other = as_element(other);
+            if self.store.has_id(other, id) { self.check_rival(other, id) } else { Ok(()) }
+        })?;
+        fence(Ordering::SeqCst);
+        match self.store.automatic(id, as_element) {
+            Some((rival, _)) => self.check_rival(rival, id),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an element that has, had or is getting the same id leaves it to us.
+    fn check_rival(&self, rival: ElementRef, id: &UserId) -> Result<()> {
+        let Some(slot) = self.store.slot(rival) else { return Ok(()) };
+        let (begin, end) = slot.core.version(slot.at);
+        if visible(begin, end, &self.snapshot) {
+            let kind = if matches!(rival, ElementRef::Vertex(_)) { "a vertex" } else { "an edge" };
+            let message = format!("{kind} with id {id} exists already; choose another id or update the existing one");
+            return Err(Error::new(ErrorKind::DuplicateId, message));
+        }
+        if contested(begin, &self.snapshot) {
+            return Err(conflict(&format!("has taken the id {id}")));
+        }
+        Ok(())
+    }
+
+    /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
+    pub fn delete_vertex(&mut self, id: VertexId) -> Result<()> {
+        if !self.end(ElementRef::Vertex(id))? {
+            return Ok(());
+        }
+        // Pairs with the fences in `insert_edge` and `write_cell`: see the module.
+        fence(Ordering::SeqCst);
+        self.check_properties(ElementRef::Vertex(id))?;
+        let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
+        for direction in [Direction::Out, Direction::In] {
+            for (_, table) in page.tables(direction).iter() {
+                for (_, edge) in table.list(id.offset(), &tablet.lists).cells() {
+                    self.delete_edge_of_deleted(edge)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_edge_of_deleted(&mut self, id: EdgeId) -> Result<()> {
+        let slot = self.store.slot(ElementRef::Edge(id)).expect("a cell names an edge that was reserved");
+        let (begin, _) = slot.core.version(slot.at);
+        if contested(begin, &self.snapshot) {
+            return Err(conflict("added an edge to the vertex to be deleted"));
+        }
+        self.delete_edge(id)
+    }
+
+    /// Deletes an edge; nothing happens where this transaction sees no such edge.
+    pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
+        let element = ElementRef::Edge(id);
+        let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
+        if !page.core.visible(id.offset(), &self.snapshot) {
+            return Ok(());
+        }
+        // Before the end word: a reader that takes a packed run unchecked must not see the end happen.
+        let (source, target) = page.ends(id.offset());
+        self.mark_dirty(source, Direction::Out, page.core.label);
+        self.mark_dirty(target, Direction::In, page.core.label);
+        if self.end(element)? {
+            fence(Ordering::SeqCst);
+            self.check_properties(element)?;
+        }
+        Ok(())
+    }
+
+    fn mark_dirty(&self, id: VertexId, direction: Direction, label: LabelSetId) {
+        let (tablet, page) = self.store.vertex_page(id).expect("the end of an edge is a vertex");
+        if let Some(table) = page.tables(direction).get(label.0) {
+            table.mark_dirty(id.offset(), &tablet.lists, &self.store.memory);
+        }
+    }
+
+    /// Claims the end word; false where this transaction sees no such element.
+    fn end(&mut self, element: ElementRef) -> Result<bool> {
+        let Some(slot) = self.store.slot(element) else { return Ok(false) };
+        if !slot.visible(&self.snapshot) {
+            return Ok(false);
+        }
+        // SeqCst: the first half of Dekker's pattern together with the fences after it.
+        slot.core.versions(&self.store.memory)[slot.at]
+            .end
+            .compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire)
+            .map_err(|_| conflict("is deleting the same element"))?;
+        self.log.push(Write::End(element));
+        Ok(true)
+    }
+
+    fn check_properties(&self, element: ElementRef) -> Result<()> {
+        let slot = self.store.slot(element).expect("the element was ended");
+        let contested = slot.core.columns().any(|(_, c)| c.is_contested(slot.at, &self.snapshot, &slot.tablet.undo));
+        if contested { Err(conflict("changed a property of the element to be deleted")) } else { Ok(()) }
+    }
+
+    // --- Properties ---------------------------------------------------------------------------------
+
+    /// Sets or adds a value of a vertex.
+    pub fn set_vertex_property(
+        &mut self,
+        id: VertexId,
+        key: KeyId,
+        value: Value,
+        cardinality: WriteCardinality,
+        meta: Vec<(KeyId, Value)>,
+    ) -> Result<()> {
+        check_storable(&value)?;
+        meta.iter().try_for_each(|(_, value)| check_storable(value))?;
+        self.store.memory.check()?;
+        let element = ElementRef::Vertex(id);
+        let slot = self.seen(element)?;
+        self.check_unique(id, &slot, key, &value)?;
+        let column = slot.core.column_or_create(key, &self.store.memory);
+        let regions = (&slot.tablet.values, &self.store.memory);
+        let is_plain =
+            meta.is_empty() && (cardinality == WriteCardinality::Single || self.own_newest(column, &slot)?.is_absent());
+        let cell = if is_plain {
+            regions.0.encode(value.clone(), regions.1)
+        } else {
+            let mut multi = match cardinality {
+                WriteCardinality::Single => MultiProperty::default(),
+                _ => multi_of(&slot, self.own_newest(column, &slot)?),
+            };
+            add_value(&mut multi, value.clone(), cardinality, meta);
+            regions.0.encode_multi(multi, regions.1)
+        };
+        self.write_cell(element, &slot, key, column, cell)?;
+        self.index(id, &slot, key, &value)
+    }
+
+    /// Sets the value of an edge.
+    pub fn set_edge_property(&mut self, id: EdgeId, key: KeyId, value: Value) -> Result<()> {
+        check_storable(&value)?;
+        self.store.memory.check()?;
+        let element = ElementRef::Edge(id);
+        let slot = self.seen(element)?;
+        let column = slot.core.column_or_create(key, &self.store.memory);
+        let cell = slot.tablet.values.encode(value, &self.store.memory);
+        self.write_cell(element, &slot, key, column, cell)
+    }
+
+    /// Removes one value of a vertex, or all under the key. Nothing happens where there is none.
+    pub fn remove_vertex_property(&mut self, id: VertexId, key: KeyId, ordinal: Option<u32>) -> Result<()> {
+        let Some(ordinal) = ordinal else { return self.remove(ElementRef::Vertex(id), key) };
+        self.change_multi(id, key, |multi| multi.values.retain(|v| v.ordinal != ordinal))
+    }
+
+    /// Removes the value of an edge. Nothing happens where there is none.
+    pub fn remove_edge_property(&mut self, id: EdgeId, key: KeyId) -> Result<()> {
+        self.remove(ElementRef::Edge(id), key)
+    }
+
+    /// Sets a meta-property of one value of a vertex.
+    pub fn set_meta_property(
+        &mut self,
+        id: VertexId,
+        key: KeyId,
+        ordinal: u32,
+        meta_key: KeyId,
+        value: Value,
+    ) -> Result<()> {
+        check_storable(&value)?;
+        self.store.memory.check()?;
+        let mut found = false;
+        self.change_multi(id, key, |multi| {
+            if let Some(owner) = multi.values.iter_mut().find(|v| v.ordinal == ordinal) {
+                found = true;
+                set_meta(&mut owner.meta, meta_key, value);
+            }
+        })?;
+        if found {
+            return Ok(());
+        }
+        let name = self.store.catalog().key_name(key);
+        let message = format!("the vertex has no property '{name}' (number {ordinal}) that could take a meta-property");
+        Err(Error::new(ErrorKind::NotFound, message))
+    }
+
+    /// Removes a meta-property of one value of a vertex. Nothing happens where there is none.
+    pub fn remove_meta_property(&mut self, id: VertexId, key: KeyId, ordinal: u32, meta_key: KeyId) -> Result<()> {
+        self.change_multi(id, key, |multi| {
+            if let Some(owner) = multi.values.iter_mut().find(|v| v.ordinal == ordinal) {
+                Arc::make_mut(&mut owner.meta).retain(|(k, _)| *k != meta_key);
+            }
+        })
+    }
+
+    fn remove(&mut self, element: ElementRef, key: KeyId) -> Result<()> {
+        let slot = self.seen(element)?;
+        let Some(column) = slot.core.column(key) else { return Ok(()) };
+        if self.own_newest(column, &slot)?.is_absent() {
+            return Ok(());
+        }
+        self.write_cell(element, &slot, key, column, RawCell::ABSENT)
+    }
+
+    /// Replaces all values under a key by what `change` makes of them, if it changes anything.
+    fn change_multi(&mut self, id: VertexId, key: KeyId, change: impl FnOnce(&mut MultiProperty)) -> Result<()> {
+        let element = ElementRef::Vertex(id);
+        let slot = self.seen(element)?;
+        let Some(column) = slot.core.column(key) else { return Ok(()) };
+        let before = multi_of(&slot, self.own_newest(column, &slot)?);
+        let mut after = before.clone();
+        change(&mut after);
+        if after == before {
+            return Ok(());
+        }
+        let cell = match after.values.is_empty() {
+            true => RawCell::ABSENT,
+            false => slot.tablet.values.encode_multi(after, &self.store.memory),
+        };
+        self.write_cell(element, &slot, key, column, cell)
+    }
+
+    /// The newest version of a cell, if this transaction may build on it.
+    fn own_newest(&self, column: &Column, slot: &Slot<'_>) -> Result<RawCell> {
+        if column.is_contested(slot.at, &self.snapshot, &slot.tablet.undo) {
+            return Err(conflict("changed the same property"));
+        }
+        Ok(column.newest(slot.at))
+    }
+
+    fn write_cell(
+        &mut self,
+        element: ElementRef,
+        slot: &Slot<'_>,
+        key: KeyId,
+        column: &Column,
+        cell: RawCell,
+    ) -> Result<()> {
+        let fresh_element = slot.core.version(slot.at).0 == self.claim;
+        let stamp = WriteStamp { snapshot: &self.snapshot, claim: self.claim, fresh_element };
+        match column.write(slot.at, cell, &stamp, &slot.tablet.undo, &self.store.memory) {
+            Ok(Written::InPlace) => {}
+            Ok(Written::Undo(undo)) => self.log.push(Write::Property { element, key, undo }),
+            Err(_) => return Err(conflict("changed the same property")),
+        }
+        // Pairs with the fence after a claim of the end word, and with the one in `create_index`.
+        fence(Ordering::SeqCst);
+        if contested(slot.core.version(slot.at).1, &self.snapshot) {
+            return Err(conflict("is deleting the same element"));
+        }
+        Ok(())
+    }
+
+    // --- Indexes ------------------------------------------------------------------------------------
+
+    /// Refuses a value that another visible vertex has under a unique index, before anything is written.
+    fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+        for index in self.store.indexes.load().iter() {
+            if index.info.unique && self.store.covers(&index.info, slot.core.label, key) {
+                let mut rivals = Vec::new();
+                index.equal_candidates(value, &mut rivals);
+                self.check_rivals(id, key, value, &rivals)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a written value to the indexes that cover it.
+    fn index(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+        for index in self.store.indexes.load().iter() {
+            if !self.store.covers(&index.info, slot.core.label, key) {
+                continue;
+            }
+            let mut rivals = Vec::new();
+            let wanted = index.info.unique.then_some(&mut rivals);
+            index.add(value, id, wanted, &self.store.memory);
+            if let Err(error) = self.check_rivals(id, key, value, &rivals) {
+                // The value is written by now, so only a rollback helps.
+                return Err(Error::conflict(error.message()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rivals(&self, id: VertexId, key: KeyId, value: &Value, rivals: &[VertexId]) -> Result<()> {
+        rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
+            match self.store.claims_value(rival, key, value, &self.snapshot) {
+                ValueClaim::None => Ok(()),
+                ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
+                ValueClaim::Visible => Err(Error::new(
+                    ErrorKind::DuplicateId,
+                    format!(
+                        "a vertex whose '{}' is {} exists already, and an index keeps the values of that key unique",
+                        self.store.catalog().key_name(key),
+                        shown(value),
+                    ),
+                )),
+            }
+        })
+    }
+}
+
+/// Whether another vertex stands in the way of a unique value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValueClaim {
+    None,
+    /// It has the value in the snapshot.
+    Visible,
+    /// It has or gets the value in a way the snapshot does not see.
+    Contested,
+}
+
+impl Store {
+    /// How a vertex holds a value, seen from a writer's snapshot.
+    pub(crate) fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot) -> ValueClaim {
+        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
+        let (begin, end) = slot.core.version(slot.at);
+        if begin == NEVER || happened(end, snapshot) {
+            return ValueClaim::None;
+        }
+        let Some(column) = slot.core.column(key) else { return ValueClaim::None };
+        let holds = |cell| {
+            let mut found = false;
+            slot.tablet.values.values(cell, |v| found |= mangrove_graph::compare::equal(v, value));
+            found
+        };
+        if !contested(begin, snapshot) && holds(column.read(slot.at, snapshot, &slot.tablet.undo)) {
+            return ValueClaim::Visible;
+        }
+        let mut claim = ValueClaim::None;
+        column.each_version(slot.at, &slot.tablet.undo, |version, cell| {
+            if (contested(begin, snapshot) || contested(version, snapshot)) && holds(cell) {
+                claim = ValueClaim::Contested;
+            }
+        });
+        claim
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(s) => format!("'{s}'"),
+        other => match mangrove_graph::numeric::integer(other) {
+            Some(n) => n.to_string(),
+            None => format!("{other:?}"),
+        },
+    }
+}
+
+fn multi_of(slot: &Slot<'_>, cell: RawCell) -> MultiProperty {
+    match slot.tablet.values.decode(cell) {
+        Content::Absent => MultiProperty::default(),
+        Content::One(value) => MultiProperty { values: vec![MultiValue { ordinal: 0, value, meta: Arc::default() }] },
+        Content::Multi(multi) => MultiProperty::clone(multi),
+    }
+}
+
+fn set_meta(metas: &mut Arc<Vec<(KeyId, Value)>>, key: KeyId, value: Value) {
+    let metas = Arc::make_mut(metas);
+    match metas.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, old)) => *old = value,
+        None => metas.push((key, value)),
+    }
+}
+
+/// Adds a value to those under a key.
+pub(crate) fn add_value(
+    multi: &mut MultiProperty,
+    value: Value,
+    cardinality: WriteCardinality,
+    meta: Vec<(KeyId, Value)>,
+) {
+    let twin = match cardinality {
+        WriteCardinality::Set => multi.values.iter_mut().find(|v| mangrove_graph::compare::equal(&v.value, &value)),
+        _ => None,
+    };
+    if let Some(twin) = twin {
+        meta.into_iter().for_each(|(key, value)| set_meta(&mut twin.meta, key, value));
+        return;
+    }
+    let ordinal = multi.values.iter().map(|v| v.ordinal + 1).max().unwrap_or(0);
+    let mut metas = Arc::default();
+    meta.into_iter().for_each(|(key, value)| set_meta(&mut metas, key, value));
+    multi.values.push(MultiValue { ordinal, value, meta: metas });
+}
+
+// --- How a transaction ends -------------------------------------------------------------------------
+
+impl Store {
+    fn log_slot(&self, element: ElementRef) -> Slot<'_> {
+        self.slot(element).expect("a log names only elements that exist")
+    }
+
+    /// Replaces every claim in a log by `word`: a commit timestamp or another claim of the transaction.
+    pub fn stamp(&self, log: &[Write], word: u64) {
+        for write in log {
+            match *write {
+                Write::Begin(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&self.memory)[slot.at].begin.store(word, Ordering::Release);
+                }
+                Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&self.memory)[slot.at].end.store(word, Ordering::Release);
+                }
+                Write::Property { element, undo, .. } => Column::stamp(undo, word, &self.log_slot(element).tablet.undo),
+            }
+        }
+    }
+
+    /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
+    /// running snapshot.
+    pub fn install(&self, log: &[Write], ts: u64) {
+        self.stamp(log, ts);
+        for write in log {
+            match *write {
+                Write::Begin(element) => self.log_slot(element).core.add_live(1),
+                Write::End(element) => self.log_slot(element).core.add_live(-1),
+                Write::Property { .. } => {}
+            }
+        }
+    }
+
+    /// Takes a log's writes back.
+    pub fn rollback(&self, log: &[Write], txn: u64) {
+        for write in log.iter().rev() {
+            match *write {
+                Write::Property { element, key, undo } => {
+                    let slot = self.log_slot(element);
+                    let column = slot.core.column(key).expect("a written property has a column");
+                    column.restore(slot.at, undo, &slot.tablet.undo);
+                }
+                Write::Begin(element) | Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    let pair = &slot.core.versions(&self.memory)[slot.at];
+                    let word = if matches!(write, Write::Begin(_)) { &pair.begin } else { &pair.end };
+                    word.store(NEVER, Ordering::Release);
+                }
+            }
+        }
+        // Newest first, as `Column` demands.
+        for write in log.iter().rev() {
+            if let Write::Property { element, undo, .. } = *write {
+                Column::forget(undo, txn, &self.log_slot(element).tablet.undo);
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The transactions of one graph: who begins, who counts, and what needs the graph to itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use mangrove_graph::{Error, ErrorKind, IndexId, Result};
+use mangrove_store::{BulkLoader, IndexOptions, Store};
+
+use crate::bulk::BulkLoad;
+use crate::snapshots::ActiveSnapshots;
+use crate::transaction::Transaction;
+use crate::watermark::Watermark;
+
+/// What a transaction is protected from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// Reads see one moment, and two transactions never update the same thing: no dirty reads or writes, no
+    /// lost updates, no read skew. Write skew is possible.
+    #[default]
+    Snapshot,
+}
+
+/// How a transaction is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TransactionOptions {
+    /// See [`Isolation`].
+    pub isolation: Isolation,
+    /// Refuses writes.
+    pub read_only: bool,
+}
+
+/// Why a transaction did not commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AbortCause {
+    /// Another transaction was first.
+    Conflict,
+    /// Its owner rolled it back, or dropped it.
+    Rollback,
+}
+
+/// How many transactions ended which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TransactionCounters {
+    /// Committed with writes.
+    pub commits: u64,
+    /// Ended without having written anything.
+    pub read_only: u64,
+    /// Rolled back because of a conflict.
+    pub conflicts: u64,
+    /// Rolled back by their owner.
+    pub rollbacks: u64,
+    /// Running now.
+    pub active: u64,
+}
+
+/// What the manager and its transactions share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<Store>,
+    pub(crate) watermark: Watermark,
+    pub(crate) snapshots: ActiveSnapshots,
+    next_txn: AtomicU64,
+    /// Set while the graph belongs to a bulk load.
+    loading: AtomicBool,
+    pub(crate) commits: AtomicU64,
+    pub(crate) read_only: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) rollbacks: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn end_load(&self) {
+        self.loading.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn count_abort(&self, cause: AbortCause) {
+        let counter = match cause {
+            AbortCause::Conflict => &self.conflicts,
+            AbortCause::Rollback => &self.rollbacks,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// See the module. Cloning gives another handle to the same graph.
+#[derive(Clone, Debug)]
+pub struct TransactionManager {
+    shared: Arc<Shared>,
+}
+
+impl TransactionManager {
+    /// The transactions of a store. A store has one manager at most.
+    pub fn new(store: Arc<Store>) -> Self {
+        TransactionManager {
+            shared: Arc::new(Shared {
+                store,
+                watermark: Watermark::new(),
+                snapshots: ActiveSnapshots::new(),
+                next_txn: AtomicU64::new(1),
+                loading: AtomicBool::new(false),
+                commits: AtomicU64::new(0),
+                read_only: AtomicU64::new(0),
+                conflicts: AtomicU64::new(0),
+                rollbacks: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.shared.store
+    }
+
+    /// Begins a transaction. Fails with `Closed` while the graph is loaded in bulk.
+    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        let number = self.shared.next_txn.fetch_add(1, Ordering::Relaxed);
+        let (slot, begin_ts) = self.shared.snapshots.register(number, &self.shared.watermark);
+        // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
+        if self.shared.loading.load(Ordering::SeqCst) {
+            self.shared.snapshots.release(slot);
+            let message = "a bulk load is running; transactions begin when it has finished";
+            return Err(Error::new(ErrorKind::Closed, message));
+        }
+        Ok(Transaction::new(self.shared.clone(), options, number, slot, begin_ts))
+    }
+
+    /// Begins a read-only transaction.
+    pub fn begin_read(&self) -> Result<Transaction> {
+        self.begin(TransactionOptions { read_only: true, ..TransactionOptions::default() })
+    }
+
+    /// Begins loading an empty graph. Fails while transactions are running.
+    pub fn bulk_load(&self) -> Result<BulkLoad> {
+        if self.shared.loading.swap(true, Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Closed, "another bulk load is running on this graph"));
+        }
+        let loader = match self.shared.snapshots.count() {
+            0 => BulkLoader::new(self.shared.store.clone()),
+            n => Err(Error::new(
+                ErrorKind::Closed,
+                format!("a bulk load cannot begin while {n} transactions are running"),
+            )),
+        };
+        match loader {
+            Ok(loader) => Ok(BulkLoad::new(loader, self.shared.clone())),
+            Err(error) => {
+                self.shared.end_load();
+                Err(error)
+            }
+        }
+    }
+
+    /// The stable watermark: what a transaction that begins now sees.
+    pub fn watermark(&self) -> u64 {
+        self.shared.watermark.stable()
+    }
+
+    /// No running or future transaction reads at an earlier timestamp.
+    pub fn oldest_snapshot(&self) -> u64 {
+        self.shared.snapshots.oldest(&self.shared.watermark)
+    }
+
+    /// How transactions ended so far.
+    pub fn counters(&self) -> TransactionCounters {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        TransactionCounters {
+            commits: load(&self.shared.commits),
+            read_only: load(&self.shared.read_only),
+            conflicts: load(&self.shared.conflicts),
+            rollbacks: load(&self.shared.rollbacks),
+            active: self.shared.snapshots.count() as u64,
+        }
+    }
+
+    /// Builds an index while transactions go on. Those that begin afterwards use it.
+    pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
+        self.shared.store.create_index(options, || self.watermark())
+    }
+
+    /// Drops an index. Fails with `NotFound` where there is none.
+    pub fn drop_index(&self, id: IndexId) -> Result<()> {
+        self.shared.store.drop_index(id)
+    }
+}

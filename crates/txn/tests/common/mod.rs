@@ -1,0 +1,133 @@
+//! A small graph and short ways to ask for it, shared by the tests.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId, ScanCursor,
+    Share, UserId, Value, ValueRows, VertexId,
+};
+use mangrove_store::{Store, StoreOptions, WriteCardinality};
+use mangrove_txn::{Transaction, TransactionManager, TransactionOptions};
+
+pub struct Graph {
+    pub manager: TransactionManager,
+    pub person: LabelSetId,
+    pub knows: LabelSetId,
+    pub name: KeyId,
+    pub balance: KeyId,
+}
+
+impl Graph {
+    pub fn new() -> Self {
+        Self::with_options(&StoreOptions { tablet_count: 4, ..StoreOptions::default() })
+    }
+
+    pub fn with_options(options: &StoreOptions) -> Self {
+        let store = Arc::new(Store::new(options));
+        let catalog = store.catalog();
+        let (person, knows) = (catalog.intern_label_text("person"), catalog.intern_label_text("knows"));
+        let (name, balance) = (catalog.intern_key("name"), catalog.intern_key("balance"));
+        Graph { manager: TransactionManager::new(store), person, knows, name, balance }
+    }
+
+    pub fn begin(&self) -> Transaction {
+        self.manager.begin(TransactionOptions::default()).unwrap()
+    }
+
+    /// Commits a transaction that adds this many persons with balance 0.
+    pub fn persons(&self, count: usize) -> Vec<VertexId> {
+        let txn = self.begin();
+        let ids = (0..count).map(|_| self.add(&txn, 0)).collect();
+        txn.commit().unwrap();
+        ids
+    }
+
+    pub fn add(&self, txn: &Transaction, balance: i64) -> VertexId {
+        let id = txn.insert_vertex(self.person, None).unwrap();
+        self.set(txn, id, balance).unwrap();
+        id
+    }
+
+    pub fn set(&self, txn: &Transaction, id: VertexId, balance: i64) -> mangrove_graph::Result<()> {
+        txn.set_vertex_property(id, self.balance, Value::I64(balance), WriteCardinality::Single, Vec::new())
+    }
+
+    pub fn get(&self, view: &dyn GraphView, id: VertexId) -> Option<i64> {
+        match values(view, id, self.balance).as_slice() {
+            [] => None,
+            [Value::I64(n)] => Some(*n),
+            other => panic!("one long expected, not {other:?}"),
+        }
+    }
+}
+
+pub fn values(view: &dyn GraphView, id: VertexId, key: KeyId) -> Vec<Value> {
+    let mut rows = ValueRows::default();
+    view.vertex_values(&[id], key, &mut rows).unwrap();
+    rows.value
+}
+
+/// All visible vertices, scanned a few at a time.
+pub fn vertices(view: &dyn GraphView) -> Vec<VertexId> {
+    let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+    while !view.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 7, &mut out).unwrap() {}
+    assert_eq!(view.count_vertices(&LabelFilter::Any, Share::ALL).unwrap(), out.len() as u64);
+    out
+}
+
+/// All visible edges with their ends, scanned a few at a time.
+pub fn edges(view: &dyn GraphView) -> Vec<(EdgeId, VertexId, VertexId)> {
+    let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+    while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, 7, &mut out).unwrap() {}
+    assert_eq!(view.count_edges(&LabelFilter::Any, Share::ALL).unwrap(), out.len() as u64);
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    view.edge_ends(&out, &mut sources, &mut targets).unwrap();
+    out.iter().zip(sources).zip(targets).map(|((&e, s), t)| (e, s, t)).collect()
+}
+
+/// What an expansion gives, asked for in portions of `limit`, as (row, neighbor, edge).
+pub fn expand(
+    view: &dyn GraphView,
+    ids: &[VertexId],
+    direction: Direction,
+    limit: usize,
+) -> Vec<(u32, VertexId, EdgeId)> {
+    let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit };
+    let (mut out, mut cursor, mut all) = (Expansion::default(), ExpandCursor::default(), Vec::new());
+    loop {
+        let done = view.expand(ids, &request, &mut cursor, &mut out).unwrap();
+        assert!(out.row.is_sorted());
+        all.extend((0..out.len()).map(|i| (out.row[i], out.neighbor[i], out.edge[i])));
+        out.clear();
+        if done {
+            assert!(all.is_sorted_by_key(|(row, _, _)| *row));
+            return all;
+        }
+    }
+}
+
+/// The laws of a view: adjacency is exactly the visible edges, from both sides, and no edge dangles.
+#[track_caller]
+pub fn check_consistent(view: &dyn GraphView) {
+    let (vertices, edges) = (vertices(view), edges(view));
+    for (direction, flip) in [(Direction::Out, false), (Direction::In, true)] {
+        let mut seen: Vec<_> = expand(view, &vertices, direction, 5)
+            .into_iter()
+            .map(|(row, neighbor, edge)| (edge, vertices[row as usize], neighbor))
+            .collect();
+        let mut expected: Vec<_> = edges.iter().map(|&(e, s, t)| if flip { (e, t, s) } else { (e, s, t) }).collect();
+        seen.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(seen, expected, "{direction:?}");
+    }
+    let mut degrees = Vec::new();
+    view.degrees(&vertices, Direction::Both, &LabelFilter::Any, &mut degrees).unwrap();
+    assert_eq!(degrees.iter().sum::<u64>(), 2 * edges.len() as u64);
+}
+
+pub fn find(view: &dyn GraphView, id: impl Into<UserId>) -> Option<VertexId> {
+    let mut out = Vec::new();
+    view.find_vertices(&[id.into()], &mut out).unwrap();
+    out[0]
+}
