@@ -13,6 +13,15 @@
 #![warn(missing_docs)]
 
 pub mod compile;
+pub mod explain;
+mod fuse;
 pub mod logical;
+pub mod lower;
+pub mod physical;
+pub mod requirements;
+pub mod rules;
+pub mod visit;
 
 pub use compile::compile;
+pub use lower::{GraphFacts, lower};
+pub use physical::PhysicalPlan;

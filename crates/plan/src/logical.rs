@@ -3,8 +3,8 @@
 //! Names of labels and keys stay names: a label or key may be made by the same traversal that reads it, so
 //! they are looked up in the catalog when the plan runs. Values are [`Operand`]s: literals or parameters.
 
-use mangrove_gremlin::{Cardinality, Column, Comparison, Order, Pop, Position, TextOperation};
 use mangrove_graph::{Direction, Token, Value};
+use mangrove_gremlin::{Cardinality, Column, Comparison, Order, Pop, Position, TextOperation};
 use smol_str::SmolStr;
 
 /// The name of a label, key, step label or side effect.

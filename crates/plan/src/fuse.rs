@@ -1,0 +1,63 @@
+//! Neighboring operators that are cheaper as one.
+//!
+//! - `out().count()` adds up degrees and makes no neighbors.
+//! - `V().count()` asks the pages for their counts.
+//! - `order().limit(n)` keeps the first `n` while it sorts.
+
+use crate::logical::{Operand, Reduction};
+use crate::lower::literal_integer;
+use crate::physical::{Access, Op, Stage};
+
+/// Fuses the operators of a chain. `at_start`: the chain begins the traversal, so that its source runs for
+/// one row exactly.
+pub fn fuse(stages: &mut Vec<Stage>, at_start: bool) {
+    let mut at = 0;
+    while at + 1 < stages.len() {
+        if let Some(operator) = fused(&stages[at].operator, &stages[at + 1].operator, at_start && at == 0) {
+            let labels = std::mem::take(&mut stages[at + 1].labels);
+            let keeps_range = matches!(operator, Op::Order { .. });
+            stages[at].operator = operator;
+            if !keeps_range {
+                stages[at].labels = labels;
+                stages.remove(at + 1);
+            } else {
+                stages[at + 1].labels = labels;
+            }
+        }
+        at += 1;
+    }
+}
+
+fn fused(first: &Op, second: &Op, at_start: bool) -> Option<Op> {
+    match (first, second) {
+        (Op::Expand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
+            Some(Op::CountExpand { direction: *direction, labels: labels.clone() })
+        }
+        (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if at_start && conditions.is_empty() => {
+            let labels = match access {
+                Access::All => None,
+                Access::Labels(names) => Some(names.clone()),
+                _ => return None,
+            };
+            Some(Op::CountAll { edges: false, labels })
+        }
+        (Op::Edges { ids: None, conditions }, Op::Reduce(Reduction::Count)) if at_start => {
+            let labels = match &conditions[..] {
+                [] => None,
+                [crate::logical::Condition::LabelIn(names)] => Some(names.clone()),
+                _ => return None,
+            };
+            Some(Op::CountAll { edges: true, labels })
+        }
+        // The range stays behind: it still skips, and it splits bulks exactly.
+        (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. }) if is_bound(high) => {
+            Some(Op::Order { orders: orders.clone(), limit: Some(high.clone()) })
+        }
+        _ => None,
+    }
+}
+
+/// A high end that is one: not the negative number that means "to the end".
+fn is_bound(high: &Operand) -> bool {
+    literal_integer(high).is_some_and(|n| n >= 0)
+}

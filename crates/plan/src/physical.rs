@@ -1,0 +1,436 @@
+//! The physical plan: a tree of scopes with operators in it.
+//!
+//! A [`Pipeline`] is a chain of operators inside one scope; operators that are scopes hold pipelines of
+//! their own. The plan is data: `steps` makes running operators of it, and numbers and places them.
+//!
+//! What `by()` takes of a row is worked out before the operator that reads it, by a [`Modulate`] operator,
+//! into *slots*: columns of optional values that live until the next operator. So an operator that groups
+//! or sorts knows nothing of nested traversals.
+
+use mangrove_graph::{Direction, IndexId, Token};
+use mangrove_gremlin::{Cardinality, Column, Order, Pop};
+
+use crate::logical::{ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Reduction, Test};
+
+/// A whole plan.
+#[derive(Clone, Debug)]
+pub struct PhysicalPlan {
+    /// The outermost scope.
+    pub root: Pipeline,
+    /// What every row carries.
+    pub requirements: Requirements,
+    /// It writes.
+    pub mutating: bool,
+    /// It must run on one node: it writes, or it shares side effects between operators.
+    pub pinned: bool,
+    /// Side effects with a value to begin with.
+    pub side_effects: Vec<(Name, Operand)>,
+    /// The time limit the traversal asks for.
+    pub timeout_millis: Option<u64>,
+}
+
+/// The columns that rows carry because some step reads them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Which objects a row remembers.
+    pub path: PathRequirement,
+    /// Loop counters.
+    pub loops: bool,
+}
+
+/// Which objects of its way a row remembers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PathRequirement {
+    /// None.
+    #[default]
+    None,
+    /// Those at these labels.
+    Labels(Vec<Name>),
+    /// All.
+    Full,
+}
+
+/// A chain of operators in one scope.
+#[derive(Clone, Debug, Default)]
+pub struct Pipeline {
+    /// In the order of the stream.
+    pub stages: Vec<Stage>,
+}
+
+/// One operator with what the plan says of it.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// What it does.
+    pub operator: Op,
+    /// The labels under which its objects are remembered.
+    pub labels: Vec<Name>,
+}
+
+/// How the vertices of a `V()` are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// Every vertex.
+    All,
+    /// The vertices with one of these labels.
+    Labels(Vec<Name>),
+    /// By the ids users know; one that is named twice is found twice.
+    Ids(Vec<Operand>),
+    /// By the ids users know, each once.
+    IdSet(Vec<Operand>),
+    /// By an index: the condition that is looked up is the numbered one of the operator's conditions.
+    Index {
+        /// The index.
+        index: IndexId,
+        /// Key and label, for people.
+        description: String,
+        /// Which condition.
+        condition: usize,
+    },
+}
+
+/// An operator.
+#[derive(Clone, Debug)]
+pub enum Op {
+    // ---- sources ----
+    /// Vertices, for each row. Conditions are tested right behind the source.
+    Vertices {
+        /// How they are found.
+        access: Access,
+        /// What must hold of them.
+        conditions: Vec<Condition>,
+    },
+    /// Edges, for each row.
+    Edges {
+        /// Ids or all.
+        ids: Option<Vec<Operand>>,
+        /// What must hold of them.
+        conditions: Vec<Condition>,
+    },
+    /// Values into the stream of each instance.
+    Inject(Vec<Operand>),
+    /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
+    CountAll {
+        /// Edges instead of vertices.
+        edges: bool,
+        /// Only with one of these labels; `None`: all.
+        labels: Option<Vec<Name>>,
+    },
+
+    // ---- row by row ----
+    /// Along edges.
+    Expand {
+        /// Which way.
+        direction: Direction,
+        /// Edge labels; none: all.
+        labels: Vec<Name>,
+        /// To the edges.
+        to_edges: bool,
+    },
+    /// To the end of an edge.
+    EdgeVertex(EdgeEnd),
+    /// Conditions on elements.
+    Filter(Vec<Condition>),
+    /// Vertices that have (or lack) an edge: a nested `out()` that is only asked whether it has a result.
+    HasEdges {
+        /// Which way.
+        direction: Direction,
+        /// Edge labels; none: all.
+        labels: Vec<Name>,
+        /// Keep those that lack one.
+        negate: bool,
+    },
+    /// A test of the object.
+    Is(Test),
+    /// Slots for the operator behind.
+    Modulate(Modulate),
+    /// A test between slots: the first is the left side, the others are the test's names in order.
+    CompareSlots(LabelTest),
+    /// Paths with or without repetition; slot 0 holds the objects where a `by()` is given.
+    PathShape {
+        /// Keep those without repetition.
+        simple: bool,
+        /// Compare slot 0 instead of the path.
+        slot: bool,
+    },
+    /// Drops everything.
+    Discard,
+    /// Property values.
+    Values(Vec<Name>),
+    /// Properties.
+    Properties(Vec<Name>),
+    /// `valueMap()`
+    ValueMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// Id and label first.
+        tokens: bool,
+    },
+    /// Puts slot 0, a list, in place of a map's values.
+    ReplaceMapValues,
+    /// `elementMap()`
+    ElementMap(Vec<Name>),
+    /// A token of an element or property (`id()`, `label()`, `key()`, `value()`).
+    Token(Token),
+    /// A constant.
+    Constant(Operand),
+    /// The same row, which exists to bear a label.
+    Identity,
+    /// The elements of a collection.
+    Unfold,
+    /// The loop counter.
+    Loops(Option<usize>),
+    /// A reduction over a collection.
+    LocalReduce(Reduction),
+    /// A collection without repetition.
+    LocalDedup,
+    /// A part of a collection.
+    LocalRange {
+        /// The first taken.
+        low: Operand,
+        /// The first no longer taken.
+        high: Option<Operand>,
+    },
+    /// The end of a collection.
+    LocalTail(Operand),
+    /// A collection sorted by slots, each a list with one key an element.
+    LocalOrder(Vec<Order>),
+    /// The path; slot 0 holds its objects where a `by()` is given.
+    Path {
+        /// Take the objects from slot 0.
+        slot: bool,
+    },
+    /// A map of slots by name; `select()` of one name gives the value alone.
+    SlotMap {
+        /// The names.
+        names: Vec<Name>,
+        /// One name: the value itself.
+        single: bool,
+        /// A slot without a value drops the row; otherwise only its entry is left out.
+        required: bool,
+    },
+    /// Keys or values of a map.
+    SelectColumn(Column),
+
+    // ---- with state ----
+    /// A reduction of an instance's rows.
+    Reduce(Reduction),
+    /// How many neighbors all rows have together: `out().count()` without the neighbors.
+    CountExpand {
+        /// Which way.
+        direction: Direction,
+        /// Edge labels; none: all.
+        labels: Vec<Name>,
+    },
+    /// Sorts by slots; with a limit, only the first are kept.
+    Order {
+        /// Which way, a slot each.
+        orders: Vec<Order>,
+        /// How many are needed.
+        limit: Option<Operand>,
+    },
+    /// The first of equal rows: of the object, or of all slots together.
+    Dedup {
+        /// How many slots are compared; 0: the object.
+        slots: usize,
+    },
+    /// Positions of an instance's stream.
+    Range {
+        /// The first taken.
+        low: Operand,
+        /// The first no longer taken.
+        high: Option<Operand>,
+    },
+    /// The end of an instance's stream.
+    Tail(Operand),
+    /// Counts by slot 0.
+    GroupCount {
+        /// The side effect it goes to.
+        side_effect: Option<Name>,
+    },
+    /// Groups by slot 0. The members go through a scope with an instance a key.
+    Group {
+        /// The side effect it goes to.
+        side_effect: Option<Name>,
+        /// What becomes of the members. Its first result counts.
+        value: Pipeline,
+    },
+    /// Adds slot 0 of every row to a side effect, then lets the rows go on.
+    Aggregate(Name),
+    /// Side effects, when all rows have come.
+    Cap(Vec<Name>),
+    /// Waits for all rows and merges equal ones.
+    Barrier,
+
+    // ---- writes ----
+    /// New vertices.
+    AddVertex {
+        /// The label.
+        label: SlotOperand,
+        /// The id.
+        id: Option<SlotOperand>,
+        /// Properties.
+        properties: Vec<PropertyWrite>,
+    },
+    /// New edges.
+    AddEdge {
+        /// The label.
+        label: SlotOperand,
+        /// The source; `None`: the row's vertex.
+        from: Option<SlotOperand>,
+        /// The target; `None`: the row's vertex.
+        to: Option<SlotOperand>,
+        /// The id.
+        id: Option<SlotOperand>,
+        /// Properties.
+        properties: Vec<PropertyWrite>,
+    },
+    /// Writes a property of the row's element.
+    SetProperty(PropertyWrite),
+    /// Deletes the row's element or property.
+    Drop,
+
+    // ---- scopes ----
+    /// A branch scope with an instance a row.
+    Local(LocalScope),
+    /// All branches get every row; one scope, since barriers in a branch see the whole stream.
+    Union(Vec<Pipeline>),
+    /// Each row goes to the first option that matches slot 0, or on as it is.
+    Switch {
+        /// When, and where to.
+        options: Vec<(ChooseOption, Pipeline)>,
+    },
+    /// A loop scope with an instance an iteration.
+    Repeat(Box<RepeatScope>),
+    /// A scope with an instance a row whose only purpose is that its results come out in the order of the
+    /// rows that went in. On one node most pipelines keep that order by themselves and need none.
+    Ordered {
+        /// What runs inside.
+        pipeline: Pipeline,
+        /// It is needed on one node too.
+        always: bool,
+    },
+}
+
+/// A value that is known when the plan runs, or stands in a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SlotOperand {
+    /// The same for all rows.
+    Operand(Operand),
+    /// The slot of this number.
+    Slot(usize),
+}
+
+/// A property to write.
+#[derive(Clone, Debug)]
+pub struct PropertyWrite {
+    /// The cardinality; `None`: single.
+    pub cardinality: Option<Cardinality>,
+    /// The key.
+    pub key: Name,
+    /// The value.
+    pub value: SlotOperand,
+    /// Meta-properties.
+    pub meta: Vec<(Name, SlotOperand)>,
+}
+
+/// Works out slots.
+#[derive(Clone, Debug)]
+pub struct Modulate {
+    /// Of which objects of a row.
+    pub over: Over,
+    /// What of each.
+    pub by: Vec<SlotBy>,
+}
+
+/// Which objects of a row a [`Modulate`] works on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// The current object: a slot each `by`.
+    Current,
+    /// The values of these names (`None`: the current object): a slot each, `by` in rotation.
+    Names(Vec<(Option<Name>, Option<Pop>)>),
+    /// The objects of the path, `by` in rotation: slot 0 is their list.
+    PathObjects,
+    /// The elements of the current collection (of a map: its entries): a slot each `by`, with their list.
+    Elements,
+    /// The values of the current map: slot 0 is their list.
+    MapValues,
+}
+
+/// What of an object goes into a slot.
+#[derive(Clone, Debug)]
+pub enum SlotBy {
+    /// The object itself.
+    Identity,
+    /// The value of a key.
+    Key(Name),
+    /// A token.
+    Token(Token),
+    /// Keys or values of a map.
+    Column(Column),
+    /// Whether a test holds.
+    Test(Test),
+    /// The first result of a pipeline.
+    First(Pipeline),
+    /// Whether a pipeline has a result.
+    Exists(Pipeline),
+}
+
+/// A branch scope with an instance a row.
+#[derive(Clone, Debug)]
+pub struct LocalScope {
+    /// What comes out.
+    pub kind: LocalKind,
+    /// One instance after the other: the scope writes, and an instance must see what the one before wrote.
+    pub serial: bool,
+    /// Results come out in the order of the rows that went in.
+    pub ordered: bool,
+}
+
+/// What comes out of a branch scope.
+#[derive(Clone, Debug)]
+pub enum LocalKind {
+    /// The row itself, if the pipelines decide so. All run at once and are cancelled by their first result.
+    Filter(FilterKind, Vec<Pipeline>),
+    /// The results of the first pipeline that has any, tried one after the other.
+    FlatMap {
+        /// The pipelines.
+        pipelines: Vec<Pipeline>,
+        /// Only the first result.
+        first: bool,
+        /// The row itself where none has a result (`optional`).
+        otherwise_row: bool,
+        /// Inner steps belong to the path.
+        inner_path: bool,
+    },
+    /// The row itself; results are dropped.
+    SideEffect(Pipeline),
+}
+
+/// A loop scope.
+#[derive(Clone, Debug)]
+pub struct RepeatScope {
+    /// The body.
+    pub body: Pipeline,
+    /// When a row leaves, tested before the body or after it.
+    pub until: Option<LoopTest>,
+    /// Tested before the body.
+    pub until_first: bool,
+    /// When a row is also emitted.
+    pub emit: Option<LoopTest>,
+    /// Tested before the body.
+    pub emit_first: bool,
+}
+
+/// A test in a loop.
+#[derive(Clone, Debug)]
+pub enum LoopTest {
+    /// Always.
+    Always,
+    /// After this many iterations.
+    Times(Operand),
+    /// A test of the object.
+    Test(Test),
+    /// Whether a pipeline has a result.
+    Exists(Pipeline),
+}

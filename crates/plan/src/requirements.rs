@@ -1,0 +1,33 @@
+//! What rows must carry, because some step reads it.
+
+use crate::logical::{Configuration, EdgeEnd, Name, Step, Traversal};
+use crate::physical::{PathRequirement, Requirements};
+
+/// Works out the requirements of a whole traversal. Columns cost as much as the work itself, so a path is
+/// kept only where a step reads it, and only at the labels that are read where no step reads it whole.
+pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Requirements {
+    let mut full = path_shown(traversal, configuration) == PathRequirement::Full;
+    let mut loops = false;
+    let mut names: Vec<Name> = Vec::new();
+    traversal.visit(&mut |node| {
+        full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other));
+        loops |= matches!(node.step, Step::Loops(_));
+        for name in node.step.names_read() {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+    });
+    let path = match (full, names.is_empty()) {
+        (true, _) => PathRequirement::Full,
+        (false, false) => PathRequirement::Labels(names),
+        (false, true) => PathRequirement::None,
+    };
+    Requirements { path, loops }
+}
+
+/// Whether some step shows the objects of a path to the user: then no step's object may be skipped.
+pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
+    let shown = configuration.path || traversal.any(|s| matches!(s, Step::Path(_) | Step::PathShape { .. }));
+    if shown { PathRequirement::Full } else { PathRequirement::None }
+}

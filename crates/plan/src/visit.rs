@@ -1,0 +1,128 @@
+//! Walking a logical traversal with everything nested in it.
+
+use crate::logical::{Argument, By, ChooseOn, Emit, Endpoint, PropertyArgument, Step, StepNode, Traversal, Until};
+
+impl Traversal {
+    /// Calls `f` for every step, those of nested traversals after their own.
+    pub fn visit(&self, f: &mut dyn FnMut(&StepNode)) {
+        for node in &self.steps {
+            f(node);
+            node.step.for_each_child(&mut |child| child.visit(f));
+        }
+    }
+
+    /// Whether a step for which `f` holds stands in it at any depth.
+    pub fn any(&self, f: impl Fn(&Step) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |node| found |= f(&node.step));
+        found
+    }
+
+    /// Whether it writes.
+    pub fn is_mutating(&self) -> bool {
+        self.any(|s| matches!(s, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Property(_) | Step::Drop))
+    }
+
+    /// Whether its operators share side effects.
+    pub fn uses_side_effects(&self) -> bool {
+        self.any(|s| match s {
+            Step::Aggregate { .. } | Step::Cap(_) => true,
+            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => side_effect.is_some(),
+            _ => false,
+        })
+    }
+}
+
+impl Step {
+    /// Calls `f` for every traversal nested directly in the step.
+    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Traversal)) {
+        match self {
+            Step::AddVertex { label, properties, id } => {
+                argument(label, f);
+                properties.iter().for_each(|p| property(p, f));
+                id.iter().for_each(|a| argument(a, f));
+            }
+            Step::AddEdge { label, from, to, properties, id } => {
+                argument(label, f);
+                for end in [from, to].into_iter().flatten() {
+                    if let Endpoint::Traversal(t) = end {
+                        f(t);
+                    }
+                }
+                properties.iter().for_each(|p| property(p, f));
+                id.iter().for_each(|a| argument(a, f));
+            }
+            Step::Property(p) => property(p, f),
+            Step::WherePredicate { by, .. }
+            | Step::Dedup { by, .. }
+            | Step::PathShape { by, .. }
+            | Step::Path(by)
+            | Step::Select { by, .. }
+            | Step::Project { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::ValueMap { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::Aggregate { by, .. } => modulator(by, f),
+            Step::Group { key, value, .. } => {
+                modulator(key, f);
+                value.iter().for_each(|b| modulator(b, f));
+            }
+            Step::GroupCount { key, .. } => modulator(key, f),
+            Step::Order(criteria) => criteria.iter().for_each(|c| modulator(&c.by, f)),
+            Step::Local(crate::logical::LocalFunction::Order(criteria)) => {
+                criteria.iter().for_each(|c| modulator(&c.by, f));
+            }
+            Step::FilterTraversal(_, ts) | Step::Union(ts) | Step::Coalesce(ts) => ts.iter().for_each(f),
+            Step::Map { traversal, .. } => f(traversal),
+            Step::LocalTraversal(t) | Step::SideEffect(t) | Step::Optional(t) => f(t),
+            Step::Choose(choose) => {
+                if let ChooseOn::Exists(t) | ChooseOn::Value(t) = &choose.on {
+                    f(t);
+                }
+                choose.options.iter().for_each(|(_, t)| f(t));
+            }
+            Step::Repeat(repeat) => {
+                f(&repeat.body);
+                if let Some(Until::Traversal(t)) = &repeat.until {
+                    f(t);
+                }
+                if let Some(Emit::Traversal(t)) = &repeat.emit {
+                    f(t);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The step labels (or side effects) that the step reads.
+    pub fn names_read(&self) -> Vec<&crate::logical::Name> {
+        match self {
+            Step::WherePredicate { start, test, .. } => start.iter().chain(test.names()).collect(),
+            Step::Dedup { labels, .. } | Step::Select { labels, .. } => labels.iter().collect(),
+            Step::AddEdge { from, to, .. } => [from, to]
+                .into_iter()
+                .flatten()
+                .filter_map(|end| match end {
+                    Endpoint::Label(name) => Some(name),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn argument<'a>(argument: &'a Argument, f: &mut dyn FnMut(&'a Traversal)) {
+    if let Argument::Traversal(t) = argument {
+        f(t);
+    }
+}
+
+fn property<'a>(property: &'a PropertyArgument, f: &mut dyn FnMut(&'a Traversal)) {
+    argument(&property.value, f);
+    property.meta.iter().for_each(|(_, value)| argument(value, f));
+}
+
+fn modulator<'a>(by: &'a By, f: &mut dyn FnMut(&'a Traversal)) {
+    if let By::Traversal(t) = by {
+        f(t);
+    }
+}
