@@ -1,6 +1,5 @@
 //! What all parts of one load share: where elements go, the ids met so far, rejects, counts and progress.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -119,11 +118,6 @@ impl<'a> Context<'a> {
     pub(crate) fn vertex(&self, id: &UserId) -> Option<VertexId> {
         self.ids.get_id(self.global, &FileId::from(id))
     }
-}
-
-/// Opens a file.
-pub(crate) fn open(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| cannot_read(path, &e))
 }
 
 /// The error for a file that cannot be read.

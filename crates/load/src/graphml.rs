@@ -21,7 +21,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use crate::batch::{EdgeBatches, VertexBatches};
 use crate::column_type::ColumnType;
-use crate::context::{Context, Pass, cannot_read, open};
+use crate::context::{Context, Pass};
 use crate::id_map::FileId;
 
 /// Loads the nodes of a document.
@@ -47,40 +47,52 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
     batches.flush(ctx.sink, &mut ctx.ids)
 }
 
-/// Loads the edges of a document whose nodes are loaded.
+/// Loads the edges of a document whose nodes are loaded: first those with ids, then, in a further pass where
+/// there are any, those without.
 pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
-    // Edges may have ids or not, but the edges of a batch are alike.
-    let (mut with_ids, mut without_ids) = (EdgeBatches::default(), EdgeBatches::default());
+    if load_edges_with_ids(ctx, file, path, true)? {
+        ctx.expect_pass(path)?;
+        load_edges_with_ids(ctx, file, path, false)?;
+    }
+    Ok(())
+}
+
+/// Loads the edges that have ids, or those that have none; returns whether there were others.
+fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: bool) -> Result<bool> {
+    let mut batches = EdgeBatches::default();
+    let mut others = false;
     let pass = Pass { file, path };
     Document::open(path)?.each(ctx, &pass, Kind::Edge, |ctx, element| {
+        if element.id.is_some() != ids {
+            others = true;
+            return Ok(Ok(()));
+        }
         let properties = match element.properties {
             Ok(properties) => properties,
             Err(reason) => return Ok(Err(reason)),
         };
-        let mut ends = [None, None];
-        for (end, (which, id)) in ends.iter_mut().zip([("source", element.source), ("target", element.target)]) {
+        let mut ends = Vec::with_capacity(2);
+        for (which, id) in [("source", element.source), ("target", element.target)] {
             let id = id.ok_or_else(|| damaged(&format!("an edge has no {which}")))?;
-            *end = ctx.vertex(&FileId::parse(&id).to_user_id());
-            if end.is_none() {
-                return Ok(Err(format!("the {which} vertex '{id}' does not exist")));
+            match ctx.vertex(&FileId::parse(&id).to_user_id()) {
+                Some(vertex) => ends.push(vertex),
+                None => return Ok(Err(format!("the {which} vertex '{id}' does not exist"))),
             }
         }
-        let [Some(source), Some(target)] = ends else { return Err(Error::bug("an end was neither found nor missed")) };
         let id = element.id.map(|id| FileId::parse(&id).to_user_id());
         if let Some(Err(reason)) = id.as_ref().map(|id| ctx.claim_edge_id(id)) {
             return Ok(Err(reason));
         }
-        let batches = if id.is_some() { &mut with_ids } else { &mut without_ids };
         let at = batches.open(element.label.as_deref().unwrap_or("edge"));
         let table = batches.at(at);
-        table.edge(source, target, id);
+        table.edge(ends[0], ends[1], id);
         properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
         batches.end_row(at, ctx.sink)?;
         ctx.files[file].edges += 1;
         Ok(Ok(()))
     })?;
-    with_ids.flush(ctx.sink)?;
-    without_ids.flush(ctx.sink)
+    batches.flush(ctx.sink)?;
+    Ok(others)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,7 +138,7 @@ struct Document {
 
 impl Document {
     fn open(path: &Path) -> Result<Self> {
-        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, open(path)?));
+        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, File::open(path)?));
         reader.config_mut().expand_empty_elements = true;
         Ok(Document {
             reader,
@@ -254,7 +266,8 @@ impl Document {
             b"key" => self.declaring = None,
             b"default" => {
                 if let Some(key) = self.declaring.as_ref().and_then(|id| self.keys.get_mut(id)) {
-                    let message = || damaged(&format!("the default '{}' is not a {}", self.text, key.kind.name()));
+                    let message =
+                        || damaged(&format!("the default '{}' is not of the type {}", self.text, key.kind.name()));
                     key.default = Some(key.kind.parse(&self.text).ok_or_else(message)?);
                 }
             }
@@ -277,7 +290,8 @@ impl Document {
             match key.kind.parse(&self.text) {
                 Some(value) => properties.push((key.name.clone(), value)),
                 None => {
-                    let reason = format!("'{}' under the key '{}' is not a {}", self.text, key.name, key.kind.name());
+                    let reason =
+                        format!("'{}' under the key '{}' is not of the type {}", self.text, key.name, key.kind.name());
                     element.properties = Err(reason);
                 }
             }
@@ -348,10 +362,10 @@ impl LineFinder {
     fn find(&mut self, position: u64) -> Result<u64> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufReader::new(open(&self.path)?)),
+            None => self.file.insert(BufReader::new(File::open(&self.path)?)),
         };
         while self.position < position {
-            let available = file.fill_buf().map_err(|e| cannot_read(&self.path, &e))?;
+            let available = file.fill_buf()?;
             let wanted = usize::try_from(position - self.position).unwrap_or(usize::MAX).min(available.len());
             if wanted == 0 {
                 break;

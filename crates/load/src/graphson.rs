@@ -7,6 +7,7 @@
 //! A line that is not JSON, or not a vertex, stops the load: the file is damaged or something else. A vertex
 //! or edge that is whole but cannot be taken (its id exists, its target does not) is rejected.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
 use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
-use crate::context::{Context, Pass, open};
+use crate::context::{Context, Pass};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 use crate::temporal;
 
@@ -106,7 +107,7 @@ fn each_line(
     pass: &Pass<'_>,
     mut vertex: impl FnMut(&mut Context<'_>, u64, &[u8], &Object) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = BufReader::new(open(pass.path)?);
+    let mut reader = BufReader::new(File::open(pass.path)?);
     let (mut text, mut line, mut bytes) = (Vec::new(), 0_u64, 0_u64);
     loop {
         text.clear();
@@ -264,7 +265,7 @@ fn typed(kind: &str, json: &Json) -> Result<Value> {
         "g:List" | "g:Set" | "g:Map" => return collection(kind, json),
         _ => return Err(damaged(&format!("the type {kind} cannot be stored in a property"))),
     };
-    value.ok_or_else(|| damaged(&format!("{json} is not a {kind}")))
+    value.ok_or_else(|| damaged(&format!("{json} is not of the type {kind}")))
 }
 
 fn collection(kind: &str, json: &Json) -> Result<Value> {

@@ -147,6 +147,11 @@ impl IdMap {
         };
     }
 
+    /// The vertex a whole number names.
+    pub(crate) fn get_int(&self, space: SpaceId, number: i64) -> Option<VertexId> {
+        self.spaces[space.0 as usize].ints.get(&number).copied()
+    }
+
     /// The vertex an id names.
     pub(crate) fn get(&self, space: SpaceId, id: &str) -> Option<VertexId> {
         let space = &self.spaces[space.0 as usize];

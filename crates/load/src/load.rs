@@ -3,7 +3,8 @@
 //! 1. The files are listed: folders are opened, formats chosen, rules of the mapping looked up.
 //! 2. Every table is planned (`draft`); a file that cannot be planned stops the load before anything is loaded.
 //! 3. Untyped columns are typed, one pass over each table that has any.
-//! 4. Vertices of every file; then, with all ids known, edges of every file.
+//! 4. Vertices of every file; then, with all ids known, edges of every file. Within each, elements with chosen
+//!    ids before those whose ids the store chooses.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::context::{Context, cannot_read};
 use crate::draft::Table;
 use crate::mapping::{Defaults, FileRule, Mapping};
-use crate::plan::{Rows, TablePlan};
+use crate::plan::{Rows, TablePlan, UserIds};
 use crate::progress::{LoadReport, Progress};
 use crate::reject::Rejects;
 use crate::sink::Sink;
@@ -122,16 +123,15 @@ pub fn load(
         (0..2).try_for_each(|_| ctx.expect_pass(&file.path))?;
     }
     for plan in plans.iter_mut().filter(|plan| plan.untyped()) {
-        table::infer_types(&mut ctx, plan)?;
+        let path = plan.path.clone();
+        table::infer_types(&mut ctx, plan).map_err(in_file(&path))?;
     }
-    for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Vertices(_))) {
-        table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
-    }
+    each_table(&mut ctx, &plans, Turn { vertices: true, chosen_ids: true })?;
     each_document(&mut ctx, &listing, graphson::load_vertices, graphml::load_vertices)?;
-    for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Edges(_))) {
-        table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
-    }
+    each_table(&mut ctx, &plans, Turn { vertices: true, chosen_ids: false })?;
+    each_table(&mut ctx, &plans, Turn { vertices: false, chosen_ids: true })?;
     each_document(&mut ctx, &listing, graphson::load_edges, graphml::load_edges)?;
+    each_table(&mut ctx, &plans, Turn { vertices: false, chosen_ids: false })?;
     ctx.rejects.finish()?;
     Ok(LoadReport {
         vertices: ctx.files.iter().map(|file| file.vertices).sum(),
@@ -141,6 +141,28 @@ pub fn load(
         skipped: listing.skipped,
         seconds: (options.clock)().saturating_sub(begin).as_secs_f64(),
     })
+}
+
+/// Whose turn it is among the tables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    vertices: bool,
+    /// Whether users chose the ids. They go first: see [`Sink`].
+    chosen_ids: bool,
+}
+
+impl Turn {
+    fn of(plan: &TablePlan) -> Self {
+        match &plan.rows {
+            Rows::Vertices(plan) => Turn { vertices: true, chosen_ids: plan.user_ids != UserIds::Automatic },
+            Rows::Edges(plan) => Turn { vertices: false, chosen_ids: plan.id.is_some() },
+        }
+    }
+}
+
+fn each_table(ctx: &mut Context<'_>, plans: &[TablePlan], turn: Turn) -> Result<()> {
+    let mut plans = plans.iter().filter(|plan| Turn::of(plan) == turn);
+    plans.try_for_each(|plan| table::load(ctx, plan).map_err(in_file(&plan.path)))
 }
 
 type LoadDocument = fn(&mut Context<'_>, usize, &Path) -> Result<()>;

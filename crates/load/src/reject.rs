@@ -51,16 +51,16 @@ impl Rejects {
             return Ok(());
         }
         self.finish()?;
-        let place = format!("{} line {line}: {reason}", path.display());
+        // Whoever knows the file puts its name in front.
         let message = match (self.count_max, &self.path) {
-            (0, _) => format!("{place} (no row may be rejected; raise --max-rejects to load the rest)"),
+            (0, _) => format!("line {line}: {reason} (no row may be rejected; raise --max-rejects to load the rest)"),
             (max, Some(file)) => format!(
-                "more than {max} rows were rejected, the last one {place}; all are in {}; mend the input or raise \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the input or raise \
                  --max-rejects",
                 file.display()
             ),
             (max, None) => format!(
-                "more than {max} rows were rejected, the last one {place}; name a rejects file to see them all, mend \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; name a rejects file to see them all, mend \
                  the input or raise --max-rejects"
             ),
         };

@@ -39,7 +39,7 @@ pub struct MultiValue {
 pub struct MultiProperty {
     /// The row of the vertex in its batch.
     pub row: u32,
-    /// The property key; the batch has no value under this key in this row's columns.
+    /// The property key. Other rows of the batch may have a plain value under it in a column; this row does not.
     pub key: SmolStr,
     /// How the values are kept.
     pub cardinality: Cardinality,
@@ -73,7 +73,8 @@ pub struct EdgeBatch {
 
 /// Where loaded elements go. A label may be a set, written `a::b`.
 ///
-/// The loader promises: user ids are distinct over all batches (of vertices, and apart from them of edges),
+/// The loader promises: elements whose ids users chose come before those whose ids the store chooses (so that
+/// no automatic number is taken when it is chosen), user ids are distinct over all batches (of vertices, and apart from them of edges),
 /// edges join vertices that were returned by [`Sink::vertices`], and all vertices of a load come before its
 /// first edge. An error ends the load; what was handed over before is for the sink's owner to drop.
 pub trait Sink {

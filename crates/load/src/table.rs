@@ -9,8 +9,8 @@ use smol_str::{SmolStr, format_smolstr};
 
 use crate::batch::{EdgeBatches, VertexBatches};
 use crate::column_type::{ColumnType, Inference, list_items};
-use crate::context::{Context, Pass, cannot_read, open};
-use crate::id_map::{FileId, SpaceId};
+use crate::context::{Context, Pass};
+use crate::id_map::{FileId, SpaceId, plain_integer};
 use crate::plan::{EdgePlan, EndPlan, GLOBAL_SPACE, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan};
 use crate::record::{Outcome, RecordReader};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
@@ -62,10 +62,10 @@ fn each_row(
     mut row: impl FnMut(&mut Context<'_>, &Reader) -> Result<Result<(), Reason>>,
 ) -> Result<()> {
     let pass = Pass { file: plan.file, path: &plan.path };
-    let mut reader = RecordReader::new(open(&plan.path)?, plan.dialect);
+    let mut reader = RecordReader::new(File::open(&plan.path)?, plan.dialect);
     let mut header = plan.header;
     loop {
-        let outcome = match reader.next().map_err(|e| cannot_read(&plan.path, &e))? {
+        let outcome = match reader.next()? {
             Outcome::End => break,
             Outcome::Row if header => {
                 header = false;
@@ -73,7 +73,7 @@ fn each_row(
             }
             Outcome::Broken(reason) => Err(reason.to_owned()),
             Outcome::Row if reader.len() != plan.width => {
-                Err(format!("{} fields instead of {}", reader.len(), plan.width))
+                Err(format!("expected {} fields, found {}", plan.width, reader.len()))
             }
             Outcome::Row => row(ctx, &reader)?,
         };
@@ -311,6 +311,15 @@ fn end(
     which: &str,
     reader: &Reader,
 ) -> Result<Option<mangrove_graph::VertexId>, Reason> {
+    let field = reader.field(end.column);
+    // Almost all ids are numbers, which need not be text first.
+    let found = match plain_integer(field) {
+        Some(number) if !is_null(plan, field) => ctx.ids.get_int(space, number),
+        _ => None,
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
     let Some(id) = text(plan, end.column, reader)? else {
         return if end.skip_missing { Ok(None) } else { Err(format!("the edge has no {which}")) };
     };
@@ -377,7 +386,7 @@ fn read_values(
             None => Value::Null,
             Some(text) => kind.parse(text).ok_or_else(|| {
                 let start: String = text.chars().take(80).collect();
-                format!("'{start}' in the column of '{}' is not a {}", property.key, kind.name())
+                format!("'{start}' in the column of '{}' is not of the type {}", property.key, kind.name())
             })?,
         });
     }

@@ -92,7 +92,7 @@ fn graphson_rejects_and_damage() {
     check_damage("graphson-4", ("g.json", "{\"vertices\":[]}"), "one vertex a line");
     let typed =
         |kind: &str| format!(r#"{{"id":1,"properties":{{"n":[{{"value":{{"@type":"{kind}","@value":"x"}}}}]}}}}"#);
-    check_damage("graphson-5", ("g.json", &typed("g:Int32")), "\"x\" is not a g:Int32");
+    check_damage("graphson-5", ("g.json", &typed("g:Int32")), "\"x\" is not of the type g:Int32");
     check_damage("graphson-6", ("g.json", &typed("g:Path")), "g:Path cannot be stored");
 }
 
@@ -142,7 +142,7 @@ fn graphml_rejects_and_damage() {
     let rejects = std::fs::read_to_string(folder.file("r.csv")).unwrap();
     for expected in [
         "10,a vertex with the id 1 exists already",
-        "11,'x' under the key 'age' is not a int",
+        "11,'x' under the key 'age' is not of the type int",
         "12,the target vertex '2' does not exist",
         "14,an edge with the id 1 exists already",
     ] {

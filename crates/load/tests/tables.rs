@@ -128,12 +128,12 @@ fn every_bad_row_is_rejected_with_its_reason() {
     check_rejects(
         &rejects,
         &[
-            ("v.csv", "3", "2 fields instead of 3", "2,a"),
-            ("v.csv", "4", "'x' in the column of 'age' is not a int", "3,a,x"),
+            ("v.csv", "3", "expected 3 fields, found 2", "2,a"),
+            ("v.csv", "4", "'x' in the column of 'age' is not of the type int", "3,a,x"),
             ("v.csv", "5", "a vertex with the id 1 exists already", "1,a,6"),
             ("v.csv", "6", "the row has no id", ",a,1"),
             ("v.csv", "7", "a quoted field is never closed", "4,\"a,1"),
-            ("v.csv", "8", "4 fields instead of 3", "5,a,7,8"),
+            ("v.csv", "8", "expected 3 fields, found 4", "5,a,7,8"),
             ("e.csv", "3", "an edge with the id 1 exists already", "1,1,6,x"),
             ("e.csv", "4", "the target vertex '9' does not exist", "2,1,9,x"),
             ("e.csv", "5", "the source vertex '9' does not exist", "3,9,1,x"),
@@ -161,9 +161,9 @@ fn too_many_rejects_stop_the_load() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         error.message().to_owned()
     };
-    assert!(message(0, None).contains("v.csv line 2: 1 fields instead of 2 (no row may be rejected"));
+    assert!(message(0, None).contains("v.csv: line 2: expected 2 fields, found 1 (no row may be rejected"));
     let all = message(3, Some(folder.file("rejects.out")));
-    assert!(all.contains("more than 3 rows were rejected") && all.contains("v.csv line 5"), "{all}");
+    assert!(all.contains("more than 3 rows were rejected, the last one on line 5: expected"), "{all}");
     assert_eq!(std::fs::read_to_string(folder.file("rejects.out")).unwrap().lines().count(), 5);
 }
 
@@ -233,7 +233,7 @@ fn a_missing_foreign_key_costs_only_its_edge() {
         &rejects,
         &[
             ("p.csv", "4", "a vertex with the id 2 exists already", "2,1,1"),
-            ("p.csv", "5", "2 fields instead of 3", "3,x"),
+            ("p.csv", "5", "expected 3 fields, found 2", "3,x"),
             ("p.csv", "3", "the target vertex '9' does not exist", "2,9,1"),
         ],
     );
