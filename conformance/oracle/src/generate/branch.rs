@@ -17,6 +17,19 @@ fn common(kinds: &[Kind]) -> Kind {
     }
 }
 
+/// What a reduction gives in a branch that no traverser takes, and how a cut or a `dedup` there counts merged
+/// traversers, is an accident of the reference.
+fn without_gathering(outer: &State) -> State {
+    State { may_gather: false, ..outer.clone() }
+}
+
+/// The oracle knows an entry from a map of one key by its traverser, and these steps make new ones.
+fn forget_entries(chain: &mut Chain) {
+    if matches!(chain.state.kind, Kind::Entry(..)) {
+        chain.state.kind = Kind::Opaque;
+    }
+}
+
 impl Generator {
     /// Children whose ways become part of the outer one.
     fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
@@ -56,10 +69,12 @@ impl Generator {
         Self::merge(chain, &states, false);
         // Only the results of its children go on the way, not how they came about.
         (chain.state.history, chain.state.labels) = (history, labels);
+        forget_entries(chain);
     }
 
     pub fn optional(&mut self, chain: &mut Chain) {
-        let (arguments, states) = self.children(&chain.state, Place::Local, 1);
+        let outer = without_gathering(&chain.state);
+        let (arguments, states) = self.children(&outer, Place::Local, 1);
         chain.steps.push(Instruction::new("optional", arguments));
         Self::merge(chain, &states, true);
     }
@@ -73,6 +88,7 @@ impl Generator {
             chain.steps.push(Instruction::new("flatMap", arguments));
             chain.absorbs(&states[0]);
             chain.spreads(states[0].kind.clone());
+            forget_entries(chain);
         }
     }
 
@@ -91,7 +107,8 @@ impl Generator {
     pub fn choose(&mut self, chain: &mut Chain) {
         let test = nested(self.child(&chain.state, Place::Local, 1).steps);
         let has_else = self.rng.random_bool(0.7);
-        let (branches, states) = self.children(&chain.state, Place::Global, if has_else { 2 } else { 1 });
+        let outer = without_gathering(&chain.state);
+        let (branches, states) = self.children(&outer, Place::Global, if has_else { 2 } else { 1 });
         let arguments = std::iter::once(test).chain(branches).collect();
         chain.steps.push(Instruction::new("choose", arguments));
         Self::merge(chain, &states, !has_else);
@@ -103,7 +120,8 @@ impl Generator {
         if !kind.is_homogeneous() {
             return;
         }
-        let (branches, states) = self.children(&chain.state, Place::Global, 2);
+        let outer = without_gathering(&chain.state);
+        let (branches, states) = self.children(&outer, Place::Global, 2);
         chain.push("choose", [nested(f)]);
         let mut branches = branches.into_iter();
         if let Some(branch) = branches.next() {
@@ -129,6 +147,11 @@ impl Generator {
         let times = self.rng.random_range(0..4);
         let form = self.rng.random_range(0..7);
         let until = self.until(&chain.state, times);
+        let modulates = |i: &Instruction| matches!(i.name.as_str(), "repeat" | "times" | "until" | "emit");
+        if form <= 3 && chain.steps.last().is_some_and(modulates) {
+            // What is written before this repeat must not go to the one before it.
+            chain.push("identity", []);
+        }
         match form {
             0 => chain.push("times", [int(times)]),
             1 => chain.push("emit", []),

@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub history: bool,
     pub labels: Vec<(&'static str, Kind)>,
     pub side_effects: Vec<(&'static str, Kind)>,
+    /// Whether steps that look at the stream as a whole (reductions, cuts, `dedup`) may be made.
+    pub may_gather: bool,
     /// Edges just reached from a vertex: `otherV()` knows where they came from.
     pub from_vertex: bool,
     pub lists_unordered: bool,
@@ -124,6 +126,7 @@ impl Generator {
             history: true,
             labels: Vec::new(),
             side_effects: Vec::new(),
+            may_gather: true,
             from_vertex: false,
             lists_unordered: false,
             maps_ordered: false,

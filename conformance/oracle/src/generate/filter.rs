@@ -156,7 +156,7 @@ impl Generator {
 
     pub fn dedup(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
-        if !kind.is_plain() || chain.state.place == Place::Body {
+        if !kind.is_plain() || chain.state.place == Place::Body || !chain.state.may_gather {
             return;
         }
         let may_choose = chain.state.ordered || chain.state.place == Place::Top;
@@ -226,6 +226,9 @@ impl Generator {
 
     /// `limit`, `range`, `skip`, `tail`: of a sequence anywhere, of anything else only at the end.
     pub fn cut(&mut self, chain: &mut Chain) {
+        if !chain.state.may_gather {
+            return;
+        }
         if !chain.state.ordered && (chain.state.place != Place::Top || self.rng.random_bool(0.7)) {
             return;
         }

@@ -1,19 +1,21 @@
 //! Steps that gather: `count`, `sum`, `fold`, `group`, `aggregate`, `cap`.
 
+use mangrove_graph::Token;
 use mangrove_gremlin::{Argument, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator, Place};
 use super::schema::Kind;
-use crate::script::{nested, step, text};
+use crate::script::{nested, step, text, token};
 
 const SIDE_EFFECTS: [&str; 2] = ["x", "y"];
 
 impl Generator {
-    /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`.
+    /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`; nor in a branch that
+    /// may stay empty.
     fn may_reduce(chain: &Chain) -> bool {
-        chain.state.place != Place::Body
+        chain.state.place != Place::Body && chain.state.may_gather
     }
 
     pub fn reduce(&mut self, chain: &mut Chain) {
@@ -51,12 +53,20 @@ impl Generator {
         if !Self::may_reduce(chain) || !kind.is_plain() {
             return;
         }
-        let (by_key, key) = self.by(&kind);
+        let (mut by_key, mut key) = self.by(&kind);
         let (name, value) =
             if self.rng.random_bool(0.5) { ("groupCount", Kind::Int(64)) } else { ("group", Kind::Opaque) };
         // As a side effect it passes its input on, and is read at the end.
         let is_free = chain.state.side_effects.iter().all(|(used, _)| *used != "g");
         let as_side_effect = is_free && chain.state.place == Place::Top && self.rng.random_bool(0.15);
+        if as_side_effect {
+            // The reference fails where a side effect's `by` gives nothing.
+            by_key = vec![nested([step("constant", [text("k")])])];
+            key = Kind::Text;
+            if kind.is_element() {
+                by_key = vec![token(Token::Label)];
+            }
+        }
         let name_argument = if as_side_effect { vec![text("g")] } else { Vec::new() };
         chain.steps.push(Instruction::new(name, name_argument));
         chain.steps.push(Instruction::new("by", by_key));

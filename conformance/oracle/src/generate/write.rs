@@ -47,6 +47,13 @@ impl Generator {
         chain
     }
 
+    /// A property for an element just made: a literal, since a child there reads what the step was given.
+    fn literal_property(&mut self, kind: &Kind) -> Instruction {
+        let key = self.key(kind);
+        let value = value(&mut self.rng, &key.kind);
+        step("property", [text(key.name), Argument::Value(value)])
+    }
+
     fn property_instruction(&mut self, kind: &Kind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
@@ -74,7 +81,7 @@ impl Generator {
         chain.push("property", [token(Token::Id), id]);
         chain.becomes(Kind::Vertex);
         for _ in 0..self.rng.random_range(0..3) {
-            let property = self.property_instruction(&Kind::Vertex);
+            let property = self.literal_property(&Kind::Vertex);
             chain.steps.push(property);
         }
         chain
@@ -90,7 +97,7 @@ impl Generator {
         let id = if self.rng.random_bool(0.1) { self.edge_id() } else { int(self.rng.random_range(5_000..6_000)) };
         chain.push("property", [token(Token::Id), id]);
         chain.becomes(Kind::Edge);
-        let property = self.property_instruction(&Kind::Edge);
+        let property = self.literal_property(&Kind::Edge);
         chain.steps.push(property);
         chain
     }
@@ -121,12 +128,8 @@ impl Generator {
         let mut chain = self.some(&Kind::Vertex);
         let label = text(self.label(&Kind::Vertex));
         chain.push("addV", [label]);
-        let property = self.property_instruction(&Kind::Vertex);
-        // A child would read the new vertex: a constant it is.
-        let is_literal = !matches!(property.arguments.last(), Some(Argument::Traversal(_)));
-        if is_literal {
-            chain.steps.push(property);
-        }
+        let property = self.literal_property(&Kind::Vertex);
+        chain.steps.push(property);
         chain.push("count", []);
         chain.reduces(Kind::Int(64));
         chain
@@ -138,7 +141,7 @@ impl Generator {
         chain.push("addE", [label]);
         let side = if self.rng.random_bool(0.5) { "from" } else { "to" };
         chain.push(side, [nested([step("V", [end])])]);
-        let property = self.property_instruction(&Kind::Edge);
+        let property = self.literal_property(&Kind::Edge);
         chain.steps.push(property);
         chain.becomes(Kind::Edge);
         chain

@@ -77,6 +77,10 @@ impl Interpreter<'_> {
         let made = t.moved_to(element);
         for arguments in &step.properties {
             if !matches!(arguments.first(), Some(Argument::Value(Value::Token(Token::Id)))) {
+                // A child there reads the traverser the step was given, not the new element.
+                if matches!(arguments.last(), Some(Argument::Traversal(_))) {
+                    return unsupported("property() with a child right after addV() or addE()");
+                }
                 self.set_property(arguments, &made)?;
             }
         }
