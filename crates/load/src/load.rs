@@ -27,6 +27,9 @@ use crate::{graphml, graphson, table};
 /// How many rows may be rejected before a load stops, unless the options say otherwise.
 pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
+/// How deep folders are looked into; only a circle of links lies deeper.
+const FOLDER_DEPTH_MAX: usize = 32;
+
 /// What kind of file it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -216,7 +219,7 @@ impl<'a> Listing<'a> {
         let mut found: Vec<(PathBuf, bool)> = Vec::new();
         for path in given {
             if path.is_dir() {
-                list_folder(path, &mut found)?;
+                list_folder(path, 0, &mut found)?;
             } else {
                 std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?;
                 found.push((path.clone(), true));
@@ -257,13 +260,17 @@ impl<'a> Listing<'a> {
     }
 }
 
-fn list_folder(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> Result<()> {
+fn list_folder(folder: &Path, depth: usize, found: &mut Vec<(PathBuf, bool)>) -> Result<()> {
+    if depth > FOLDER_DEPTH_MAX {
+        let message = format!("{}: folders lie too deep in one another; is a link part of a circle?", folder.display());
+        return Err(Error::invalid(message));
+    }
     let entries = std::fs::read_dir(folder).map_err(|e| cannot_read(folder, &e))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            list_folder(&path, found)?;
+            list_folder(&path, depth + 1, found)?;
         } else {
             found.push((path, false));
         }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 /// How far a load is. Every pass over a file counts (typing an untyped column takes one more), so bytes
-/// read ascend to the total and reach it.
+/// read ascend to the total and reach it. The total may grow once: a GraphML file that has edges with and
+/// without ids is found to need another pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// Bytes read so far, over all passes.

@@ -22,6 +22,9 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The longest row: a longer one has lost a quote.
 pub(crate) const RECORD_BYTES_MAX: usize = 1024 * 1024;
 
+/// The longest line, quotes or not: a longer one is no line of a table.
+const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// How a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Dialect {
@@ -144,6 +147,11 @@ impl<R: Read> RecordReader<R> {
                 return Ok(Some(searched + found));
             }
             searched = unread.len();
+            if searched > LINE_BYTES_MAX {
+                let message =
+                    format!("line {} is longer than {LINE_BYTES_MAX} bytes: is this a table?", self.lines + 1);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
             if !self.fill()? {
                 return Ok((searched > from).then_some(searched));
             }
@@ -411,6 +419,36 @@ mod tests {
             COMMA,
             &[(1, Err("a quoted field is never closed: a,\"b")), (2, Ok(&["c", "d"])), (3, Ok(&["e", "f"]))],
         );
+    }
+
+    /// What a careful writer wrote is read back, whatever is in the fields.
+    #[test]
+    fn written_tables_are_read_back() {
+        let field = proptest::string::string_regex("[ab,|\"\n\\\\é]{0,6}").unwrap();
+        let table = proptest::collection::vec(proptest::collection::vec(field, 2..4), 0..6);
+        proptest::proptest!(|(table in table)| {
+            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+            for row in &table {
+                writer.write_record(row).unwrap();
+            }
+            let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+            let read: Vec<_> = rows(&text, COMMA).into_iter().map(|(_, row)| row.unwrap()).collect();
+            proptest::prop_assert_eq!(read, table);
+        });
+    }
+
+    /// Garbage is cut somehow: every line belongs to a row, and no row is met twice.
+    #[test]
+    fn garbage_never_stops_the_reader() {
+        proptest::proptest!(|(text in "[ab,\"\n\r\\\\]{0,40}")| {
+            let escaped = Dialect { escape: Some(b'\\'), ..COMMA };
+            for dialect in [COMMA, escaped, Dialect { quote: None, ..COMMA }] {
+                let found = rows(&text, dialect);
+                proptest::prop_assert!(found.is_sorted_by(|(a, _), (b, _)| a < b));
+                let last = found.last().map_or(0, |(line, _)| *line);
+                proptest::prop_assert!(last <= text.split('\n').count() as u64);
+            }
+        });
     }
 
     #[test]
