@@ -43,6 +43,8 @@ impl Generator {
             return;
         }
         let kind = chain.state.kind.clone();
+        // In a list an entry is a map of one key to the oracle.
+        let kind = if matches!(kind, Kind::Entry(..)) { Kind::Opaque } else { kind };
         chain.push("fold", []);
         chain.state.lists_unordered |= !chain.state.ordered;
         chain.reduces(Kind::List(Box::new(kind)));
