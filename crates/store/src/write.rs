@@ -29,7 +29,7 @@ use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
 use crate::column::{Column, WriteStamp, Written};
 use crate::id_index::IdKey;
 use crate::store::{Slot, Store, edge, vertex};
-use crate::version::{NEVER, Snapshot, claim, contested, happened, visible};
+use crate::version::{NEVER, Snapshot, claim, claimed_by, contested, happened, visible};
 
 /// One thing a transaction has claimed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -278,9 +278,11 @@ impl<'a> Writer<'a> {
 
     fn delete_edge_of_deleted(&mut self, id: EdgeId) -> Result<()> {
         let slot = self.store.slot(ElementRef::Edge(id)).expect("a cell names an edge that was reserved");
-        let (begin, _) = slot.core.version(slot.at);
+        let (begin, end) = slot.core.version(slot.at);
         if contested(begin, &self.snapshot) {
-            return Err(conflict("added an edge to the vertex to be deleted"));
+            // An edge that is over, whatever becomes of the transaction that added it, is in nobody's way.
+            let is_over = end != NEVER && claimed_by(end).is_none_or(|txn| claimed_by(begin) == Some(txn));
+            return if is_over { Ok(()) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
         self.delete_edge(id)
     }

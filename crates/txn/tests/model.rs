@@ -1,0 +1,314 @@
+//! Random interleavings of transactions against a sequential model.
+//!
+//! The model keeps every committed state whole: a transaction's view is a copy of the state at its begin
+//! with its own writes on top. It also says which writes must conflict: an object that another running
+//! transaction has written, or that was committed after the begin. After every step the view of every running
+//! transaction must be that of its model; one seed is one history.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{Graph, check_consistent, edges, find, vertices};
+use mangrove_graph::{EdgeId, ErrorKind, UserId, VertexId};
+use mangrove_txn::Transaction;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct State {
+    vertices: BTreeMap<VertexId, (Option<i64>, Option<i64>)>,
+    edges: BTreeMap<EdgeId, (VertexId, VertexId)>,
+}
+
+/// What can be written by one transaction at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Object {
+    Balance(VertexId),
+    Vertex(VertexId),
+    Edge(EdgeId),
+    /// A vertex that got or lost an edge: conflicts with deleting the vertex only.
+    Adjacency(VertexId),
+    Id(i64),
+}
+
+struct Running {
+    txn: Transaction,
+    begun_at: usize,
+    /// What its reads see.
+    seen: State,
+    /// With the running statement.
+    own: State,
+    written: BTreeSet<Object>,
+}
+
+struct Model {
+    graph: Graph,
+    committed: State,
+    /// Written objects by commit.
+    commits: Vec<BTreeSet<Object>>,
+    running: Vec<Running>,
+    rng: SmallRng,
+    conflicts: usize,
+}
+
+impl Model {
+    fn new(seed: u64) -> Self {
+        let rng = SmallRng::seed_from_u64(seed);
+        Model { graph: Graph::new(), committed: State::default(), commits: vec![], running: vec![], rng, conflicts: 0 }
+    }
+
+    fn begin(&mut self) {
+        let state = self.committed.clone();
+        self.running.push(Running {
+            txn: self.graph.begin(),
+            begun_at: self.commits.len(),
+            seen: state.clone(),
+            own: state,
+            written: BTreeSet::new(),
+        });
+    }
+
+    /// Whether another transaction stands in the way of writing this object.
+    fn is_contested(&self, who: usize, object: Object) -> bool {
+        let since = &self.commits[self.running[who].begun_at..];
+        let others = self.running.iter().enumerate().filter(|(i, _)| *i != who).map(|(_, r)| &r.written);
+        since.iter().chain(others).any(|written| written.contains(&object))
+    }
+
+    /// The outcome of a write must be what the model says.
+    #[track_caller]
+    fn expect<T>(&mut self, who: usize, objects: &[Object], outcome: mangrove_graph::Result<T>) -> Option<T> {
+        let contested = objects.iter().any(|&object| self.is_contested(who, object));
+        match outcome {
+            Ok(value) => {
+                assert!(!contested, "no conflict on {objects:?}");
+                Some(value)
+            }
+            Err(error) => {
+                assert!(contested, "{error} on {objects:?}");
+                assert_eq!(error.kind(), ErrorKind::Conflict);
+                let gone = self.running.remove(who);
+                assert!(gone.txn.finish_statement().is_err(), "it is doomed");
+                assert!(gone.txn.commit().is_err(), "it is doomed");
+                self.conflicts += 1;
+                None
+            }
+        }
+    }
+
+    fn pick<T: Copy>(&mut self, items: Vec<T>) -> Option<T> {
+        (!items.is_empty()).then(|| items[self.rng.random_range(0..items.len())])
+    }
+
+    fn pick_vertex(&mut self, who: usize) -> Option<VertexId> {
+        self.pick(self.running[who].own.vertices.keys().copied().collect())
+    }
+
+    fn step(&mut self) {
+        if self.running.is_empty() || (self.running.len() < 4 && self.rng.random_ratio(1, 6)) {
+            return self.begin();
+        }
+        let who = self.rng.random_range(0..self.running.len());
+        match self.rng.random_range(0..20) {
+            0..3 => self.insert_vertex(who),
+            3..5 => self.insert_chosen(who),
+            5..9 => self.insert_edge(who),
+            9..13 => self.set_balance(who),
+            13 => self.delete_vertex(who),
+            14 => self.delete_edge(who),
+            15..18 => self.finish_statement(who),
+            18 => self.commit(who),
+            _ => {
+                let gone = self.running.remove(who);
+                gone.txn.rollback();
+            }
+        }
+    }
+
+    fn insert_vertex(&mut self, who: usize) {
+        let id = self.running[who].txn.insert_vertex(self.graph.person, None).unwrap();
+        let running = &mut self.running[who];
+        running.own.vertices.insert(id, (None, None));
+        running.written.insert(Object::Vertex(id));
+    }
+
+    fn insert_chosen(&mut self, who: usize) {
+        let number = -self.rng.random_range(1..5_i64);
+        let outcome = self.running[who].txn.insert_vertex(self.graph.person, Some(UserId::int(number)));
+        let taken = self.running[who].own.vertices.values().any(|(_, id)| *id == Some(number));
+        if taken {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::DuplicateId);
+            return;
+        }
+        if let Some(id) = self.expect(who, &[Object::Id(number)], outcome) {
+            let running = &mut self.running[who];
+            running.own.vertices.insert(id, (None, Some(number)));
+            running.written.extend([Object::Vertex(id), Object::Id(number)]);
+        }
+    }
+
+    fn insert_edge(&mut self, who: usize) {
+        let (Some(s), Some(t)) = (self.pick_vertex(who), self.pick_vertex(who)) else { return };
+        let outcome = self.running[who].txn.insert_edge(s, t, self.graph.knows, None);
+        if let Some(id) = self.expect(who, &[Object::Vertex(s), Object::Vertex(t)], outcome) {
+            let running = &mut self.running[who];
+            running.own.edges.insert(id, (s, t));
+            running.written.extend([Object::Edge(id), Object::Adjacency(s), Object::Adjacency(t)]);
+        }
+    }
+
+    fn set_balance(&mut self, who: usize) {
+        let Some(v) = self.pick_vertex(who) else { return };
+        let balance = self.rng.random_bool(0.8).then(|| self.rng.random_range(0..100));
+        let had_one = self.running[who].own.vertices[&v].0.is_some();
+        let outcome = match balance {
+            Some(balance) => self.graph.set(&self.running[who].txn, v, balance),
+            None => self.running[who].txn.remove_vertex_property(v, self.graph.balance, None),
+        };
+        // Removing what is not there is no write, whoever else writes it... unless somebody just did.
+        let objects = [Object::Balance(v), Object::Vertex(v)];
+        if self.expect(who, &objects, outcome).is_some() {
+            let running = &mut self.running[who];
+            running.own.vertices.get_mut(&v).unwrap().0 = balance;
+            if balance.is_some() || had_one {
+                running.written.insert(Object::Balance(v));
+            }
+        }
+    }
+
+    fn delete_vertex(&mut self, who: usize) {
+        let Some(v) = self.pick_vertex(who) else { return };
+        let incident: Vec<_> = self.running[who]
+            .own
+            .edges
+            .iter()
+            .filter(|(_, (s, t))| *s == v || *t == v)
+            .map(|(e, ends)| (*e, *ends))
+            .collect();
+        let mut objects = vec![Object::Vertex(v), Object::Balance(v)];
+        objects.extend(incident.iter().map(|(e, _)| Object::Edge(*e)));
+        // An edge added by another transaction that is not in our snapshot.
+        let strangers: Vec<Object> = self.others_edges_at(who, v);
+        objects.extend(strangers);
+        let outcome = self.running[who].txn.delete_vertex(v);
+        if self.expect(who, &objects, outcome).is_some() {
+            let running = &mut self.running[who];
+            running.own.vertices.remove(&v);
+            running.written.insert(Object::Vertex(v));
+            for (edge, _) in incident {
+                running.own.edges.remove(&edge);
+                running.written.insert(Object::Edge(edge));
+            }
+        }
+    }
+
+    /// Edges at a vertex that this transaction does not see, but that others have added.
+    fn others_edges_at(&self, who: usize, v: VertexId) -> Vec<Object> {
+        let is_at = |(s, t): &(VertexId, VertexId)| *s == v || *t == v;
+        let committed = self.committed.edges.iter().map(|(e, ends)| (Object::Edge(*e), ends));
+        let claimed = self.running.iter().flat_map(|r| {
+            let edges = r.own.edges.iter().map(|(e, ends)| (Object::Edge(*e), ends));
+            edges.filter(|(object, _)| r.written.contains(object))
+        });
+        let at_v = committed.chain(claimed).filter(|(_, ends)| is_at(ends)).map(|(object, _)| object);
+        at_v.filter(|&object| self.is_contested(who, object)).collect()
+    }
+
+    fn delete_edge(&mut self, who: usize) {
+        let Some(edge) = self.pick(self.running[who].own.edges.keys().copied().collect()) else { return };
+        let outcome = self.running[who].txn.delete_edge(edge);
+        if self.expect(who, &[Object::Edge(edge)], outcome).is_some() {
+            let running = &mut self.running[who];
+            running.own.edges.remove(&edge);
+            running.written.insert(Object::Edge(edge));
+        }
+    }
+
+    fn finish_statement(&mut self, who: usize) {
+        let running = &mut self.running[who];
+        running.txn.finish_statement().unwrap();
+        running.seen = running.own.clone();
+    }
+
+    fn commit(&mut self, who: usize) {
+        let Running { txn, written, own, .. } = self.running.remove(who);
+        txn.commit().unwrap();
+        for object in &written {
+            match *object {
+                Object::Vertex(v) => match own.vertices.get(&v) {
+                    Some(content) => drop(self.committed.vertices.insert(v, *content)),
+                    None => drop(self.committed.vertices.remove(&v)),
+                },
+                Object::Balance(v) => {
+                    if let (Some(new), Some(old)) = (own.vertices.get(&v), self.committed.vertices.get_mut(&v)) {
+                        *old = *new;
+                    }
+                }
+                Object::Edge(e) => match own.edges.get(&e) {
+                    Some(ends) => drop(self.committed.edges.insert(e, *ends)),
+                    None => drop(self.committed.edges.remove(&e)),
+                },
+                Object::Adjacency(_) | Object::Id(_) => {}
+            }
+        }
+        self.commits.push(written);
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        for running in &self.running {
+            self.check_view(&running.txn, &running.seen);
+        }
+        self.check_view(&self.graph.begin(), &self.committed);
+    }
+
+    #[track_caller]
+    fn check_view(&self, txn: &Transaction, expected: &State) {
+        check_consistent(txn);
+        let state = State {
+            vertices: vertices(txn).into_iter().map(|v| (v, (self.graph.get(txn, v), self.user_id(txn, v)))).collect(),
+            edges: edges(txn).into_iter().map(|(e, s, t)| (e, (s, t))).collect(),
+        };
+        assert_eq!(&state, expected);
+        for number in 1..5 {
+            let holder = expected.vertices.iter().find(|(_, (_, id))| *id == Some(-number)).map(|(v, _)| *v);
+            assert_eq!(find(txn, -number), holder);
+        }
+    }
+
+    fn user_id(&self, txn: &Transaction, v: VertexId) -> Option<i64> {
+        let mut ids = Vec::new();
+        mangrove_graph::GraphView::vertex_user_ids(txn, &[v], &mut ids).unwrap();
+        match ids[0] {
+            mangrove_graph::Value::I64(n) if n < 0 => Some(n),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn random_histories_agree_with_the_model() {
+    let mut conflicts = 0;
+    for seed in 0..4_000 {
+        let mut model = Model::new(seed);
+        let history = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for step in 0..80 {
+                model.step();
+                if step % 4 == 0 {
+                    model.check();
+                }
+            }
+            model.running.clear();
+            model.check();
+            let store = model.graph.manager.store();
+            assert_eq!(store.memory().total_bytes(), store.memory_walk());
+        }));
+        if let Err(panic) = history {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(panic);
+        }
+        conflicts += model.conflicts;
+    }
+    assert!(conflicts > 1_000, "the histories hold conflicts worth the name: {conflicts}");
+}

@@ -1,0 +1,183 @@
+//! Many threads at once: invariants that hold in every snapshot, whatever the interleaving.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use common::{Graph, check_consistent, edges, find, vertices};
+use mangrove_graph::{Direction, ErrorKind, GraphView, LabelFilter, UserId, ValueRows};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Runs until it commits; how often it had to be run again.
+fn until_committed(mut attempt: impl FnMut() -> mangrove_graph::Result<()>) -> usize {
+    let mut retries = 0;
+    while let Err(error) = attempt() {
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        retries += 1;
+        std::thread::yield_now();
+    }
+    retries
+}
+
+#[test]
+fn the_sum_of_all_accounts_is_the_same_in_every_snapshot() {
+    const ACCOUNTS: usize = 20;
+    let graph = Graph::new();
+    let ids = graph.persons(ACCOUNTS);
+    let running = AtomicUsize::new(3);
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let (graph, ids, running) = (&graph, &ids, &running);
+            scope.spawn(move || {
+                let mut rng = SmallRng::seed_from_u64(seed);
+                for _ in 0..3_000 {
+                    let (from, to) = (rng.random_range(0..ACCOUNTS), rng.random_range(0..ACCOUNTS));
+                    let amount = rng.random_range(1..10);
+                    until_committed(|| {
+                        let txn = graph.begin();
+                        let balance = graph.get(&txn, ids[from]).unwrap();
+                        graph.set(&txn, ids[from], balance - amount)?;
+                        txn.finish_statement()?;
+                        let balance = graph.get(&txn, ids[to]).unwrap();
+                        graph.set(&txn, ids[to], balance + amount)?;
+                        if amount == 9 {
+                            txn.rollback();
+                            return Ok(());
+                        }
+                        txn.commit().map(drop)
+                    });
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        let (mut rows, mut checks) = (ValueRows::default(), 0);
+        while running.load(Ordering::SeqCst) > 0 || checks == 0 {
+            let txn = graph.manager.begin_read().unwrap();
+            rows.clear();
+            txn.vertex_values(&ids, graph.balance, &mut rows).unwrap();
+            let balances = rows.value.iter().map(|v| mangrove_graph::numeric::integer(v).unwrap());
+            assert_eq!((rows.value.len(), balances.sum::<i64>()), (ACCOUNTS, 0));
+            checks += 1;
+        }
+    });
+    assert_eq!(graph.manager.counters().active, 0);
+}
+
+#[test]
+fn a_supernode_takes_edges_from_everybody_without_a_conflict() {
+    let graph = Graph::new();
+    let hub = graph.persons(1)[0];
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for n in 0..500 {
+                    let txn = graph.begin();
+                    let v = graph.add(&txn, n);
+                    txn.insert_edge(v, hub, graph.knows, None).unwrap();
+                    txn.insert_edge(hub, v, graph.knows, None).unwrap();
+                    txn.commit().unwrap();
+                }
+            });
+        }
+    });
+    let txn = graph.begin();
+    let mut degrees = Vec::new();
+    txn.degrees(&[hub], Direction::Both, &LabelFilter::Any, &mut degrees).unwrap();
+    assert_eq!((degrees[0], graph.manager.counters().conflicts), (4_000, 0));
+    check_consistent(&txn);
+}
+
+#[test]
+fn an_edge_never_dangles_when_adding_it_races_with_deleting_its_end() {
+    let graph = Graph::new();
+    let done = AtomicBool::new(false);
+    let ids = graph.persons(400);
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let (graph, ids) = (&graph, &ids);
+            scope.spawn(move || {
+                let mut rng = SmallRng::seed_from_u64(seed);
+                for window in 0..ids.len() / 2 {
+                    for _ in 0..6 {
+                        let near = |rng: &mut SmallRng| ids[(2 * window + rng.random_range(0..6)).min(ids.len() - 1)];
+                        let (s, t) = (near(&mut rng), near(&mut rng));
+                        let txn = graph.begin();
+                        let outcome = txn.insert_edge(s, t, graph.knows, None).and_then(|_| txn.commit());
+                        if let Err(error) = outcome {
+                            assert!(matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound), "{error}");
+                        }
+                    }
+                }
+            });
+        }
+        let deleter = scope.spawn(|| {
+            for &v in ids.iter().step_by(2) {
+                until_committed(|| {
+                    let txn = graph.begin();
+                    txn.delete_vertex(v)?;
+                    txn.commit().map(drop)
+                });
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            check_consistent(&graph.begin());
+        }
+        deleter.join().unwrap();
+    });
+    let txn = graph.begin();
+    check_consistent(&txn);
+    let alive = vertices(&txn);
+    assert_eq!(alive.len(), 200);
+    assert!(edges(&txn).iter().all(|(_, s, t)| alive.contains(s) && alive.contains(t)));
+}
+
+#[test]
+fn a_race_for_an_id_has_one_winner() {
+    let graph = Graph::new();
+    for round in 0..200_i64 {
+        let id = if round % 2 == 0 { UserId::int(-round - 1) } else { UserId::from(format!("id {round}").as_str()) };
+        let wins = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let txn = graph.begin();
+                    match txn.insert_vertex(graph.person, Some(id.clone())) {
+                        Ok(_) => {
+                            txn.commit().unwrap();
+                            wins.fetch_add(1, Ordering::SeqCst);
+                        }
+                        Err(error) => {
+                            assert!(matches!(error.kind(), ErrorKind::Conflict | ErrorKind::DuplicateId), "{error}");
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(wins.load(Ordering::SeqCst), 1, "{id}");
+        assert!(find(&graph.begin(), id).is_some());
+    }
+    assert_eq!(vertices(&graph.begin()).len(), 200);
+}
+
+#[test]
+fn counting_up_one_value_loses_no_update() {
+    let graph = Graph::new();
+    let v = graph.persons(1)[0];
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..400 {
+                    until_committed(|| {
+                        let txn = graph.begin();
+                        let n = graph.get(&txn, v).unwrap();
+                        graph.set(&txn, v, n + 1)?;
+                        txn.commit().map(drop)
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(graph.get(&graph.begin(), v), Some(1_200));
+}
