@@ -120,6 +120,11 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Puts the name of the file in front of an error that was met in it.
+pub(crate) fn in_file(path: &Path) -> impl FnOnce(Error) -> Error + '_ {
+    move |error| error.context(path.display())
+}
+
 /// The error for a file that cannot be read.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("cannot read {}: {error}", path.display()))

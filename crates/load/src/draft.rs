@@ -155,10 +155,12 @@ impl<'a> Table<'a> {
             return Err(Error::invalid("foreign keys belong to vertex files; this is an edge file"));
         }
         let end = |column: usize| {
-            let (Role::Source(space) | Role::Target(space)) = &self.columns[column].role else {
-                unreachable!("the column was found by this role")
+            // The column was found by its role: it has a space.
+            let space = match &self.columns[column].role {
+                Role::Source(space) | Role::Target(space) => space.as_str(),
+                _ => GLOBAL_SPACE,
             };
-            EndPlan { column, space: space.clone(), skip_missing: self.rule.missing == MissingRule::Skip }
+            EndPlan { column, space: space.to_owned(), skip_missing: self.rule.missing == MissingRule::Skip }
         };
         let id = self.find(|role| matches!(role, Role::Id(_)));
         let own = self.user_id_rule() != Some(UserIdRule::Own(false));

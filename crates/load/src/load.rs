@@ -14,14 +14,13 @@ use std::time::Duration;
 use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::context::{Context, cannot_read};
+use crate::context::{Context, cannot_read, in_file};
 use crate::draft::Table;
 use crate::mapping::{Defaults, FileRule, Mapping};
 use crate::plan::{Rows, TablePlan, UserIds};
 use crate::progress::{LoadReport, Progress};
 use crate::reject::Rejects;
 use crate::sink::Sink;
-use crate::table::in_file;
 use crate::{graphml, graphson, table};
 
 /// How many rows may be rejected before a load stops, unless the options say otherwise.
@@ -33,7 +32,7 @@ const FOLDER_DEPTH_MAX: usize = 32;
 /// What kind of file it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Rows and columns: `.csv`, `.tsv`, `.dat`, `.txt`, and any file a mapping has a rule for.
+    /// Rows and columns: `.csv`, `.tsv`; `.dat` and `.txt` when named, and any file a mapping has a rule for.
     Table,
     /// GraphSON in adjacency form, one vertex a line: `.json`, `.jsonl`, `.graphson`.
     GraphSon,
@@ -42,10 +41,12 @@ pub enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> Option<Self> {
+    /// The format an extension stands for. In a folder, `.dat` and `.txt` may be anything.
+    fn of(path: &Path, by_name: bool) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
-            "csv" | "tsv" | "dat" | "txt" => Format::Table,
+            "csv" | "tsv" => Format::Table,
+            "dat" | "txt" if by_name => Format::Table,
             "json" | "jsonl" | "graphson" => Format::GraphSon,
             "graphml" | "xml" => Format::GraphMl,
             _ => return None,
@@ -239,7 +240,7 @@ impl<'a> Listing<'a> {
 
     fn add(&mut self, path: PathBuf, by_name: bool, options: &'a LoadOptions, all: &[&Path]) -> Result<()> {
         let rule = options.mapping.as_ref().and_then(|mapping| mapping.rule_for(&path, all));
-        let by_extension = options.format.or_else(|| Format::of(&path));
+        let by_extension = options.format.or_else(|| Format::of(&path, by_name));
         let format = match rule {
             Some(rule) if rule.skip => None,
             Some(_) => Some(Format::Table),

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use mangrove_graph::{Error, Result, UserId, Value};
+use mangrove_graph::{Result, UserId, Value};
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::batch::{EdgeBatches, VertexBatches};
@@ -191,10 +191,9 @@ fn load_edges(ctx: &mut Context<'_>, plan: &TablePlan, edges: &EdgePlan) -> Resu
         source: ctx.ids.space(&edges.source.space),
         target: ctx.ids.space(&edges.target.space),
         values: Vec::new(),
-        skipped: edges.foreign.is_some(),
     };
     each_row(ctx, plan, edges.foreign.is_none(), |ctx, reader| {
-        if row.skipped && ctx.rejects.contains(plan.file, reader.line()) {
+        if edges.foreign.is_some() && ctx.rejects.contains(plan.file, reader.line()) {
             return Ok(Ok(()));
         }
         match edges.foreign {
@@ -220,8 +219,6 @@ struct EdgeRow<'a> {
     source: SpaceId,
     target: SpaceId,
     values: Vec<Value>,
-    /// Whether rows that were rejected before are passed over.
-    skipped: bool,
 }
 
 impl EdgeRow<'_> {
@@ -391,9 +388,4 @@ fn read_values(
         });
     }
     Ok(())
-}
-
-/// The error for a file that no plan can be made for.
-pub(crate) fn in_file(path: &std::path::Path) -> impl FnOnce(Error) -> Error + '_ {
-    move |error| error.context(path.display())
 }

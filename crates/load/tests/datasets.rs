@@ -187,6 +187,16 @@ fn snap() {
 }
 
 #[test]
+fn p2p_31() {
+    let Some(folder) = dataset("p2p-31") else { return };
+    let graph = load_clean(&[folder], &shipped_mapping("p2p-31"));
+    assert_eq!((graph.vertices.len(), graph.edges.len()), (62_586, 147_892));
+    assert!(
+        graph.edges.iter().all(|edge| matches!(edge.properties["weight"], Value::F64(w) if (1.0..=100.0).contains(&w)))
+    );
+}
+
+#[test]
 fn tinkerpop_graphson_and_graphml() {
     let Some(folder) = dataset("tinkerpop") else { return };
     for (file, vertices, edges) in [
