@@ -1,1 +1,51 @@
-//! Under construction.
+//! The server: the Gremlin Server protocol in front of a graph engine.
+//!
+//! One port serves `/gremlin` (WebSocket with GraphBinary 1, which the official drivers speak unmodified)
+//! and `/health`. A request goes this way:
+//!
+//! ```text
+//! connection ── protocol ──┬────────── worker ── program ── Engine
+//!   (frames)    (Call)     └─ session ──┘          │
+//!      └───────── wire ◄────── sink ◄──────────────┘ results, in batches
+//! ```
+//!
+//! - [`connection`](self): one WebSocket; bounds what is in flight; cancels everything when it is lost.
+//! - `protocol`: what a message asks for; `wire`: how an answer is written; `status`: which error gets which code.
+//! - `session`: requests that share a transaction, in order, until commit, rollback, close or idle expiry.
+//! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
+//!   outside: time limit, lost connection, panic.
+//! - `program`: scripts and bytecode become queries; retries after a conflict.
+//! - [`engine`]: the narrow trait behind which the database stands. This crate knows no other part of it.
+//!
+//! Invariants:
+//!
+//! 1. Every request is answered by messages with its id, of which exactly the last has a status other than 206.
+//! 2. A query outside a session is committed before its last result is sent.
+//! 3. Nothing a client sends grows anything without a limit named in [`config::Limits`], and no panic in the engine
+//!    ends more than its request and session.
+//!
+//! Not here: authentication (the server listens on loopback unless told otherwise), queries over HTTP, GraphSON.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod cancel;
+pub mod config;
+mod connection;
+mod edge;
+pub mod engine;
+mod http;
+mod job;
+mod program;
+mod protocol;
+mod server;
+mod session;
+mod sink;
+pub mod status;
+mod transaction;
+mod wire;
+mod worker;
+
+pub use config::{Config, Limits};
+pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
+pub use server::Server;

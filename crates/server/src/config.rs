@@ -1,0 +1,144 @@
+//! Where the server listens and how much it takes on. Everything that can grow has its limit here.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mangrove_graph::{Error, Result};
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Whether it may listen where other machines can reach it. There is no authentication yet, so this
+    /// is a decision somebody has to write down.
+    pub allow_remote: bool,
+    /// The limits.
+    pub limits: Limits,
+}
+
+/// The limits of a server.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once; more are answered with HTTP status 503.
+    pub connection_count_max: usize,
+    /// Size of a request. A larger one is answered with an error up to [`Limits::frame_bytes_max`]; beyond
+    /// that the connection is closed.
+    pub message_bytes_max: usize,
+    /// Requests of one connection that run or wait; while there are as many, the connection is not read.
+    pub in_flight_count_max: usize,
+    /// Queries that run at once on the whole server, each on a thread.
+    pub worker_count_max: usize,
+    /// How long a query may run and wait for a worker, unless the request says otherwise; `None` for no limit.
+    pub evaluation_timeout: Option<Duration>,
+    /// Results in one response message, unless the request says otherwise.
+    pub batch_size: usize,
+    /// The largest batch size a request may ask for.
+    pub batch_size_max: usize,
+    /// Results of a script of several statements, which are held back until its transaction is committed.
+    pub held_result_count_max: usize,
+    /// Response messages that wait for a slow client before its queries are held back.
+    pub outgoing_count_max: usize,
+    /// How long a client may take none of a response before its connection is dropped.
+    pub write_stall_max: Duration,
+    /// How long a connection may be silent before the server asks (by a ping) whether it is still there.
+    pub ping_interval: Duration,
+    /// Sessions at once.
+    pub session_count_max: usize,
+    /// How long a session may be idle before its transaction is rolled back.
+    pub session_idle_max: Duration,
+    /// How many times a request outside a session is run again after a conflict.
+    pub conflict_retry_count_max: u32,
+    /// How long a shutdown waits for connections to end.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connection_count_max: 1_024,
+            message_bytes_max: 10 << 20,
+            in_flight_count_max: 64,
+            worker_count_max: 32,
+            evaluation_timeout: Some(Duration::from_secs(30)),
+            batch_size: 64,
+            batch_size_max: 65_536,
+            held_result_count_max: 100_000,
+            outgoing_count_max: 16,
+            write_stall_max: Duration::from_secs(60),
+            ping_interval: Duration::from_secs(30),
+            session_count_max: 1_024,
+            session_idle_max: Duration::from_secs(600),
+            conflict_retry_count_max: 10,
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// The size beyond which a message is not even read in order to answer it.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.message_bytes_max.saturating_mul(4)
+    }
+}
+
+impl Config {
+    /// The defaults at an address.
+    pub fn new(listen: SocketAddr) -> Self {
+        Config { listen, allow_remote: false, limits: Limits::default() }
+    }
+
+    /// Refuses what would only fail later, or expose the graph unasked.
+    pub fn check(&self) -> Result<()> {
+        if !self.allow_remote && !self.listen.ip().is_loopback() {
+            return Err(Error::invalid(format!(
+                "{} can be reached from other machines and the server has no authentication yet: listen on \
+                 127.0.0.1 or [::1], or set allow_remote to accept that",
+                self.listen
+            )));
+        }
+        let limits = &self.limits;
+        for (name, value) in [
+            ("connection_count_max", limits.connection_count_max),
+            ("message_bytes_max", limits.message_bytes_max),
+            ("in_flight_count_max", limits.in_flight_count_max),
+            ("worker_count_max", limits.worker_count_max),
+            ("batch_size", limits.batch_size),
+            ("batch_size_max", limits.batch_size_max),
+            ("outgoing_count_max", limits.outgoing_count_max),
+        ] {
+            if value == 0 {
+                return Err(Error::invalid(format!(
+                    "the limit {name} is 0: the server could serve nobody; use 1 or more"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(listen: &str) -> Config {
+        Config::new(listen.parse().unwrap())
+    }
+
+    #[test]
+    fn other_machines_are_let_in_only_when_asked_for() {
+        config("127.0.0.1:8182").check().unwrap();
+        config("[::1]:8182").check().unwrap();
+        let message = config("0.0.0.0:8182").check().unwrap_err().to_string();
+        assert!(message.contains("allow_remote"), "{message}");
+        let asked = Config { allow_remote: true, ..config("0.0.0.0:8182") };
+        asked.check().unwrap();
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_named() {
+        let mut none = config("127.0.0.1:0");
+        none.limits.worker_count_max = 0;
+        assert!(none.check().unwrap_err().message().contains("worker_count_max"));
+    }
+}

@@ -1,0 +1,200 @@
+//! One WebSocket connection: reads requests, starts them, writes answers.
+//!
+//! Reading and writing are two tasks with a bounded channel of response messages between the queries and
+//! the writer. Requests outside a session run concurrently, each as a task; those of a session go to its
+//! own task ([`crate::session`]). Two bounds hold a client back that asks faster than it reads: when as many
+//! requests are in flight as may be, the connection is not read, and when the channel is full, the queries
+//! wait. A client that takes nothing at all for too long is dropped.
+//!
+//! Whatever ends the connection, its queries are cancelled and its sessions rolled back before the task ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use futures_util::stream::SplitSink;
+use futures_util::{SinkExt, StreamExt};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::config::Limits;
+use crate::job::{Call, Job, Reply, Work};
+use crate::program::{Policy, Program};
+use crate::protocol;
+use crate::server::Shared;
+use crate::session::{ConnectionId, Sessions};
+use crate::status::Failure;
+use crate::wire;
+use crate::worker::Watch;
+
+/// The longest reason a close frame can carry.
+const CLOSE_REASON_BYTES_MAX: usize = 123;
+
+struct Connection {
+    id: ConnectionId,
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Message>,
+    in_flight: Arc<Semaphore>,
+    gone: watch::Receiver<bool>,
+    requests: JoinSet<()>,
+}
+
+/// Serves a connection until either side ends it.
+pub async fn serve(socket: WebSocket, shared: Arc<Shared>) {
+    let _alive = shared.alive();
+    let (sink, mut stream) = socket.split();
+    let (outgoing, queue) = mpsc::channel(shared.limits.outgoing_count_max);
+    let (gone, gone_receiver) = watch::channel(false);
+    let mut writer = tokio::spawn(write(sink, queue, shared.limits.write_stall_max, shared.limits.ping_interval));
+    let mut shutdown = shared.shutdown();
+    let mut connection = Connection {
+        id: shared.next_connection_id(),
+        in_flight: Arc::new(Semaphore::new(shared.limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
+        shared,
+        outgoing,
+        gone: gone_receiver,
+        requests: JoinSet::new(),
+    };
+    tracing::debug!(connection = connection.id, "opened");
+    let farewell = tokio::select! {
+        farewell = connection.read(&mut stream) => farewell,
+        _ = shutdown.wait_for(|down| *down) => Some((close_code::AWAY, "the server shuts down".to_owned())),
+        _ = &mut writer => None,
+    };
+    // In this order: what still waits in the queue of a session, a commit perhaps, must find itself cancelled.
+    gone.send_replace(true);
+    connection.shared.sessions.connection_lost(connection.id);
+    while connection.requests.join_next().await.is_some() {}
+    if let Some((code, reason)) = farewell {
+        let frame = CloseFrame { code, reason: shortened(&reason).into() };
+        let _ = connection.outgoing.send(Message::Close(Some(frame))).await;
+    }
+    tracing::debug!(connection = connection.id, "closed");
+    drop(connection);
+    if !writer.is_finished() {
+        let _ = writer.await;
+    }
+}
+
+/// As much of a close reason as a frame can carry.
+fn shortened(reason: &str) -> &str {
+    let end = (0..=reason.len().min(CLOSE_REASON_BYTES_MAX)).rev().find(|end| reason.is_char_boundary(*end));
+    &reason[..end.expect("0 is a boundary")]
+}
+
+impl Connection {
+    /// Reads until the client ends the connection or breaks the rules of WebSocket; then the reason to
+    /// close with, if a close is still due.
+    async fn read(
+        &mut self,
+        stream: &mut (impl StreamExt<Item = Result<Message, axum::Error>> + Unpin),
+    ) -> Option<(u16, String)> {
+        loop {
+            let permit = Arc::clone(&self.in_flight).acquire_owned().await.expect("the semaphore is never closed");
+            while self.requests.try_join_next().is_some() {}
+            let message = loop {
+                match stream.next().await {
+                    Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
+                    // Tungstenite answers pings itself.
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                    Some(Ok(Message::Close(_))) | None => return None,
+                    Some(Err(e)) => return Some((close_code::POLICY, e.to_string())),
+                }
+            };
+            match message {
+                Message::Binary(bytes) => self.accept(bytes, permit).await,
+                _ => {
+                    let _ = self.outgoing.send(wire::text_refusal()).await;
+                }
+            }
+        }
+    }
+
+    /// Decodes a request and starts it.
+    async fn accept(&mut self, bytes: Bytes, permit: tokio::sync::OwnedSemaphorePermit) {
+        match decode(&bytes, &self.shared.limits) {
+            Err((request, failure)) => {
+                let _ = self.outgoing.send(wire::failure(request, &failure)).await;
+            }
+            Ok(Call { request, session, form, batch_size, work }) => {
+                let limit = match &work {
+                    Work::Evaluate(evaluation) => evaluation.timeout,
+                    Work::Close => None,
+                };
+                let reply = Reply { request, form, batch_size, outgoing: self.outgoing.clone() };
+                let watch = Watch::start(limit, self.gone.clone());
+                let job = Job { work, reply, watch, permit };
+                match session {
+                    Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,
+                    None => {
+                        self.requests.spawn(evaluate(Arc::clone(&self.shared), job));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A message as a request, or what is wrong with it and the request's id as far as that can be read.
+fn decode(bytes: &Bytes, limits: &Limits) -> Result<Call, (Option<Uuid>, Failure)> {
+    if bytes.len() > limits.message_bytes_max {
+        let message = format!(
+            "the message has {} bytes, more than the limit of {}; send less at once, or raise the limit message_bytes_max",
+            bytes.len(),
+            limits.message_bytes_max
+        );
+        return Err((wire::request_id(bytes), Failure::malformed(message)));
+    }
+    protocol::decode(bytes, limits)
+}
+
+/// Runs a request outside a session.
+async fn evaluate(shared: Arc<Shared>, job: Job) {
+    let Job { work, reply, mut watch, permit } = job;
+    let Work::Evaluate(evaluation) = work else {
+        return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
+    };
+    let engine = Arc::clone(&shared.engine);
+    let cancellation = watch.cancellation.clone();
+    let sink = reply.sink(&cancellation, Handle::current());
+    let policy = Policy {
+        conflict_retry_count_max: shared.limits.conflict_retry_count_max,
+        held_result_count_max: shared.limits.held_result_count_max,
+    };
+    let outcome = shared.workers.run(&mut watch, move || {
+        Program::compile(evaluation, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
+    });
+    if let Err(failure) = outcome.await {
+        reply.fail(&failure).await;
+    }
+    drop(permit);
+}
+
+/// Writes messages until the connection's side of the channel is gone, the client is, or it takes nothing.
+async fn write(
+    mut sink: SplitSink<WebSocket, Message>,
+    mut queue: mpsc::Receiver<Message>,
+    stall_max: Duration,
+    ping_interval: Duration,
+) {
+    loop {
+        let message = match timeout(ping_interval, queue.recv()).await {
+            Ok(Some(message)) => message,
+            Ok(None) => break,
+            Err(_) => Message::Ping(Bytes::new()),
+        };
+        match timeout(stall_max, sink.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => {
+                tracing::warn!("a client took nothing for {stall_max:?}; its connection is dropped");
+                return;
+            }
+        }
+    }
+    let _ = timeout(stall_max, sink.close()).await;
+}

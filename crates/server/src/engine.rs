@@ -1,0 +1,80 @@
+//! What the server needs of a graph engine, and nothing else.
+//!
+//! The engine is synchronous: the server calls it on blocking threads, many at once. It is told when to
+//! stop (`cancel`, `timeout`) and pushes what it finds into a [`ResultSink`], which may block to hold the
+//! engine back while the client is slow. Whether a transaction survives an error inside it is the
+//! engine's to say: the server passes the next request on and reports what comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use mangrove_graph::{Result, Value};
+use mangrove_gremlin::Bytecode;
+use mangrove_gremlin::parameters::Parameters;
+use smol_str::SmolStr;
+
+/// A graph engine behind the server.
+pub trait Engine: Send + Sync + 'static {
+    /// The traversal sources it offers (`g`, `gsi`, …). Called for every request: cheap, and the same for
+    /// the life of the server.
+    fn sources(&self) -> Vec<SmolStr>;
+
+    /// Begins a transaction on one of [`sources`](Self::sources).
+    fn begin(&self, source: &str) -> Result<Box<dyn EngineTransaction>>;
+
+    /// Runs one request as one transaction, which is committed when this returns `Ok`. A request that
+    /// writes gives its results to the sink only after the commit, so that an
+    /// [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out and
+    /// the server may run the request again.
+    fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
+}
+
+/// An open transaction. Dropping it rolls it back.
+pub trait EngineTransaction: Send {
+    /// Runs a query inside the transaction.
+    fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
+
+    /// Commits. After an error nothing of it has happened, unless the message says that the outcome is unknown.
+    fn commit(self: Box<Self>) -> Result<()>;
+
+    /// Undoes everything.
+    fn rollback(self: Box<Self>);
+}
+
+/// One query for the engine.
+#[derive(Clone, Debug)]
+pub struct QueryRequest {
+    /// The traversal source, one of [`Engine::sources`].
+    pub source: SmolStr,
+    /// The traversal.
+    pub bytecode: Bytecode,
+    /// Values of the parameters the traversal names.
+    pub parameters: Parameters,
+    /// Whether the plan is asked for and not the results.
+    pub explain: bool,
+    /// How long it may run; `None` for as long as it takes.
+    pub timeout: Option<Duration>,
+    /// Set when nobody waits for the results anymore. The engine looks at it every few milliseconds and
+    /// ends with [`ErrorKind::Cancelled`](mangrove_graph::ErrorKind::Cancelled).
+    pub cancel: Arc<AtomicBool>,
+    /// What elements in the results carry.
+    pub materialize: Materialize,
+}
+
+/// What elements in the results carry (`materializeProperties`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Materialize {
+    /// Id, label and properties.
+    #[default]
+    All,
+    /// Id and label.
+    Tokens,
+}
+
+/// Takes the results of a query.
+pub trait ResultSink {
+    /// Takes some results, each with how many times it occurs. May block. An error means that nobody
+    /// wants more: the engine stops and returns it.
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()>;
+}

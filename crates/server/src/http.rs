@@ -1,0 +1,145 @@
+//! The HTTP side of the port: the WebSocket upgrade, `/health`, and who may come in.
+//!
+//! There is no authentication, and browsers let any page open a WebSocket to this machine. So an upgrade
+//! that carries an `Origin` (only browsers send one) is accepted only from a page of this very server, and
+//! a server on a loopback address serves only requests that name a loopback host, which a foreign name
+//! that was pointed at this machine (DNS rebinding) does not.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Request, State};
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::json;
+
+use crate::connection;
+use crate::server::Shared;
+
+/// The routes of the server.
+pub fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/gremlin", get(upgrade).post(not_yet))
+        .route("/health", get(health))
+        .fallback(async || {
+            problem(StatusCode::NOT_FOUND, "there is nothing here; see /gremlin (WebSocket) and /health")
+        })
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))
+        .with_state(shared)
+}
+
+/// An error as JSON.
+fn problem(status: StatusCode, message: impl Into<String>) -> Response {
+    (status, Json(json!({ "message": message.into() }))).into_response()
+}
+
+/// Refuses requests from pages of other sites.
+async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    match check_caller(request.headers(), shared.is_loopback) {
+        Ok(()) => next.run(request).await,
+        Err(message) => problem(StatusCode::FORBIDDEN, message),
+    }
+}
+
+fn check_caller(headers: &HeaderMap, is_loopback: bool) -> Result<(), String> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("(not text)"));
+    let host = text(HOST).unwrap_or_default();
+    if is_loopback && !is_loopback_host(host) {
+        return Err(format!("this server answers on this machine only, and the request names the host `{host}`"));
+    }
+    match text(ORIGIN) {
+        Some(origin) if origin.split_once("://").map(|(_, authority)| authority) != Some(host) => {
+            Err(format!("pages of `{origin}` may not use this server"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_loopback_host(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+async fn upgrade(
+    State(shared): State<Arc<Shared>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => {
+            let message = format!("/gremlin takes WebSocket connections: {}", rejection.body_text());
+            return problem(StatusCode::UPGRADE_REQUIRED, message);
+        }
+    };
+    let Ok(place) = Arc::clone(&shared.connections).try_acquire_owned() else {
+        let message = format!(
+            "the server has {} connections, as many as it may; close some, or raise the limit connection_count_max",
+            shared.limits.connection_count_max
+        );
+        return problem(StatusCode::SERVICE_UNAVAILABLE, message);
+    };
+    let size = shared.limits.frame_bytes_max();
+    upgrade.max_message_size(size).max_frame_size(size).on_upgrade(async move |socket| {
+        connection::serve(socket, shared).await;
+        drop(place);
+    })
+}
+
+async fn not_yet() -> Response {
+    problem(
+        StatusCode::NOT_IMPLEMENTED,
+        "queries over HTTP are not there yet; connect to this address by WebSocket, as the Gremlin drivers do",
+    )
+}
+
+async fn health(State(shared): State<Arc<Shared>>) -> Response {
+    Json(json!({
+        "status": "ok",
+        "version": env!("CARGO_PKG_VERSION"),
+        "graphs": shared.engine.sources().iter().map(|source| source.as_str()).collect::<Vec<_>>(),
+        "sessions": shared.sessions.open_count(),
+    }))
+    .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn drivers_and_own_pages_may_come_in() {
+        for host in ["localhost:8182", "127.0.0.1:8182", "[::1]:8182", "LOCALHOST"] {
+            check_caller(&headers(host, None), true).unwrap();
+        }
+        check_caller(&headers("localhost:8182", Some("http://localhost:8182")), true).unwrap();
+        check_caller(&headers("graph.example:8182", Some("https://graph.example:8182")), false).unwrap();
+    }
+
+    #[test]
+    fn foreign_pages_and_rebound_names_may_not() {
+        let foreign = check_caller(&headers("localhost:8182", Some("https://evil.example")), true).unwrap_err();
+        assert!(foreign.contains("https://evil.example"), "{foreign}");
+        let rebound = check_caller(&headers("evil.example:8182", None), true).unwrap_err();
+        assert!(rebound.contains("evil.example"), "{rebound}");
+        check_caller(&headers("localhost:8182", Some("null")), true).unwrap_err();
+    }
+}

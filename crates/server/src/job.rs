@@ -1,0 +1,79 @@
+//! One request on its way through the server: what to do, where the answer goes, and what ends it early.
+
+use axum::extract::ws::Message;
+use smol_str::SmolStr;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use uuid::Uuid;
+
+use crate::cancel::Cancellation;
+use crate::program::Evaluation;
+use crate::sink::ChannelSink;
+use crate::status::Failure;
+use crate::wire::{self, Form};
+
+/// A request as the wire has it.
+#[derive(Debug)]
+pub struct Call {
+    /// Its id, which every answer repeats.
+    pub request: Uuid,
+    /// The session it belongs to.
+    pub session: Option<SmolStr>,
+    /// How results are written.
+    pub form: Form,
+    /// How many results a response holds.
+    pub batch_size: usize,
+    /// What to do.
+    pub work: Work,
+}
+
+/// What a request asks for.
+#[derive(Debug)]
+pub enum Work {
+    /// Run a query.
+    Evaluate(Evaluation),
+    /// Close the session.
+    Close,
+}
+
+/// A request that was accepted.
+pub struct Job {
+    /// What to do.
+    pub work: Work,
+    /// Where the answer goes.
+    pub reply: Reply,
+    /// What ends it early.
+    pub watch: crate::worker::Watch,
+    /// Its place among the connection's requests in flight.
+    pub permit: OwnedSemaphorePermit,
+}
+
+/// Where the answer to one request goes.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The request's id.
+    pub request: Uuid,
+    /// How results are written.
+    pub form: Form,
+    /// How many results a response holds.
+    pub batch_size: usize,
+    /// The connection.
+    pub outgoing: mpsc::Sender<Message>,
+}
+
+impl Reply {
+    /// A sink for the results.
+    pub fn sink(&self, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
+        ChannelSink::new(self.request, self.form, self.batch_size, self.outgoing.clone(), cancellation.clone(), runtime)
+    }
+
+    /// Answers with an error. When the connection is gone there is nobody to tell.
+    pub async fn fail(&self, failure: &Failure) {
+        let _ = self.outgoing.send(wire::failure(Some(self.request), failure)).await;
+    }
+
+    /// Answers that it is done and that there are no results.
+    pub async fn done(&self) {
+        let _ = self.outgoing.send(wire::done(self.request)).await;
+    }
+}

@@ -1,0 +1,120 @@
+//! The server: binds its port, serves until told to stop, and ends in order.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+
+use crate::config::{Config, Limits};
+use crate::engine::Engine;
+use crate::http;
+use crate::session::{ConnectionId, Sessions};
+use crate::worker::Workers;
+
+/// What all connections of a server share.
+pub struct Shared {
+    /// The graph engine.
+    pub engine: Arc<dyn Engine>,
+    /// The limits.
+    pub limits: Limits,
+    /// Whether the server listens on a loopback address.
+    pub is_loopback: bool,
+    /// The threads the engine runs on.
+    pub workers: Workers,
+    /// The open sessions.
+    pub sessions: Sessions,
+    /// Places for connections.
+    pub connections: Arc<Semaphore>,
+    connection_count: AtomicU64,
+    shutdown: watch::Receiver<bool>,
+    /// Held, in copies, by the tasks a shutdown waits for. Weak here, so that the last of them ends the wait.
+    alive: mpsc::WeakSender<()>,
+}
+
+impl Shared {
+    /// A number no other connection has.
+    pub fn next_connection_id(&self) -> ConnectionId {
+        self.connection_count.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Becomes true when the server is to stop.
+    pub fn shutdown(&self) -> watch::Receiver<bool> {
+        self.shutdown.clone()
+    }
+
+    /// To be held by a task that a shutdown waits for; `None` once the wait is over.
+    pub fn alive(&self) -> Option<mpsc::Sender<()>> {
+        self.alive.upgrade()
+    }
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    alive: mpsc::Sender<()>,
+    ended: mpsc::Receiver<()>,
+}
+
+impl Server {
+    /// Checks the configuration and takes the port. Connections wait until [`serve`](Self::serve).
+    pub async fn bind(config: Config, engine: Arc<dyn Engine>) -> Result<Server> {
+        config.check()?;
+        let listener = TcpListener::bind(config.listen).await.map_err(|e| {
+            Error::new(
+                ErrorKind::Io,
+                format!(
+                    "cannot listen on {}: {e}; choose another address or port, or stop what uses it",
+                    config.listen
+                ),
+            )
+        })?;
+        let (stop, shutdown) = watch::channel(false);
+        let (alive, ended) = mpsc::channel(1);
+        let limits = config.limits;
+        let shared = Arc::new(Shared {
+            engine,
+            is_loopback: config.listen.ip().is_loopback(),
+            workers: Workers::new(limits.worker_count_max),
+            sessions: Sessions::new(limits.session_count_max),
+            connections: Arc::new(Semaphore::new(limits.connection_count_max.min(Semaphore::MAX_PERMITS))),
+            connection_count: AtomicU64::new(0),
+            shutdown,
+            alive: alive.downgrade(),
+            limits,
+        });
+        Ok(Server { listener, shared, stop, alive, ended })
+    }
+
+    /// Where it listens, the port included that was free.
+    pub fn local_address(&self) -> Result<SocketAddr> {
+        Ok(self.listener.local_addr()?)
+    }
+
+    /// Serves until `shutdown` completes. Then no connection is accepted anymore, running queries are
+    /// cancelled, open transactions rolled back, and connections closed; what does not end within
+    /// [`Limits::shutdown_grace`] is left behind with an error that says so.
+    pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        let Server { listener, shared, stop, alive, mut ended } = self;
+        let grace = shared.limits.shutdown_grace;
+        let signal = async move {
+            shutdown.await;
+            stop.send_replace(true);
+            // Held until here, so that a task that begins any time before can hold it too.
+            drop(alive);
+        };
+        axum::serve(listener, http::router(shared)).with_graceful_shutdown(signal).await?;
+        timeout(grace, ended.recv()).await.map(drop).map_err(|_| {
+            Error::new(
+                ErrorKind::Io,
+                format!("connections were still open {} s after the server was stopped", grace.as_secs_f32()),
+            )
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Results on their way from the engine to the client: cut into batches, encoded, sent.
+//!
+//! Runs on the engine's thread. A batch is sent when the next one begins (status 206), the last when the
+//! query is over (200, or 204 if there never was a result), so a transaction that fails at its commit
+//! has not yet said that it succeeded. The channel to the connection is bounded: while the client is slow
+//! the engine waits here, until the query is cancelled.
+
+use axum::extract::ws::Message;
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::cancel::{Cancellation, Reason};
+use crate::engine::ResultSink;
+use crate::status::Failure;
+use crate::status::Status;
+use crate::wire::{self, Batch, Form};
+
+/// Sends the results of one request.
+pub struct ChannelSink {
+    request: Uuid,
+    batch: Batch,
+    batch_size: usize,
+    /// Why a batch could not be written, which the engine only hears of as an error of the sink.
+    unencodable: Option<Failure>,
+    /// How many response messages are out.
+    sent_count: usize,
+    outgoing: mpsc::Sender<Message>,
+    cancellation: Cancellation,
+    runtime: Handle,
+}
+
+impl ChannelSink {
+    /// A sink for one request. To be used on a blocking thread of the same runtime.
+    pub fn new(
+        request: Uuid,
+        form: Form,
+        batch_size: usize,
+        outgoing: mpsc::Sender<Message>,
+        cancellation: Cancellation,
+        runtime: Handle,
+    ) -> Self {
+        ChannelSink {
+            request,
+            batch: Batch::new(form),
+            batch_size,
+            unencodable: None,
+            sent_count: 0,
+            outgoing,
+            cancellation,
+            runtime,
+        }
+    }
+
+    /// Whether the client has not seen anything yet, so that the query may be run again.
+    pub fn is_untouched(&self) -> bool {
+        self.sent_count == 0
+    }
+
+    /// What to answer when the query ended with `failure`.
+    pub fn explain(&mut self, failure: Failure) -> Failure {
+        self.unencodable.take().unwrap_or(failure)
+    }
+
+    /// Forgets results that were not sent.
+    pub fn reset(&mut self) {
+        self.batch.clear();
+    }
+
+    /// Sends what is left: the query is over. Its transaction may be committed by now, so a time limit that
+    /// passes here must not turn the answer into an error: this waits as long as there is a connection.
+    pub fn finish(self) -> Result<(), Failure> {
+        let status = if self.sent_count == 0 && self.batch.len() == 0 { Status::NO_CONTENT } else { Status::SUCCESS };
+        let message = wire::results(self.request, status, &self.batch)?;
+        self.runtime.block_on(self.outgoing.send(message)).map_err(|_| Reason::Gone.error().into())
+    }
+
+    /// Sends the batch; more will follow.
+    fn flush(&mut self) -> Result<()> {
+        let message = wire::results(self.request, Status::PARTIAL_CONTENT, &self.batch).map_err(|failure| {
+            self.unencodable = Some(failure.clone());
+            failure.error
+        })?;
+        self.batch.clear();
+        let (cancellation, outgoing) = (&self.cancellation, &self.outgoing);
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                reason = cancellation.fired() => Err(reason.error()),
+                sent = outgoing.send(message) => sent.map_err(|_| Reason::Gone.error()),
+            }
+        })?;
+        self.sent_count += 1;
+        Ok(())
+    }
+
+    /// Makes room for one result.
+    fn room(&mut self) -> Result<()> {
+        if self.batch.len() == self.batch_size { self.flush() } else { Ok(()) }
+    }
+
+    fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
+        // Traversers carry their bulk, values are repeated.
+        let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
+        for _ in 0..times {
+            self.room()?;
+            self.batch.push(value.clone(), bulk);
+        }
+        Ok(())
+    }
+}
+
+impl ResultSink for ChannelSink {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        if let Some(reason) = self.cancellation.reason() {
+            return Err(reason.error());
+        }
+        results.into_iter().filter(|(_, bulk)| *bulk > 0).try_for_each(|(value, bulk)| self.push(value, bulk))
+    }
+}
+
+/// Holds results back until a transaction is committed.
+#[derive(Debug)]
+pub struct HeldResults {
+    results: Vec<(Value, u64)>,
+    count_max: usize,
+}
+
+impl HeldResults {
+    /// An empty one that takes at most so many.
+    pub fn new(count_max: usize) -> Self {
+        HeldResults { results: Vec::new(), count_max }
+    }
+
+    /// The results.
+    pub fn into_results(self) -> Vec<(Value, u64)> {
+        self.results
+    }
+}
+
+impl ResultSink for HeldResults {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        if self.results.len() + results.len() > self.count_max {
+            return Err(Error::new(
+                ErrorKind::MemoryLimit,
+                format!(
+                    "a script of several statements is one transaction whose results are held back until it is \
+                     committed, and there are more than {} of them; send the last statement on its own",
+                    self.count_max
+                ),
+            ));
+        }
+        self.results.extend(results);
+        Ok(())
+    }
+}
+
+/// Drops results nobody asked for.
+#[derive(Debug)]
+pub struct Discard;
+
+impl ResultSink for Discard {
+    fn accept(&mut self, _: Vec<(Value, u64)>) -> Result<()> {
+        Ok(())
+    }
+}

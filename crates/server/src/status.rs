@@ -1,0 +1,109 @@
+//! Response status codes of the Gremlin Server protocol, and which error gets which.
+//!
+//! The codes are TinkerPop's. Two of them are about the request itself and are decided by
+//! [`crate::protocol`]: 498 (the frame or the operation is malformed) and 499 (its arguments are wrong, an
+//! unknown traversal source among them). Everything that happens while a query runs comes from an
+//! [`Error`] and is mapped here, by kind alone; the message goes to the client word for word.
+
+use mangrove_graph::{Error, ErrorKind, Value};
+use smol_str::SmolStr;
+
+/// A status code of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(u16);
+
+impl Status {
+    /// The last results.
+    pub const SUCCESS: Status = Status(200);
+    /// Done, and there are no results.
+    pub const NO_CONTENT: Status = Status(204);
+    /// Some results; more follow.
+    pub const PARTIAL_CONTENT: Status = Status(206);
+    /// The message is no request of this protocol.
+    pub const MALFORMED_REQUEST: Status = Status(498);
+    /// The request's arguments are wrong.
+    pub const INVALID_ARGUMENTS: Status = Status(499);
+    /// The server failed.
+    pub const SERVER_ERROR: Status = Status(500);
+    /// The query cannot succeed now and may when it is sent again (a conflict with another transaction).
+    pub const TEMPORARY_ERROR: Status = Status(596);
+    /// The query failed.
+    pub const EVALUATION_ERROR: Status = Status(597);
+    /// The query ran out of time or was cancelled.
+    pub const TIMEOUT: Status = Status(598);
+    /// A result could not be encoded.
+    pub const SERIALIZATION_ERROR: Status = Status(599);
+
+    /// The code.
+    pub fn code(self) -> u16 {
+        self.0
+    }
+
+    /// The status an error of a running query is answered with.
+    pub fn of(kind: ErrorKind) -> Status {
+        match kind {
+            ErrorKind::Syntax
+            | ErrorKind::Unsupported
+            | ErrorKind::InvalidArgument
+            | ErrorKind::Evaluation
+            | ErrorKind::DuplicateId
+            | ErrorKind::NotFound
+            | ErrorKind::MemoryLimit
+            | ErrorKind::Closed => Status::EVALUATION_ERROR,
+            ErrorKind::Conflict => Status::TEMPORARY_ERROR,
+            ErrorKind::Timeout | ErrorKind::Cancelled => Status::TIMEOUT,
+            _ => Status::SERVER_ERROR,
+        }
+    }
+}
+
+/// Why a request failed, as its answer says it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The status.
+    pub status: Status,
+    /// The kind and the message.
+    pub error: Error,
+}
+
+impl Failure {
+    /// 498.
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Failure { status: Status::MALFORMED_REQUEST, error: Error::new(ErrorKind::Syntax, message) }
+    }
+
+    /// 499.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Failure { status: Status::INVALID_ARGUMENTS, error: Error::invalid(message) }
+    }
+
+    /// The status attributes drivers look for: `exceptions`, the kinds of error from the nearest cause
+    /// outwards, and `stackTrace`, which is for people to read. Neither holds an internal of the server.
+    pub fn attributes(&self) -> Vec<(SmolStr, Value)> {
+        let kind = format!("mangrove.{:?}", self.error.kind());
+        let trace = format!("{kind}: {}", self.error.message());
+        vec![
+            (SmolStr::new_static("exceptions"), Value::list(vec![Value::from(kind)])),
+            (SmolStr::new_static("stackTrace"), Value::from(trace)),
+        ]
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure { status: Status::of(error.kind()), error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_caller_can_retry_has_a_status_of_its_own() {
+        assert_eq!(Status::of(ErrorKind::Conflict).code(), 596);
+        assert_eq!(Status::of(ErrorKind::Timeout).code(), 598);
+        assert_eq!(Status::of(ErrorKind::Evaluation).code(), 597);
+        assert_eq!(Status::of(ErrorKind::Bug).code(), 500);
+    }
+}

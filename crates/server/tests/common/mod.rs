@@ -1,0 +1,64 @@
+//! A small engine that does what its requests say, and a client that speaks the wire protocol by hand.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod client;
+pub mod engine;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_graph::Result;
+use mangrove_server::{Config, Limits, Server};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use self::client::Client;
+use self::engine::FakeEngine;
+
+/// A running server.
+pub struct Running {
+    pub address: SocketAddr,
+    pub engine: Arc<FakeEngine>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<Result<()>>,
+}
+
+impl Running {
+    /// Starts one on a free port.
+    pub async fn start(change: impl FnOnce(&mut Limits)) -> Running {
+        let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+        change(&mut config.limits);
+        let engine = Arc::new(FakeEngine::default());
+        let server = Server::bind(config, engine.clone()).await.unwrap();
+        let address = server.local_address().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(server.serve(async {
+            let _ = stopped.await;
+        }));
+        Running { address, engine, stop, served }
+    }
+
+    /// A new connection.
+    pub async fn connect(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// Stops it in order.
+    pub async fn stop(self) -> Result<()> {
+        self.stop.send(()).unwrap();
+        self.served.await.unwrap()
+    }
+}
+
+/// Waits until something holds.
+pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never came true: {what}");
+}

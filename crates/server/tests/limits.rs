@@ -1,0 +1,148 @@
+//! Bounds, concurrency, and the life of the server.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use common::client::Client;
+use common::engine::FakeEngine;
+use common::{Running, eventually};
+use mangrove_graph::Value;
+use mangrove_server::{Config, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_ends_at_its_time_limit() {
+    let server = Running::start(|_| {}).await;
+    let mut client = server.connect().await;
+    let limit = [("evaluationTimeout", Value::I64(50))];
+    client.eval_with("g.inject('hang')", &limit).await.assert_fails(598, "50 ms");
+    assert_eq!(server.engine.0.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wait_for_a_worker_counts_towards_the_time_limit() {
+    let server = Running::start(|limits| limits.worker_count_max = 1).await;
+    let (mut busy, mut waiting) = (server.connect().await, server.connect().await);
+    busy.send_eval("", "g.inject('hang')", &[]).await;
+    eventually("the worker is taken", || server.engine.0.running.load(Ordering::SeqCst) == 1).await;
+    let limit = [("evaluationTimeout", Value::I64(50))];
+    waiting.eval_with("g.inject('count')", &limit).await.assert_fails(598, "50 ms");
+    drop(busy);
+    assert_eq!(waiting.eval("g.inject('count')").await.values(), [0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_connection_run_side_by_side() {
+    let server = Running::start(|_| {}).await;
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('hang')", &[("evaluationTimeout", Value::I64(2_000))]).await;
+    assert_eq!(client.eval("g.inject('count')").await.values(), [0], "the short one does not wait for the long one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_beyond_the_bound_wait_in_the_connection() {
+    let server = Running::start(|limits| limits.in_flight_count_max = 2).await;
+    let mut client = server.connect().await;
+    for _ in 0..5 {
+        client.send_eval("", "g.inject('hang')", &[("evaluationTimeout", Value::I64(100))]).await;
+    }
+    for _ in 0..5 {
+        assert!(server.engine.0.running.load(Ordering::SeqCst) <= 2);
+        assert_eq!(client.response().await.unwrap().code, 598);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_holds_its_query_back_and_is_dropped() {
+    let server = Running::start(|limits| limits.write_stall_max = Duration::from_millis(500)).await;
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('range', 100000000)", &[("evaluationTimeout", Value::I64(0))]).await;
+    let state = &server.engine.0;
+    eventually("the query runs", || state.given.load(Ordering::SeqCst) > 0).await;
+    eventually("the connection is dropped", || state.running.load(Ordering::SeqCst) == 0).await;
+    let given = state.given.load(Ordering::SeqCst);
+    assert!(given < 50_000_000, "{given} results were made for a client that took none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_bound_are_refused() {
+    let server = Running::start(|limits| limits.connection_count_max = 1).await;
+    let first = server.connect().await;
+    let request = "GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let answer = http(&server, request).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("connection_count_max"), "{answer}");
+    drop(first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_http_side_says_what_it_has() {
+    let server = Running::start(|_| {}).await;
+    let ask = |line: &str, more: &str| format!("{line} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n");
+    let health = http(&server, &ask("GET /health", "")).await;
+    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+    assert!(health.contains("\"status\":\"ok\"") && health.contains("\"gmodern\""), "{health}");
+    let post = http(&server, &ask("POST /gremlin", "Content-Length: 0\r\n")).await;
+    assert!(post.starts_with("HTTP/1.1 501") && post.contains("not there yet"), "{post}");
+    let plain = http(&server, &ask("GET /gremlin", "")).await;
+    assert!(plain.starts_with("HTTP/1.1 426"), "{plain}");
+    let elsewhere = http(&server, &ask("GET /elsewhere", "")).await;
+    assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+    let foreign = http(&server, &ask("GET /health", "Origin: https://evil.example\r\n")).await;
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_cancels_rolls_back_and_closes() {
+    let server = Running::start(|_| {}).await;
+    let mut client = server.connect().await;
+    client.session_eval("s", "g.inject('add')").await;
+    client.send_eval("", "g.inject('hang')", &[]).await;
+    let state = server.engine.0.clone();
+    eventually("the query runs", || state.running.load(Ordering::SeqCst) == 1).await;
+    server.stop().await.unwrap();
+    assert_eq!(state.running.load(Ordering::SeqCst), 0);
+    assert_eq!(state.rolled_back.load(Ordering::SeqCst), 1);
+    while client.response().await.is_some() {}
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let server = Running::start(|_| {}).await;
+    let engine = std::sync::Arc::new(FakeEngine::default());
+    let error = Server::bind(Config::new(server.address), engine).await.err().unwrap();
+    assert!(error.message().contains(&server.address.to_string()), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_connections_at_once_are_served() {
+    let server = Running::start(|limits| limits.worker_count_max = 4).await;
+    let tasks: Vec<_> = (0..32)
+        .map(|_| {
+            let address = server.address;
+            tokio::spawn(async move {
+                let mut client = Client::connect(address).await;
+                for _ in 0..20 {
+                    assert_eq!(client.eval("g.inject('add')").await.codes, [204]);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(server.engine.0.counter.load(Ordering::SeqCst), 640);
+}
+
+/// The answer to a request in plain HTTP.
+async fn http(server: &Running, request: &str) -> String {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4_096];
+    let length = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..length]).into_owned()
+}
