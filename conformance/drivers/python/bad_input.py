@@ -156,9 +156,6 @@ class BadInput:
     def closure(self):
         expect_error(lambda: self.script("g.V().map{it.get()}"), {EVALUATION_ERROR})
 
-    def fail_step(self):
-        expect_error(lambda: self.script("g.V().fail('enough')"), {595}, "enough")
-
     def nested_10_000_deep(self):
         text = "g.V()" + ".where(__.out()" * NESTING + ")" * NESTING
         expect_error(lambda: self.script(text), {EVALUATION_ERROR}, "nest")
@@ -189,7 +186,7 @@ class BadInput:
                    self.unknown_traversal_source, self.unknown_traversal_source_of_bytecode, self.unknown_language,
                    self.session_without_an_id, self.syntax_error, self.unknown_step, self.unknown_step_in_bytecode,
                    self.wrong_argument_type, self.wrong_argument_type_in_bytecode, self.arithmetic_on_strings,
-                   self.missing_parameter, self.closure, self.fail_step, self.nested_10_000_deep,
+                   self.missing_parameter, self.closure, self.nested_10_000_deep,
                    self.query_over_its_time_limit, self.connection_dropped_during_a_query]
         if self.memory_limited:
             methods.append(self.query_over_its_memory_limit)
