@@ -1,0 +1,312 @@
+//! The runtime over a toy batch: numbers instead of traversers. One topology, one to four nodes, frames in
+//! any order: the same answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
+use mangrove_flow::nodes::Nodes;
+use mangrove_flow::{
+    Batch, Exchange, GroupId, Limits, NodeId, NodeRuntime, Operator, Output, Placement, Progress, QueryContext, TagSet,
+    Topology, TopologyBuilder,
+};
+use mangrove_graph::{Error, ErrorKind, Result};
+
+/// Rows of (tag, number). A number belongs to the node of its remainder.
+#[derive(Clone, Default, Debug)]
+struct Numbers(Vec<(u32, i64)>);
+
+impl Batch for Numbers {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn bytes(&self) -> usize {
+        self.0.len() * 16
+    }
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+    fn partition(self, nodes: u16) -> Vec<(NodeId, Self)> {
+        let mut parts: HashMap<NodeId, Numbers> = HashMap::new();
+        for (tag, n) in self.0 {
+            parts.entry(n.rem_euclid(i64::from(nodes)) as NodeId).or_default().0.push((tag, n));
+        }
+        parts.into_iter().collect()
+    }
+    fn discard(&mut self, tags: &TagSet) {
+        self.0.retain(|(tag, _)| !tags.contains(*tag));
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        for (tag, n) in &self.0 {
+            out.extend_from_slice(&tag.to_le_bytes());
+            out.extend_from_slice(&n.to_le_bytes());
+        }
+    }
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let row = |b: &[u8]| {
+            let (tag, n) = b.split_first_chunk::<4>()?;
+            Some((u32::from_le_bytes(*tag), i64::from_le_bytes(n.try_into().ok()?)))
+        };
+        let rows: Option<Vec<_>> = bytes.chunks(12).map(row).collect();
+        rows.map(Numbers).ok_or_else(|| Error::bug("cut short"))
+    }
+}
+
+/// Every node emits the numbers below `below` that it owns, `step` a call.
+struct Scan {
+    next: i64,
+    below: i64,
+    step: i64,
+    group: Option<GroupId>,
+}
+
+impl Operator<Numbers> for Scan {
+    fn receive(&mut self, _: u8, group: GroupId, _: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        self.group = Some(group);
+        self.resume(out)
+    }
+    fn resume(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let Some(group) = self.group else { return Ok(()) };
+        if out.is_cancelled(group) {
+            return Ok(());
+        }
+        let to = (self.next + self.step).min(self.below);
+        let (node, nodes) = (i64::from(out.node()), i64::from(out.nodes()));
+        let here = (self.next..to).filter(|n| n % nodes == node).map(|n| (0, n)).collect();
+        self.next = to;
+        if to < self.below {
+            out.again();
+        }
+        out.emit(0, group, Numbers(here))
+    }
+}
+
+/// n becomes n + 1, …, n + fan; checks that it was sent only what its node owns.
+struct Neighbors(i64);
+
+impl Operator<Numbers> for Neighbors {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        for (_, n) in &batch.0 {
+            assert_eq!(n.rem_euclid(i64::from(out.nodes())), i64::from(out.node()), "{n} belongs elsewhere");
+        }
+        let fan = |(tag, n): &(u32, i64)| (1..=self.0).map(|d| (*tag, n + d)).collect::<Vec<_>>();
+        out.emit(0, group, Numbers(batch.0.iter().flat_map(fan).collect()))
+    }
+}
+
+/// The sum of every instance, 0 where it had no rows.
+#[derive(Default)]
+struct Sum(HashMap<GroupId, HashMap<u32, i64>>);
+
+impl Operator<Numbers> for Sum {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
+        let sums = self.0.entry(group).or_default();
+        batch.0.iter().for_each(|(tag, n)| *sums.entry(*tag).or_default() += n);
+        Ok(())
+    }
+    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let sums = self.0.remove(&group).unwrap_or_default();
+        let rows = (0..instances).map(|tag| (tag, sums.get(&tag).copied().unwrap_or(0))).collect();
+        out.emit(0, group, Numbers(rows))?;
+        out.finish_all(group, instances)
+    }
+}
+
+/// A branch scope: n becomes what the pipeline inside makes of it (edge 0 in, edge 1 out, port 1 back).
+#[derive(Default)]
+struct Scope {
+    inside: HashMap<GroupId, GroupId>,
+    open: HashMap<GroupId, u32>,
+    ended: HashMap<GroupId, u32>,
+}
+
+impl Operator<Numbers> for Scope {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 1 {
+            let outside = self.inside[&group];
+            return out.emit(1, outside, Numbers(batch.0.into_iter().map(|(_, n)| (0, n)).collect()));
+        }
+        let inside = out.open_group(group);
+        self.inside.insert(inside, group);
+        *self.open.entry(group).or_default() += 1;
+        let count = batch.0.len() as u32;
+        let tagged = batch.0.into_iter().enumerate().map(|(tag, (_, n))| (tag as u32, n)).collect();
+        out.emit(0, inside, Numbers(tagged))?;
+        out.finish(0, inside, count)
+    }
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let outside = if port == 1 {
+            out.close_group(group);
+            let outside = self.inside.remove(&group).unwrap();
+            *self.open.get_mut(&outside).unwrap() -= 1;
+            outside
+        } else {
+            self.ended.insert(group, instances);
+            group
+        };
+        match self.ended.get(&outside) {
+            Some(&instances) if self.open.get(&outside).copied().unwrap_or(0) == 0 => out.finish(1, outside, instances),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The first `n` rows; then what is upstream is cancelled.
+struct Limit(usize);
+
+impl Operator<Numbers> for Limit {
+    fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        batch.0.truncate(self.0);
+        self.0 -= batch.0.len();
+        if self.0 == 0 {
+            out.cancel(group, 0..out.operator());
+        }
+        out.emit(0, group, batch)
+    }
+}
+
+struct Sink;
+
+impl Operator<Numbers> for Sink {
+    fn receive(&mut self, _: u8, _: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.deliver(batch);
+        Ok(())
+    }
+    fn finish(&mut self, _: u8, _: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.complete();
+        Ok(())
+    }
+}
+
+struct Start;
+
+impl Operator<Numbers> for Start {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.emit(0, group, batch)
+    }
+}
+
+fn context(limits: Limits) -> Arc<QueryContext> {
+    Arc::new(QueryContext::new(limits, Arc::new(MonotonicClock::default()), Arc::new(AtomicBool::new(false))))
+}
+
+/// start → scan → neighbors → scope { neighbors → sum } → sum → sink
+fn scoped() -> Topology {
+    let mut b = TopologyBuilder::default();
+    let start = b.operator(Placement::Home);
+    let scan = b.operator(Placement::Spread);
+    b.connect(start, scan, 0, Exchange::Broadcast);
+    let hop = b.operator(Placement::Spread);
+    b.connect(scan, hop, 0, Exchange::Owner);
+    let scope = b.operator(Placement::Spread);
+    b.connect(hop, scope, 0, Exchange::Local);
+    let inner_hop = b.operator(Placement::Spread);
+    b.enter(scope, inner_hop, 0, Exchange::Owner);
+    let inner_sum = b.operator(Placement::Home);
+    b.connect(inner_hop, inner_sum, 0, Exchange::Home);
+    b.connect(inner_sum, scope, 1, Exchange::Local);
+    let sum = b.operator(Placement::Home);
+    b.connect(scope, sum, 0, Exchange::Home);
+    let sink = b.operator(Placement::Home);
+    b.connect(sum, sink, 0, Exchange::Local);
+    b.build()
+}
+
+fn scoped_operators(below: i64) -> Vec<Box<dyn Operator<Numbers>>> {
+    vec![
+        Box::new(Start),
+        Box::new(Scan { next: 0, below, step: 100, group: None }),
+        Box::new(Neighbors(3)),
+        Box::<Scope>::default(),
+        Box::new(Neighbors(2)),
+        Box::<Sum>::default(),
+        Box::<Sum>::default(),
+        Box::new(Sink),
+    ]
+}
+
+#[test]
+fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
+    let below = 777;
+    let expected: i64 = (0..below).flat_map(|n| (1..=3).map(move |d| n + d)).flat_map(|n| [n + 1, n + 2]).sum();
+    let topology = Arc::new(scoped());
+    for nodes in [1_u16, 2, 3, 4] {
+        for seed in [None, Some(1), Some(2), Some(99)] {
+            let runtimes = (0..nodes).map(|node| {
+                NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), context(Limits::default()))
+            });
+            let mut run = Nodes::new(runtimes.collect(), seed);
+            let results = run.run(Numbers(vec![(0, 0)])).unwrap();
+            let results: Vec<i64> = results.iter().flat_map(|b| b.0.iter().map(|(_, n)| *n)).collect();
+            assert_eq!(results, vec![expected], "{nodes} nodes, seed {seed:?}");
+            assert_eq!(run.frames() > 0, nodes > 1, "several nodes talk, one does not");
+        }
+    }
+}
+
+fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
+    let mut b = TopologyBuilder::default();
+    let scan = b.operator(Placement::Home);
+    let limit_id = b.operator(Placement::Home);
+    b.connect(scan, limit_id, 0, Exchange::Local);
+    let sink = b.operator(Placement::Home);
+    b.connect(limit_id, sink, 0, Exchange::Local);
+    let operators: Vec<Box<dyn Operator<Numbers>>> =
+        vec![Box::new(Scan { next: 0, below, step: 10, group: None }), Box::new(Limit(limit)), Box::new(Sink)];
+    NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()))
+}
+
+#[test]
+fn a_satisfied_limit_stops_the_scan() {
+    let mut runtime = limited(15, 1_000_000);
+    runtime.start(Numbers(vec![(0, 0)])).unwrap();
+    let mut rows = 0;
+    loop {
+        match runtime.run(usize::MAX).unwrap() {
+            Progress::Results => rows += runtime.take_results().unwrap().rows(),
+            Progress::Complete => break,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(rows, 15);
+    assert!(runtime.stats()[0].rows_out <= 30, "the scan went on: {:?}", runtime.stats()[0]);
+}
+
+#[test]
+fn limits_name_themselves_and_cancelling_ends_the_query() {
+    let run = |context: Arc<QueryContext>| {
+        let topology = Arc::new(scoped());
+        let mut runtime = NodeRuntime::new(0, 1, topology, scoped_operators(1_000_000), context);
+        runtime.start(Numbers(vec![(0, 0)])).unwrap();
+        loop {
+            match runtime.run(8) {
+                Err(error) => return error,
+                Ok(Progress::Complete) => panic!("the query should have been ended"),
+                Ok(_) => {}
+            }
+        }
+    };
+    let memory = run(context(Limits { memory_bytes: 100, ..Limits::default() }));
+    assert_eq!(memory.kind(), ErrorKind::MemoryLimit);
+
+    /// A clock on which every look costs a millisecond.
+    struct Ticking(ManualClock);
+    impl Clock for Ticking {
+        fn now_nanos(&self) -> u64 {
+            self.0.advance(1_000_000);
+            self.0.now_nanos()
+        }
+    }
+    let limits = Limits { time_nanos: Some(50_000_000), ..Limits::default() };
+    let clock = Arc::new(Ticking(ManualClock::default()));
+    let time = run(Arc::new(QueryContext::new(limits, clock, Arc::new(AtomicBool::new(false)))));
+    assert_eq!(time.kind(), ErrorKind::Timeout);
+    assert!(time.message().contains("50 ms"), "{time}");
+
+    let flag = Arc::new(AtomicBool::new(false));
+    flag.store(true, Ordering::Relaxed);
+    let cancelled =
+        run(Arc::new(QueryContext::new(Limits::default(), Arc::new(MonotonicClock::default()), flag)));
+    assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
+}
