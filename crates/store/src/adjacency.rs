@@ -127,16 +127,25 @@ impl AdjacencyTable {
         (self.descriptor_bytes(), self.block.get().map_or(0, Block::bytes))
     }
 
+    /// The descriptor at an offset; that of an empty list beyond the page's capacity.
+    #[inline]
+    fn descriptor(&self, at: usize) -> u64 {
+        // Acquire: its partners are the compare-and-swap that publishes a header, and `set_block`.
+        self.descriptors.get(at).map_or(0, |descriptor| descriptor.load(Ordering::Acquire))
+    }
+
     /// Starts loading a descriptor.
     #[inline]
     pub(crate) fn prefetch_descriptor(&self, at: usize) {
-        crate::prefetch::prefetch(&self.descriptors[at]);
+        if let Some(descriptor) = self.descriptors.get(at) {
+            crate::prefetch::prefetch(descriptor);
+        }
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
     #[inline]
     pub(crate) fn prefetch_list(&self, at: usize, with_edges: bool, storage: &ListStorage) {
-        let descriptor = self.descriptors[at].load(Ordering::Acquire);
+        let descriptor = self.descriptor(at);
         if descriptor == 0 {
             return;
         }
@@ -155,14 +164,14 @@ impl AdjacencyTable {
     /// The number of edges where that needs no look at any edge.
     #[inline]
     pub(crate) fn clean_len(&self, at: usize) -> Option<usize> {
-        let descriptor = self.descriptors[at].load(Ordering::Acquire);
+        let descriptor = self.descriptor(at);
         (descriptor & HEADER == 0).then(|| packed_run(descriptor).len())
     }
 
     /// The list of the vertex at an offset.
     #[inline]
     pub(crate) fn list<'a>(&'a self, at: usize, storage: &'a ListStorage) -> List<'a> {
-        let descriptor = self.descriptors[at].load(Ordering::Acquire);
+        let descriptor = self.descriptor(at);
         let (run, tail_len, first_row) = if descriptor & HEADER == 0 {
             (packed_run(descriptor), 0, 0)
         } else {

@@ -1,17 +1,18 @@
 //! A small map that only grows: the columns and adjacency tables of a page.
 //!
-//! A page has a handful of them, looked up once a batch and page, so a walk over a few nodes of eight
+//! A page has a handful of them, looked up once a batch and page, so a walk over a few nodes of four
 //! entries beats a hash table and needs no lock. Entries fill in order and each is set once; two threads
 //! that add the same key meet at the first empty entry, where one of them wins, so a key is never there
 //! twice. Positions are stable: cursors keep them.
 
 use std::sync::OnceLock;
 
-const NODE_ENTRIES: usize = 8;
+const NODE_ENTRIES: usize = 4;
 
 #[derive(Debug)]
 struct Node<V> {
-    entries: [OnceLock<(u32, Box<V>)>; NODE_ENTRIES],
+    /// Inline, so that a look-up in a page follows no pointer for the first few.
+    entries: [OnceLock<(u32, V)>; NODE_ENTRIES],
     next: OnceLock<Box<Node<V>>>,
 }
 
@@ -52,7 +53,7 @@ impl<V> AppendMap<V> {
             }
             let (key, value) = node.entries[at].get()?;
             at += 1;
-            Some((*key, &**value))
+            Some((*key, value))
         })
     }
 
@@ -61,7 +62,7 @@ impl<V> AppendMap<V> {
         let mut node = &self.first;
         loop {
             for entry in &node.entries {
-                let (k, value) = entry.get_or_init(|| (key, Box::new(make())));
+                let (k, value) = entry.get_or_init(|| (key, make()));
                 if *k == key {
                     return value;
                 }

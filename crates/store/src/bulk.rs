@@ -189,7 +189,8 @@ impl BulkLoader {
     /// A loader for an empty store. `txn` keeps transactions away while it lives.
     pub fn new(store: Arc<Store>) -> Result<Self> {
         if !store.is_empty() {
-            let message = "a bulk load needs an empty graph; load into a new database, or use transactions";
+            let message =
+                "a bulk load needs a graph that was never written to; load into a new one, or use transactions";
             return Err(Error::invalid(message));
         }
         let tablets = store.tablets.len();

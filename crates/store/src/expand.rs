@@ -11,6 +11,7 @@ use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, 
 
 use crate::adjacency::{AdjacencyTable, List, ListStorage};
 use crate::page::VertexPage;
+use crate::tablet::Tablet;
 use crate::view::StoreView;
 
 const DISTANCE: usize = 8;
@@ -37,6 +38,9 @@ struct Expander<'a> {
     request: &'a ExpandRequest,
 }
 
+/// A vertex whose page was found ahead of its turn.
+type Found<'a> = Option<(&'a Tablet, &'a VertexPage)>;
+
 /// See [`mangrove_graph::GraphView::expand`].
 pub(crate) fn expand(
     view: &StoreView<'_>,
@@ -46,10 +50,26 @@ pub(crate) fn expand(
     out: &mut Expansion,
 ) -> bool {
     let expander = Expander { view, request };
-    expander.warm_up(&vertices[(cursor.row as usize).min(vertices.len())..]);
+    // Pages found so far, by row modulo the size: a row's page is looked up once.
+    let mut found: [Found<'_>; 2 * DISTANCE] = [None; 2 * DISTANCE];
+    let first = cursor.row as usize;
+    let rows_ahead = |from: usize, count: usize| from..(from + count).min(vertices.len());
+    for row in rows_ahead(first, 2 * DISTANCE) {
+        found[row % (2 * DISTANCE)] = expander.find(vertices[row]);
+    }
+    for row in rows_ahead(first, DISTANCE) {
+        expander.prefetch_lists(vertices[row], found[row % (2 * DISTANCE)]);
+    }
     while let Some(&id) = vertices.get(cursor.row as usize) {
-        expander.look_ahead(vertices, cursor.row as usize);
-        if let Some((tablet, page)) = view.store.vertex_page(id)
+        let row = cursor.row as usize;
+        let page = found[row % (2 * DISTANCE)];
+        if let Some(&ahead) = vertices.get(row + 2 * DISTANCE) {
+            found[row % (2 * DISTANCE)] = expander.find(ahead);
+        }
+        if let Some(&ahead) = vertices.get(row + DISTANCE) {
+            expander.prefetch_lists(ahead, found[(row + DISTANCE) % (2 * DISTANCE)]);
+        }
+        if let Some((tablet, page)) = page
             && !expander.expand_one(id, page, &tablet.lists, cursor, out)
         {
             return false;
@@ -62,32 +82,22 @@ pub(crate) fn expand(
     true
 }
 
-impl Expander<'_> {
-    /// Gets the first few on their way, which nobody looked ahead to.
-    fn warm_up(&self, vertices: &[VertexId]) {
-        vertices.iter().take(2 * DISTANCE).for_each(|&id| self.prefetch_descriptors(id));
-        vertices.iter().take(DISTANCE).for_each(|&id| self.prefetch_lists(id));
-    }
-
-    fn look_ahead(&self, vertices: &[VertexId], row: usize) {
-        if let Some(&id) = vertices.get(row + 2 * DISTANCE) {
-            self.prefetch_descriptors(id);
-        }
-        if let Some(&id) = vertices.get(row + DISTANCE) {
-            self.prefetch_lists(id);
-        }
-    }
-
-    fn prefetch_descriptors(&self, id: VertexId) {
-        if let Some((_, page)) = self.view.store.vertex_page(id) {
+impl<'a> Expander<'a> {
+    /// The page of a vertex, whose descriptors are then on their way.
+    #[inline]
+    fn find(&self, id: VertexId) -> Found<'a> {
+        let found = self.view.store.vertex_page_unchecked(id);
+        if let Some((_, page)) = found {
             for (_, table) in tables(page, self.request.direction, &self.request.labels) {
                 table.prefetch_descriptor(id.offset());
             }
         }
+        found
     }
 
-    fn prefetch_lists(&self, id: VertexId) {
-        if let Some((tablet, page)) = self.view.store.vertex_page(id) {
+    #[inline]
+    fn prefetch_lists(&self, id: VertexId, found: Found<'_>) {
+        if let Some((tablet, page)) = found {
             for (_, table) in tables(page, self.request.direction, &self.request.labels) {
                 table.prefetch_list(id.offset(), self.request.edges, &tablet.lists);
             }
@@ -212,7 +222,7 @@ pub(crate) fn degrees(
 ) {
     for (row, &id) in vertices.iter().enumerate() {
         if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
-            && let Some((_, page)) = view.store.vertex_page(ahead)
+            && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
         {
             tables(page, direction, labels).for_each(|(_, table)| table.prefetch_descriptor(ahead.offset()));
         }
@@ -221,7 +231,7 @@ pub(crate) fn degrees(
 }
 
 fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter) -> u64 {
-    let Some((tablet, page)) = view.store.vertex_page(id) else { return 0 };
+    let Some((tablet, page)) = view.store.vertex_page_unchecked(id) else { return 0 };
     let count = |(_, table): (u32, &AdjacencyTable)| match table.clean_len(id.offset()) {
         Some(len) => len as u64,
         None => view.count_list(&table.list(id.offset(), &tablet.lists)),

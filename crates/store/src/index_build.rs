@@ -9,8 +9,8 @@ use crate::page::{PAGE_SLOTS, VertexPage};
 use crate::property_index::{IndexOptions, PropertyIndex};
 use crate::store::Store;
 use crate::tablet::Tablet;
+use crate::unique::ValueClaim;
 use crate::version::{NEVER, Snapshot};
-use crate::write::ValueClaim;
 
 impl Store {
     /// Builds an index and offers it to snapshots from `now()` on, a timestamp at or below which everything

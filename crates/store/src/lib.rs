@@ -11,7 +11,7 @@
 //! | `column`, `cell` | property values: newest in place, older ones on an undo chain |
 //! | `adjacency`, `tail` | lists: descriptor words, packed runs, headers, tails |
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
-//! | [`write`](mod@write) | what transactions claim, and how claims end: read this second |
+//! | [`write`](mod@write), `unique`, `ending` | what transactions claim, and how claims end: read this second |
 //! | `view`, `scan`, `expand`, `properties` | the batched read interface |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
 //! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
@@ -32,6 +32,7 @@ mod append_map;
 pub mod bulk;
 mod cell;
 mod column;
+mod ending;
 mod expand;
 mod id_index;
 mod index_build;
@@ -46,6 +47,7 @@ mod segments;
 mod store;
 mod tablet;
 mod tail;
+mod unique;
 pub mod version;
 mod view;
 pub mod write;

@@ -134,6 +134,13 @@ impl Store {
         (id.offset() < page.core.capacity()).then_some((tablet, page))
     }
 
+    /// As [`Store::vertex_page`], without looking into the page: the offset may be beyond its capacity.
+    #[inline]
+    pub(crate) fn vertex_page_unchecked(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
+        let tablet = self.tablet(id.tablet())?;
+        Some((tablet, tablet.vertices.get(id.page())?))
+    }
+
     /// The page an edge is in, and its tablet; `None` if there is no such slot.
     #[inline]
     pub(crate) fn edge_page(&self, id: EdgeId) -> Option<(&Tablet, &EdgePage)> {

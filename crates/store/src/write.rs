@@ -8,7 +8,7 @@
 //! Conflicts, first updater wins:
 //!
 //! - *Delete against delete*: compare-and-swap on the end word.
-//! - *Property against property*: see [`crate::column`].
+//! - *Property against property*: see the module `column`.
 //! - *Property against delete*: the setter writes, then looks at the end word; the deleter claims the end
 //!   word, then looks at the columns. A SeqCst fence between the two steps on both sides (as in Dekker's
 //!   algorithm) lets at least one of them notice the other.
@@ -29,7 +29,7 @@ use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
 use crate::column::{Column, WriteStamp, Written};
 use crate::id_index::IdKey;
 use crate::store::{Slot, Store, edge, vertex};
-use crate::version::{NEVER, Snapshot, claim, claimed_by, contested, happened, visible};
+use crate::version::{NEVER, Snapshot, claim, claimed_by, contested, visible};
 
 /// One thing a transaction has claimed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,14 +62,14 @@ pub enum WriteCardinality {
 
 /// One statement of one transaction, writing. See the module.
 pub struct Writer<'a> {
-    store: &'a Store,
+    pub(crate) store: &'a Store,
     /// With all own writes: what conflicts and existence are judged by.
-    snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     claim: u64,
     log: &'a mut Vec<Write>,
 }
 
-fn conflict(what: &str) -> Error {
+pub(crate) fn conflict(what: &str) -> Error {
     Error::conflict(format!("another transaction {what} first; run this transaction again"))
 }
 
@@ -482,101 +482,6 @@ impl<'a> Writer<'a> {
         }
         Ok(())
     }
-
-    // --- Indexes ------------------------------------------------------------------------------------
-
-    /// Refuses a value that another visible vertex has under a unique index, before anything is written.
-    fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
-        for index in self.store.indexes.load().iter() {
-            if index.info.unique && self.store.covers(&index.info, slot.core.label, key) {
-                let mut rivals = Vec::new();
-                index.equal_candidates(value, &mut rivals);
-                self.check_rivals(id, key, value, &rivals)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a written value to the indexes that cover it.
-    fn index(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
-        for index in self.store.indexes.load().iter() {
-            if !self.store.covers(&index.info, slot.core.label, key) {
-                continue;
-            }
-            let mut rivals = Vec::new();
-            let wanted = index.info.unique.then_some(&mut rivals);
-            index.add(value, id, wanted, &self.store.memory);
-            if let Err(error) = self.check_rivals(id, key, value, &rivals) {
-                // The value is written by now, so only a rollback helps.
-                return Err(Error::conflict(error.message()));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_rivals(&self, id: VertexId, key: KeyId, value: &Value, rivals: &[VertexId]) -> Result<()> {
-        rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
-            match self.store.claims_value(rival, key, value, &self.snapshot) {
-                ValueClaim::None => Ok(()),
-                ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
-                ValueClaim::Visible => Err(Error::new(
-                    ErrorKind::DuplicateId,
-                    format!(
-                        "a vertex whose '{}' is {} exists already, and an index keeps the values of that key unique",
-                        self.store.catalog().key_name(key),
-                        shown(value),
-                    ),
-                )),
-            }
-        })
-    }
-}
-
-/// Whether another vertex stands in the way of a unique value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ValueClaim {
-    None,
-    /// It has the value in the snapshot.
-    Visible,
-    /// It has or gets the value in a way the snapshot does not see.
-    Contested,
-}
-
-impl Store {
-    /// How a vertex holds a value, seen from a writer's snapshot.
-    pub(crate) fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot) -> ValueClaim {
-        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
-        let (begin, end) = slot.core.version(slot.at);
-        if begin == NEVER || happened(end, snapshot) {
-            return ValueClaim::None;
-        }
-        let Some(column) = slot.core.column(key) else { return ValueClaim::None };
-        let holds = |cell| {
-            let mut found = false;
-            slot.tablet.values.values(cell, |v| found |= mangrove_graph::compare::equal(v, value));
-            found
-        };
-        if !contested(begin, snapshot) && holds(column.read(slot.at, snapshot, &slot.tablet.undo)) {
-            return ValueClaim::Visible;
-        }
-        let mut claim = ValueClaim::None;
-        column.each_version(slot.at, &slot.tablet.undo, |version, cell| {
-            if (contested(begin, snapshot) || contested(version, snapshot)) && holds(cell) {
-                claim = ValueClaim::Contested;
-            }
-        });
-        claim
-    }
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(s) => format!("'{s}'"),
-        other => match mangrove_graph::numeric::integer(other) {
-            Some(n) => n.to_string(),
-            None => format!("{other:?}"),
-        },
-    }
 }
 
 fn multi_of(slot: &Slot<'_>, cell: RawCell) -> MultiProperty {
@@ -614,67 +519,4 @@ pub(crate) fn add_value(
     let mut metas = Arc::default();
     meta.into_iter().for_each(|(key, value)| set_meta(&mut metas, key, value));
     multi.values.push(MultiValue { ordinal, value, meta: metas });
-}
-
-// --- How a transaction ends -------------------------------------------------------------------------
-
-impl Store {
-    fn log_slot(&self, element: ElementRef) -> Slot<'_> {
-        self.slot(element).expect("a log names only elements that exist")
-    }
-
-    /// Replaces every claim in a log by `word`: a commit timestamp or another claim of the transaction.
-    pub fn stamp(&self, log: &[Write], word: u64) {
-        for write in log {
-            match *write {
-                Write::Begin(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&self.memory)[slot.at].begin.store(word, Ordering::Release);
-                }
-                Write::End(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&self.memory)[slot.at].end.store(word, Ordering::Release);
-                }
-                Write::Property { element, undo, .. } => Column::stamp(undo, word, &self.log_slot(element).tablet.undo),
-            }
-        }
-    }
-
-    /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
-    /// running snapshot.
-    pub fn install(&self, log: &[Write], ts: u64) {
-        self.stamp(log, ts);
-        for write in log {
-            match *write {
-                Write::Begin(element) => self.log_slot(element).core.add_live(1),
-                Write::End(element) => self.log_slot(element).core.add_live(-1),
-                Write::Property { .. } => {}
-            }
-        }
-    }
-
-    /// Takes a log's writes back.
-    pub fn rollback(&self, log: &[Write], txn: u64) {
-        for write in log.iter().rev() {
-            match *write {
-                Write::Property { element, key, undo } => {
-                    let slot = self.log_slot(element);
-                    let column = slot.core.column(key).expect("a written property has a column");
-                    column.restore(slot.at, undo, &slot.tablet.undo);
-                }
-                Write::Begin(element) | Write::End(element) => {
-                    let slot = self.log_slot(element);
-                    let pair = &slot.core.versions(&self.memory)[slot.at];
-                    let word = if matches!(write, Write::Begin(_)) { &pair.begin } else { &pair.end };
-                    word.store(NEVER, Ordering::Release);
-                }
-            }
-        }
-        // Newest first, as `Column` demands.
-        for write in log.iter().rev() {
-            if let Write::Property { element, undo, .. } = *write {
-                Column::forget(undo, txn, &self.log_slot(element).tablet.undo);
-            }
-        }
-    }
 }

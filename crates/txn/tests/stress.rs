@@ -5,7 +5,8 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{Graph, check_consistent, edges, find, vertices};
-use mangrove_graph::{Direction, ErrorKind, GraphView, LabelFilter, UserId, ValueRows};
+use mangrove_graph::{Direction, ErrorKind, GraphView, LabelFilter, UserId, Value, ValueRows};
+use mangrove_store::WriteCardinality;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -180,4 +181,54 @@ fn counting_up_one_value_loses_no_update() {
         }
     });
     assert_eq!(graph.get(&graph.begin(), v), Some(1_200));
+}
+
+#[test]
+fn a_value_is_never_torn_between_types_versions_and_rollbacks() {
+    let graph = Graph::new();
+    let v = graph.persons(1)[0];
+    // Numbers written as an integer, a short string and a long one, so that a mixture would not parse.
+    let shape = |n: i64| match n % 3 {
+        0 => Value::I64(n),
+        1 => Value::from(format!("s{n}")),
+        _ => Value::from(format!("a long string that ends in {n}")),
+    };
+    let write = |txn: &mangrove_txn::Transaction, n: i64| {
+        txn.set_vertex_property(v, graph.name, shape(n), WriteCardinality::Single, vec![])?;
+        txn.finish_statement()?;
+        graph.set(txn, v, n)
+    };
+    let first = graph.begin();
+    write(&first, 0).unwrap();
+    first.commit().unwrap();
+    let running = AtomicUsize::new(2);
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let (graph, write, running) = (&graph, &write, &running);
+            scope.spawn(move || {
+                let mut rng = SmallRng::seed_from_u64(seed);
+                for _ in 0..4_000 {
+                    let txn = graph.begin();
+                    let rounds = rng.random_range(1..4);
+                    let written = (0..rounds).try_for_each(|_| {
+                        write(&txn, rng.random_range(0..1_000))?;
+                        txn.finish_statement()
+                    });
+                    match written {
+                        Ok(()) if rng.random_bool(0.5) => drop(txn.commit().unwrap()),
+                        _ => txn.rollback(),
+                    }
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        while running.load(Ordering::SeqCst) > 0 {
+            let txn = graph.begin();
+            let n = graph.get(&txn, v).unwrap();
+            for _ in 0..20 {
+                assert_eq!(common::values(&txn, v, graph.name), [shape(n)]);
+                assert_eq!(graph.get(&txn, v), Some(n));
+            }
+        }
+    });
 }

@@ -1,0 +1,71 @@
+//! How a transaction's writes end: stamped with a commit timestamp, or taken back.
+
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::ElementRef;
+
+use crate::column::Column;
+use crate::store::{Slot, Store};
+use crate::version::NEVER;
+use crate::write::Write;
+
+impl Store {
+    fn log_slot(&self, element: ElementRef) -> Slot<'_> {
+        self.slot(element).expect("a log names only elements that exist")
+    }
+
+    /// Replaces every claim in a log by `word`: a commit timestamp or another claim of the transaction.
+    pub fn stamp(&self, log: &[Write], word: u64) {
+        for write in log {
+            match *write {
+                Write::Begin(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&self.memory)[slot.at].begin.store(word, Ordering::Release);
+                }
+                Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&self.memory)[slot.at].end.store(word, Ordering::Release);
+                }
+                Write::Property { element, undo, .. } => Column::stamp(undo, word, &self.log_slot(element).tablet.undo),
+            }
+        }
+    }
+
+    /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
+    /// running snapshot.
+    pub fn install(&self, log: &[Write], ts: u64) {
+        self.stamp(log, ts);
+        for write in log {
+            match *write {
+                Write::Begin(element) => self.log_slot(element).core.add_live(1),
+                Write::End(element) => self.log_slot(element).core.add_live(-1),
+                Write::Property { .. } => {}
+            }
+        }
+    }
+
+    /// Takes a log's writes back.
+    pub fn rollback(&self, log: &[Write], txn: u64) {
+        for write in log.iter().rev() {
+            match *write {
+                Write::Property { element, key, undo } => {
+                    let slot = self.log_slot(element);
+                    let column = slot.core.column(key).expect("a written property has a column");
+                    column.restore(slot.at, undo, &slot.tablet.undo);
+                }
+                Write::Begin(element) | Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    let pair = &slot.core.versions(&self.memory)[slot.at];
+                    let word = if matches!(write, Write::Begin(_)) { &pair.begin } else { &pair.end };
+                    word.store(NEVER, Ordering::Release);
+                }
+            }
+        }
+        // Newest first, as `Column` demands.
+        for write in log.iter().rev() {
+            if let Write::Property { element, undo, .. } = *write {
+                Column::forget(undo, txn, &self.log_slot(element).tablet.undo);
+            }
+        }
+    }
+}
