@@ -27,7 +27,8 @@ pub struct Limits {
     pub message_bytes_max: usize,
     /// Requests of one connection that run or wait; while there are as many, the connection is not read.
     pub in_flight_count_max: usize,
-    /// Queries that run at once on the whole server, each on a thread.
+    /// Queries that run at once on the whole server. Each has a thread, which mostly waits where the engine has
+    /// executors of its own.
     pub worker_count_max: usize,
     /// How long a query may run and wait for a worker, unless the request says otherwise; `None` for no limit.
     pub evaluation_timeout: Option<Duration>,
@@ -59,7 +60,7 @@ impl Default for Limits {
             connection_count_max: 1_024,
             message_bytes_max: 10 << 20,
             in_flight_count_max: 64,
-            worker_count_max: 32,
+            worker_count_max: 256,
             evaluation_timeout: Some(Duration::from_secs(30)),
             batch_size: 64,
             batch_size_max: 65_536,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use axum::serve::ListenerExt;
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -109,6 +110,12 @@ impl Server {
             // Held until here, so that a task that begins any time before can hold it too.
             drop(alive);
         };
+        // A response of several messages must not wait for the client's acknowledgment of the first.
+        let listener = listener.tap_io(|stream| {
+            if let Err(e) = stream.set_nodelay(true) {
+                tracing::debug!("TCP_NODELAY could not be set: {e}");
+            }
+        });
         axum::serve(listener, http::router(shared)).with_graceful_shutdown(signal).await?;
         timeout(grace, ended.recv()).await.map(drop).map_err(|_| {
             Error::new(
