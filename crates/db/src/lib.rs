@@ -1,1 +1,54 @@
-//! Under construction.
+//! Mangrove, embedded: a property graph in your process that answers Gremlin on live, transactional data.
+//!
+//! ```
+//! use mangrove::{Database, Parameters, Value};
+//!
+//! # fn main() -> mangrove::Result<()> {
+//! let db = Database::in_memory();
+//! db.query("g.addV('person').property('name', 'ada').as('a').addV('person').property('name', 'bob').addE('knows').from('a')")?
+//!     .collect()?;
+//!
+//! // Text is parsed and planned once; parameters take part in neither.
+//! let friends = db.prepare("g.V().has('person', 'name', name).out('knows').values('name')")?;
+//! let parameters = Parameters::from([("name".into(), Value::from("ada"))]);
+//! assert_eq!(db.run(&friends, &parameters)?.collect()?, vec![Value::from("bob")]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Database`] is a handle that may be cloned and shared among threads. What it is asked runs in
+//! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`].
+//! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands it to the
+//! database's executors instead, where many queries take turns.
+//!
+//! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no
+//! plan.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod bulk;
+mod database;
+mod execution;
+mod nodes;
+mod prepared;
+mod profile;
+mod shared;
+mod stream;
+mod transaction;
+
+pub use bulk::{LoadOptions, LoadReport, Progress};
+pub use database::{Database, DatabaseOptions, QueryOptions};
+pub use mangrove_flow::Limits;
+pub use mangrove_graph::{
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error, ErrorKind, ExpandCursor,
+    ExpandRequest, Expansion, GraphView, IndexId, KeyId, LabelFilter, LabelSetId, PathValue, Remedy, Result,
+    ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
+};
+pub use mangrove_gremlin::{Bytecode, Parameters};
+pub use mangrove_load::{Format, Mapping};
+pub use mangrove_store::{IndexOptions, WriteCardinality};
+pub use mangrove_txn::{CommitInfo, Isolation, TransactionCounters};
+pub use prepared::Prepared;
+pub use stream::{Materialize, ResultStream};
+pub use transaction::Transaction;

@@ -1,0 +1,107 @@
+//! Loading files: the loader's batches into the store's bulk loader.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mangrove_graph::{Catalog, KeyId, LabelSetId, Result, Value, VertexId};
+use mangrove_load::{EdgeBatch, Sink, VertexBatch};
+pub use mangrove_load::{LoadOptions, LoadReport, Progress};
+use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
+use mangrove_txn::BulkLoad;
+use smol_str::SmolStr;
+
+use crate::database::Inner;
+
+/// Loads files into the empty graph.
+pub(crate) fn load(
+    inner: &Inner,
+    files: &[PathBuf],
+    options: &LoadOptions,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<LoadReport> {
+    let mut sink = BulkSink { load: inner.manager.bulk_load()? };
+    let report = mangrove_load::load(files, options, &mut sink, progress)?;
+    sink.load.finish()?;
+    Ok(report)
+}
+
+struct BulkSink {
+    load: BulkLoad,
+}
+
+impl BulkSink {
+    fn label(&self, text: &str) -> LabelSetId {
+        self.load.store().catalog().intern_label_text(text)
+    }
+
+    fn columns(&self, columns: Vec<mangrove_load::Column>) -> Vec<BulkColumn> {
+        let catalog = self.load.store().catalog();
+        let column = |c: mangrove_load::Column| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values) };
+        columns.into_iter().map(column).collect()
+    }
+}
+
+/// The values of a column in the tightest form the store takes.
+fn column_data(values: Vec<Value>) -> ColumnData {
+    fn all<T>(values: &[Value], one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+        values.iter().map(one).collect()
+    }
+    let typed = match values.first() {
+        Some(Value::I32(_)) => all(&values, |v| if let Value::I32(n) = v { Some(*n) } else { None }).map(ColumnData::I32),
+        Some(Value::I64(_)) => all(&values, |v| if let Value::I64(n) = v { Some(*n) } else { None }).map(ColumnData::I64),
+        Some(Value::F64(_)) => all(&values, |v| if let Value::F64(n) = v { Some(*n) } else { None }).map(ColumnData::F64),
+        _ => None,
+    };
+    typed.unwrap_or_else(|| ColumnData::Any(values.into_iter().map(|v| (v != Value::Null).then_some(v)).collect()))
+}
+
+impl Sink for BulkSink {
+    fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
+        let label = self.label(label);
+        let multi: Vec<&str> = batch.multi.iter().map(|m| m.key.as_str()).collect();
+        // A key that has several values in one row is a multi-property in all of them: the store takes one
+        // column a key.
+        let (mixed, plain): (Vec<_>, Vec<_>) = batch.columns.into_iter().partition(|c| multi.contains(&c.key.as_str()));
+        let mut columns = self.columns(plain);
+        columns.extend(multi_columns(self.load.store().catalog(), batch.multi, mixed, batch.len));
+        self.load.vertices(label, batch.len, batch.ids.as_deref(), &columns)
+    }
+
+    fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()> {
+        let label = self.label(label);
+        let columns = self.columns(batch.columns);
+        self.load.edges(label, &batch.ends, batch.ids.as_deref(), &columns).map(drop)
+    }
+}
+
+/// Multi-properties as columns, one a key, with the rows that have a single value under it.
+fn multi_columns(
+    catalog: &Catalog,
+    properties: Vec<mangrove_load::MultiProperty>,
+    mixed: Vec<mangrove_load::Column>,
+    len: usize,
+) -> Vec<BulkColumn> {
+    let mut columns: Vec<(KeyId, Vec<MultiProperty>)> = Vec::new();
+    for column in mixed {
+        let single = |value: Value| MultiProperty {
+            values: if value == Value::Null { Vec::new() } else { vec![multi_value(catalog, 0, value, Vec::new())] },
+        };
+        columns.push((catalog.intern_key(&column.key), column.values.into_iter().map(single).collect()));
+    }
+    for property in properties {
+        let key = catalog.intern_key(&property.key);
+        let at = columns.iter().position(|(k, _)| *k == key).unwrap_or_else(|| {
+            columns.push((key, (0..len).map(|_| MultiProperty { values: Vec::new() }).collect()));
+            columns.len() - 1
+        });
+        let values = property.values.into_iter().enumerate();
+        let values = values.map(|(ordinal, v)| multi_value(catalog, ordinal as u32, v.value, v.meta));
+        columns[at].1[property.row as usize].values = values.collect();
+    }
+    columns.into_iter().map(|(key, values)| BulkColumn { key, values: ColumnData::Multi(values) }).collect()
+}
+
+fn multi_value(catalog: &Catalog, ordinal: u32, value: Value, meta: Vec<(SmolStr, Value)>) -> MultiValue {
+    let meta = meta.into_iter().map(|(key, value)| (catalog.intern_key(&key), value)).collect();
+    MultiValue { ordinal, value, meta: Arc::new(meta) }
+}

@@ -1,0 +1,257 @@
+//! The database: a handle to one graph.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mangrove_flow::Limits;
+use mangrove_flow::clock::{Clock, MonotonicClock};
+use mangrove_flow::executor::Executors;
+use mangrove_graph::{Catalog, Error, ErrorKind, IndexId, Result, Value};
+use mangrove_gremlin::{Bytecode, Parameters};
+use mangrove_store::{IndexOptions, Store, StoreOptions};
+use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
+use parking_lot::Mutex;
+
+use crate::bulk::{self, LoadOptions, LoadReport, Progress};
+use crate::prepared::{PlanCache, Prepared};
+use crate::stream::{Materialize, ResultStream};
+use crate::transaction::Transaction;
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Tablets the graph is spread over.
+    pub tablet_count: u16,
+    /// The database refuses writes while the graph uses this much memory; reads go on.
+    pub memory_limit_bytes: u64,
+    /// Threads that queries share when they do not run on their caller's; 0: as many as there are cores.
+    pub executor_count: usize,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        let store = StoreOptions::default();
+        DatabaseOptions {
+            tablet_count: store.tablet_count,
+            memory_limit_bytes: store.memory_limit_bytes,
+            executor_count: 0,
+        }
+    }
+}
+
+/// How a query is run.
+#[derive(Clone, Debug, Default)]
+pub struct QueryOptions {
+    /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
+    /// counts too: the shorter one holds.
+    pub limits: Limits,
+    /// What elements in the results carry.
+    pub materialize: Materialize,
+    /// Setting it ends the query at its next message.
+    pub cancel: Arc<AtomicBool>,
+}
+
+pub(crate) struct Inner {
+    pub manager: TransactionManager,
+    pub clock: Arc<dyn Clock>,
+    pub plans: PlanCache,
+    executors: Mutex<Option<Arc<Executors>>>,
+    executor_count: usize,
+}
+
+/// A graph database in this process. Cloning gives another handle to the same graph.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl Database {
+    /// A new, empty graph in memory.
+    pub fn in_memory() -> Self {
+        Self::with_options(&DatabaseOptions::default())
+    }
+
+    /// A new, empty graph in memory.
+    pub fn with_options(options: &DatabaseOptions) -> Self {
+        let store = Store::new(&StoreOptions {
+            tablet_count: options.tablet_count,
+            memory_limit_bytes: options.memory_limit_bytes,
+        });
+        let inner = Inner {
+            manager: TransactionManager::new(Arc::new(store)),
+            clock: Arc::new(MonotonicClock::default()),
+            plans: PlanCache::default(),
+            executors: Mutex::new(None),
+            executor_count: options.executor_count,
+        };
+        Database { inner: Arc::new(inner) }
+    }
+
+    /// Opens the graph at a location. `memory:` is a new, empty graph in memory; it is gone when its last
+    /// handle is.
+    pub fn open(location: &str, options: &DatabaseOptions) -> Result<Self> {
+        match location {
+            "memory:" => Ok(Self::with_options(options)),
+            other => Err(Error::unsupported(format!(
+                "`{other}` cannot be opened: this version keeps graphs in memory only; use `memory:` and load files into it"
+            ))),
+        }
+    }
+
+    /// The names of labels and keys.
+    pub fn catalog(&self) -> &Catalog {
+        self.inner.manager.store().catalog()
+    }
+
+    /// Begins a transaction that may write.
+    pub fn begin(&self) -> Result<Transaction> {
+        let transaction = self.inner.manager.begin(TransactionOptions::default())?;
+        Ok(Transaction::new(self.clone(), transaction))
+    }
+
+    /// Begins a transaction that only reads.
+    pub fn begin_read(&self) -> Result<Transaction> {
+        Ok(Transaction::new(self.clone(), self.inner.manager.begin_read()?))
+    }
+
+    /// Runs a Gremlin script in a transaction of its own, on the thread that reads the results.
+    pub fn query(&self, script: &str) -> Result<ResultStream> {
+        let prepared = self.prepare(script)?;
+        self.run(&prepared, &Parameters::new())
+    }
+
+    /// Parses and plans a script, to be run many times.
+    pub fn prepare(&self, script: &str) -> Result<Prepared> {
+        self.inner.plans.script(script)
+    }
+
+    /// Plans a traversal that is bytecode already.
+    pub fn prepare_bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
+        Prepared::new(bytecode, mangrove_gremlin::Terminal::None)
+    }
+
+    /// Runs a prepared traversal in a transaction of its own.
+    pub fn run(&self, prepared: &Prepared, parameters: &Parameters) -> Result<ResultStream> {
+        self.run_with(prepared, parameters, &QueryOptions::default())
+    }
+
+    /// Runs a prepared traversal in a transaction of its own. One that writes is run to its end and
+    /// committed before this returns; one that only reads runs as its results are read.
+    pub fn run_with(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream> {
+        if !prepared.is_mutating() {
+            return self.begin_read()?.run_with(prepared, parameters, options);
+        }
+        let transaction = self.begin()?;
+        let results = transaction.run_with(prepared, parameters, options)?.collect_bulked()?;
+        transaction.commit()?;
+        Ok(ResultStream::finished(results))
+    }
+
+    /// As [`Database::run_with`], but on the database's executors, where queries take turns. `accept` is
+    /// given batches of results as they come; while it does not return, the query waits.
+    pub fn run_shared(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
+    ) -> Result<()> {
+        if !prepared.is_mutating() {
+            return self.begin_read()?.run_shared(prepared, parameters, options, accept);
+        }
+        let transaction = self.begin()?;
+        let mut results = Vec::new();
+        transaction.run_shared(prepared, parameters, options, &mut |batch| {
+            results.push(batch);
+            Ok(())
+        })?;
+        transaction.commit()?;
+        results.into_iter().try_for_each(accept)
+    }
+
+    /// What a query would do: the plan as text.
+    pub fn explain(&self, script: &str) -> Result<String> {
+        let prepared = self.prepare(script)?;
+        let transaction = self.begin_read()?;
+        prepared.explain(&transaction.facts())
+    }
+
+    /// Creates an index on the values of `key`, of all vertices or of those with `label`. Writers go on
+    /// meanwhile; transactions that began before do not use it.
+    pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
+        let label = label.map(|name| self.catalog().intern_label(name));
+        let key = self.catalog().intern_key(key);
+        self.inner.manager.create_index(&IndexOptions { label, key, ordered, unique })
+    }
+
+    /// Drops an index.
+    pub fn drop_index(&self, index: IndexId) -> Result<()> {
+        self.inner.manager.drop_index(index)
+    }
+
+    /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
+    pub fn load(
+        &self,
+        files: &[PathBuf],
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<LoadReport> {
+        bulk::load(&self.inner, files, options, progress)
+    }
+
+    /// A typed bulk load into the empty graph, without files.
+    pub fn bulk_load(&self) -> Result<mangrove_txn::BulkLoad> {
+        self.inner.manager.bulk_load()
+    }
+
+    /// How many transactions ended which way.
+    pub fn transaction_counters(&self) -> TransactionCounters {
+        self.inner.manager.counters()
+    }
+
+    /// What the graph's records use of memory.
+    pub fn memory(&self) -> mangrove_store::MemoryReport {
+        self.inner.manager.store().memory()
+    }
+
+    /// Whether nothing was ever written.
+    pub fn is_empty(&self) -> bool {
+        self.inner.manager.store().is_empty()
+    }
+
+    /// The clock the database takes the time from.
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// The executors; started when they are first needed.
+    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
+        let mut executors = self.inner.executors.lock();
+        if let Some(running) = &*executors {
+            return Ok(running.clone());
+        }
+        let count = match self.inner.executor_count {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let started = Executors::start(count)
+            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
+        Ok(executors.insert(Arc::new(started)).clone())
+    }
+}
+
+/// What a query with these options may use, with the limit its traversal names.
+pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> Limits {
+    let named = prepared.timeout_millis().map(|ms| ms.saturating_mul(1_000_000));
+    let time_nanos = match (options.limits.time_nanos, named) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    Limits { time_nanos, ..options.limits }
+}

@@ -1,0 +1,184 @@
+//! Traversals that are parsed and planned, and the cache of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::{DateTime, Error, Result};
+use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
+use mangrove_plan::logical::{Configuration, Traversal};
+use mangrove_plan::{GraphFacts, PhysicalPlan};
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+
+/// What is asked about a traversal instead of its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Its results.
+    Results,
+    /// Its plan.
+    Explain,
+    /// What its operators did.
+    Profile,
+}
+
+struct Shape {
+    source: SmolStr,
+    configuration: Configuration,
+    traversal: Traversal,
+    rules: Vec<&'static str>,
+    question: Question,
+    /// The plan for the indexes there were.
+    plan: Mutex<Option<(GraphFacts, Arc<PhysicalPlan>)>>,
+}
+
+/// A traversal that is parsed and planned, to be run with different parameters. Cloning is cheap.
+#[derive(Clone)]
+pub struct Prepared {
+    shape: Arc<Shape>,
+}
+
+impl Prepared {
+    /// Prepares bytecode. A terminal step may ask for less than all results, or for the plan.
+    pub fn new(bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
+        Self::of_source("g", bytecode, terminal)
+    }
+
+    fn of_source(source: &str, bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
+        let mut bytecode = bytecode.clone();
+        let mut question = Question::Results;
+        if bytecode.steps.last().is_some_and(|s| s.name == "profile" && s.arguments.is_empty()) {
+            bytecode.steps.pop();
+            question = Question::Profile;
+        }
+        match terminal {
+            Terminal::Explain => question = Question::Explain,
+            Terminal::Iterate => append(&mut bytecode, "discard", Vec::new()),
+            Terminal::Next(count) => {
+                let count = i64::try_from(count.unwrap_or(1)).unwrap_or(i64::MAX);
+                append(&mut bytecode, "limit", vec![mangrove_graph::Value::I64(count).into()]);
+            }
+            Terminal::HasNext | Terminal::TryNext | Terminal::ToSet | Terminal::ToBulkSet => {
+                return Err(Error::unsupported(
+                    "this terminal step needs a client to hold its result; end the traversal without it, or use \
+                     `toList()`, `next()` or `iterate()`",
+                ));
+            }
+            Terminal::None | Terminal::ToList => {}
+        }
+        let compiled = mangrove_plan::compile(&bytecode)?;
+        let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
+        let rules = mangrove_plan::rules::rewrite(&mut traversal, &configuration);
+        let source = source.into();
+        let shape = Shape { source, configuration, traversal, rules, question, plan: Mutex::new(None) };
+        Ok(Prepared { shape: Arc::new(shape) })
+    }
+
+    /// Whether it writes.
+    pub fn is_mutating(&self) -> bool {
+        self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
+    }
+
+    /// The traversal source it names.
+    pub fn source(&self) -> &str {
+        &self.shape.source
+    }
+
+    pub(crate) fn question(&self) -> Question {
+        self.shape.question
+    }
+
+    pub(crate) fn timeout_millis(&self) -> Option<u64> {
+        self.shape.configuration.timeout_millis
+    }
+
+    /// The plan for a graph with these indexes.
+    pub(crate) fn plan(&self, facts: &GraphFacts) -> Result<Arc<PhysicalPlan>> {
+        let mut cached = self.shape.plan.lock();
+        if let Some((for_facts, plan)) = &*cached
+            && for_facts == facts
+        {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(mangrove_plan::lower(&self.shape.traversal, &self.shape.configuration, facts)?);
+        *cached = Some((facts.clone(), plan.clone()));
+        Ok(plan)
+    }
+
+    /// The plan as text.
+    pub(crate) fn explain(&self, facts: &GraphFacts) -> Result<String> {
+        let mut text = match &self.shape.rules[..] {
+            [] => String::new(),
+            rules => format!("rules: {}\n", rules.join("; ")),
+        };
+        text.push_str(&mangrove_plan::explain::explain(&*self.plan(facts)?));
+        Ok(text)
+    }
+}
+
+fn append(bytecode: &mut Bytecode, name: &str, arguments: Vec<mangrove_gremlin::Argument>) {
+    bytecode.steps.push(mangrove_gremlin::Instruction::new(name, arguments));
+}
+
+/// How many scripts the cache holds. The one that was added first goes first.
+const PLANS_MAX: usize = 1024;
+
+/// Scripts longer than this are not worth their place: they are data, not queries.
+const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
+
+/// Prepared scripts by their text.
+#[derive(Default)]
+pub(crate) struct PlanCache {
+    plans: Mutex<Plans>,
+}
+
+#[derive(Default)]
+struct Plans {
+    by_text: HashMap<Arc<str>, Prepared, foldhash::fast::RandomState>,
+    in_order: VecDeque<Arc<str>>,
+}
+
+impl PlanCache {
+    /// The script, prepared now or before.
+    pub fn script(&self, script: &str) -> Result<Prepared> {
+        if let Some(prepared) = self.plans.lock().by_text.get(script) {
+            return Ok(prepared.clone());
+        }
+        let (prepared, volatile) = prepare_script(script)?;
+        if !volatile && script.len() <= CACHED_SCRIPT_BYTES_MAX {
+            self.keep(script, &prepared);
+        }
+        Ok(prepared)
+    }
+
+    fn keep(&self, script: &str, prepared: &Prepared) {
+        let text: Arc<str> = script.into();
+        let mut plans = self.plans.lock();
+        if plans.by_text.insert(text.clone(), prepared.clone()).is_none() {
+            plans.in_order.push_back(text);
+        }
+        while plans.by_text.len() > PLANS_MAX {
+            let Some(oldest) = plans.in_order.pop_front() else { break };
+            plans.by_text.remove(&oldest);
+        }
+    }
+}
+
+/// Parses and plans one statement; says whether the text means something else each time.
+fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
+    let options = ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() };
+    match mangrove_gremlin::parse_one(script, &options)? {
+        Statement::Traversal { source, bytecode, terminal, volatile } => {
+            Ok((Prepared::of_source(&source, &bytecode, terminal)?, volatile))
+        }
+        Statement::Transaction { .. } => Err(Error::unsupported(
+            "g.tx() belongs to a session; in a program, begin a transaction with Database::begin",
+        )),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "datetime() without an argument asks for the wall clock")]
+fn now() -> Option<DateTime> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(DateTime { seconds: i64::try_from(since.as_secs()).ok()?, nanos: since.subsec_nanos(), offset_seconds: 0 })
+}

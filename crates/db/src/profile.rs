@@ -1,0 +1,30 @@
+//! `profile()`: what each operator did, as a table of text.
+
+use mangrove_flow::OperatorStats;
+
+/// A line an operator, scopes indented.
+pub(crate) fn table(
+    descriptions: &[(usize, String)],
+    stats: &[OperatorStats],
+    (groups, groups_peak, cancelled): (u64, u64, u64),
+    total_nanos: u64,
+    memory_peak_bytes: u64,
+) -> String {
+    let mut text = format!("{:<52} {:>10} {:>12} {:>12} {:>10}\n", "operator", "messages", "rows in", "rows out", "ms");
+    for ((depth, description), stats) in descriptions.iter().zip(stats) {
+        let name = format!("{}{description}", "  ".repeat(*depth));
+        text.push_str(&format!(
+            "{name:<52} {:>10} {:>12} {:>12} {:>10.3}\n",
+            stats.messages,
+            stats.rows_in,
+            stats.rows_out,
+            stats.nanos as f64 / 1e6
+        ));
+    }
+    text.push_str(&format!(
+        "scope groups made {groups}, at most {groups_peak} at a time; instances cancelled early {cancelled}; \
+         memory held by operators at most {memory_peak_bytes} bytes; {:.3} ms in all\n",
+        total_nanos as f64 / 1e6
+    ));
+    text
+}

@@ -1,0 +1,118 @@
+//! Results as a stream.
+
+use mangrove_graph::{Result, Value};
+
+use crate::execution::{Execution, Turn};
+
+/// What elements in results carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Materialize {
+    /// Id, label and properties: results stand on their own.
+    #[default]
+    Properties,
+    /// Id and label.
+    Tokens,
+    /// Nothing: elements are [`Value::Vertex`] and [`Value::Edge`], to be read through the transaction that
+    /// found them.
+    References,
+}
+
+enum State {
+    Running(Box<Execution>),
+    Over,
+}
+
+/// The results of a query, worked out as they are read. Dropping the stream ends the query.
+pub struct ResultStream {
+    state: State,
+    materialize: Materialize,
+    /// Results that are ready, in reverse: each with how many times it occurs.
+    ready: Vec<(Value, u64)>,
+}
+
+impl ResultStream {
+    pub(crate) fn new(execution: Execution, materialize: Materialize) -> Self {
+        ResultStream { state: State::Running(Box::new(execution)), materialize, ready: Vec::new() }
+    }
+
+    pub(crate) fn finished(mut results: Vec<(Value, u64)>) -> Self {
+        results.reverse();
+        ResultStream { state: State::Over, materialize: Materialize::Properties, ready: results }
+    }
+
+    /// The next batch of results, each with how many times it occurs; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<Vec<(Value, u64)>>> {
+        if !self.ready.is_empty() {
+            self.ready.reverse();
+            return Ok(Some(std::mem::take(&mut self.ready)));
+        }
+        let State::Running(execution) = &mut self.state else { return Ok(None) };
+        loop {
+            match execution.turn(usize::MAX, self.materialize) {
+                Ok(Turn::Results(batch)) => return Ok(Some(batch)),
+                Ok(Turn::Yielded) => {}
+                Ok(Turn::Complete) => {
+                    self.state = State::Over;
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.state = State::Over;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// All results, each as often as it occurs.
+    pub fn collect(self) -> Result<Vec<Value>> {
+        let mut all = Vec::new();
+        for item in self {
+            all.push(item?);
+        }
+        Ok(all)
+    }
+
+    /// All results, each with how many times it occurs.
+    pub fn collect_bulked(mut self) -> Result<Vec<(Value, u64)>> {
+        let mut all = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            all.extend(batch);
+        }
+        Ok(all)
+    }
+
+    /// Runs a query whose results matter less than what its operators did.
+    pub(crate) fn into_profile(mut self) -> Result<String> {
+        loop {
+            let State::Running(execution) = &mut self.state else { return Ok(String::new()) };
+            if let Turn::Complete = execution.turn(usize::MAX, Materialize::References)? {
+                return Ok(execution.profile());
+            }
+        }
+    }
+}
+
+impl Iterator for ResultStream {
+    type Item = Result<Value>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((value, times)) = self.ready.last_mut() {
+                if *times > 1 {
+                    *times -= 1;
+                    return Some(Ok(value.clone()));
+                }
+                return self.ready.pop().map(|(value, _)| Ok(value));
+            }
+            match self.next_batch() {
+                Ok(Some(batch)) => {
+                    self.ready = batch;
+                    self.ready.retain(|(_, times)| *times > 0);
+                    self.ready.reverse();
+                }
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A transaction: Gremlin and the typed interface over one snapshot.
+
+use std::sync::Arc;
+
+use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_gremlin::Parameters;
+use mangrove_plan::GraphFacts;
+use mangrove_store::WriteCardinality;
+use mangrove_txn::CommitInfo;
+
+use crate::database::{Database, QueryOptions, limits};
+use crate::execution::{Execution, Setting, bind_parameters};
+use crate::prepared::{Prepared, Question};
+use crate::stream::ResultStream;
+use crate::{nodes, shared};
+
+/// A transaction. Dropping it rolls it back.
+///
+/// It reads one snapshot of the graph and its own writes. Every typed write is a statement of its own: the
+/// next read sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is
+/// over; run it again from its beginning.
+///
+/// Typed reads are those of [`GraphView`], by batches:
+///
+/// ```
+/// use mangrove::{Database, Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter};
+///
+/// # fn main() -> mangrove::Result<()> {
+/// let db = Database::in_memory();
+/// let knows = db.catalog().intern_label_text("knows");
+/// let person = db.catalog().intern_label_text("person");
+///
+/// let tx = db.begin()?;
+/// let people = tx.insert_vertices(person, &[1.into(), 2.into(), 3.into()])?;
+/// tx.insert_edges(knows, &[(people[0], people[1]), (people[0], people[2])])?;
+/// tx.commit()?;
+///
+/// let tx = db.begin_read()?;
+/// let request = ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: false, limit: 1024 };
+/// let (mut cursor, mut found) = (ExpandCursor::default(), Expansion::default());
+/// tx.view().expand(&people, &request, &mut cursor, &mut found)?;
+/// assert_eq!(found.row, vec![0, 0]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Transaction {
+    database: Database,
+    transaction: Arc<mangrove_txn::Transaction>,
+}
+
+impl Transaction {
+    pub(crate) fn new(database: Database, transaction: mangrove_txn::Transaction) -> Self {
+        Transaction { database, transaction: Arc::new(transaction) }
+    }
+
+    /// The graph as the transaction sees it now.
+    pub fn view(&self) -> &dyn GraphView {
+        &*self.transaction
+    }
+
+    /// Runs a Gremlin script.
+    pub fn query(&self, script: &str) -> Result<ResultStream> {
+        self.run(&self.database.prepare(script)?, &Parameters::new())
+    }
+
+    /// Runs a prepared traversal.
+    pub fn run(&self, prepared: &Prepared, parameters: &Parameters) -> Result<ResultStream> {
+        self.run_with(prepared, parameters, &QueryOptions::default())
+    }
+
+    /// Runs a prepared traversal. One that writes is run to its end before this returns.
+    pub fn run_with(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream> {
+        if let Some(text) = self.answer_about(prepared, parameters, options)? {
+            return Ok(ResultStream::finished(vec![(Value::string(text), 1)]));
+        }
+        let stream = ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize);
+        if !prepared.is_mutating() {
+            return Ok(stream);
+        }
+        Ok(ResultStream::finished(stream.collect_bulked()?))
+    }
+
+    /// Runs a prepared traversal on the database's executors.
+    pub fn run_shared(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(text) = self.answer_about(prepared, parameters, options)? {
+            return accept(vec![(Value::string(text), 1)]);
+        }
+        let execution = self.execution(prepared, parameters, options, false)?;
+        shared::run(&*self.database.executors()?, execution, options.materialize, accept)
+    }
+
+    /// Runs a prepared traversal over several virtual nodes in this process, with every message between them
+    /// serialized: the same answers as [`Transaction::run`], by the way a cluster would take. `seed` shuffles
+    /// the order in which messages arrive. For tests; a traversal that writes or shares side effects runs on
+    /// one node.
+    pub fn run_on_nodes(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        count: u16,
+        seed: Option<u64>,
+    ) -> Result<Vec<(Value, u64)>> {
+        let plan = prepared.plan(&self.facts())?;
+        if plan.pinned || count <= 1 {
+            return self.run_with(prepared, parameters, options)?.collect_bulked();
+        }
+        nodes::run(&plan, &self.setting(prepared, parameters, options)?, count, seed, options.materialize)
+    }
+
+    /// The answer to `explain()` and `profile()`.
+    fn answer_about(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Option<String>> {
+        match prepared.question() {
+            Question::Results => Ok(None),
+            Question::Explain => prepared.explain(&self.facts()).map(Some),
+            Question::Profile => {
+                let execution = self.execution(prepared, parameters, options, true)?;
+                ResultStream::new(execution, options.materialize).into_profile().map(Some)
+            }
+        }
+    }
+
+    fn setting(&self, prepared: &Prepared, parameters: &Parameters, options: &QueryOptions) -> Result<Setting> {
+        Ok(Setting {
+            parameters: bind_parameters(parameters, self.view())?,
+            transaction: self.transaction.clone(),
+            limits: limits(options, prepared),
+            clock: self.database.clock().clone(),
+            cancel: options.cancel.clone(),
+        })
+    }
+
+    fn execution(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        timed: bool,
+    ) -> Result<Execution> {
+        let plan = prepared.plan(&self.facts())?;
+        if plan.mutating && self.transaction.is_read_only() {
+            return Err(Error::invalid("this transaction is read-only; begin one that may write"));
+        }
+        Execution::start(&plan, &self.setting(prepared, parameters, options)?, timed)
+    }
+
+    /// What the planner may know of the graph.
+    pub(crate) fn facts(&self) -> GraphFacts {
+        let catalog = self.view().catalog();
+        let named = |info: mangrove_graph::IndexInfo| {
+            let label = info.label.map(|l| catalog.label_name(l));
+            let key = catalog.key_name(info.key);
+            (info, label, key)
+        };
+        GraphFacts { indexes: self.view().vertex_indexes().into_iter().map(named).collect() }
+    }
+
+    /// Inserts vertices with these ids.
+    pub fn insert_vertices(&self, labels: LabelSetId, ids: &[UserId]) -> Result<Vec<VertexId>> {
+        let inserted = ids.iter().map(|id| self.transaction.insert_vertex(labels, Some(id.clone()))).collect();
+        self.finish(inserted)
+    }
+
+    /// Inserts a vertex; without an id, the database chooses one.
+    pub fn insert_vertex(&self, labels: LabelSetId, id: Option<UserId>) -> Result<VertexId> {
+        self.finish(self.transaction.insert_vertex(labels, id))
+    }
+
+    /// Inserts edges of one label, given by source and target.
+    pub fn insert_edges(&self, label: LabelSetId, ends: &[(VertexId, VertexId)]) -> Result<Vec<EdgeId>> {
+        self.finish(self.transaction.insert_edges(ends, label))
+    }
+
+    /// Sets a property of vertices to a value each.
+    pub fn set_vertex_property(&self, key: &str, values: &[(VertexId, Value)]) -> Result<()> {
+        let key = self.view().catalog().intern_key(key);
+        let set = values.iter().try_for_each(|(vertex, value)| {
+            self.transaction.set_vertex_property(*vertex, key, value.clone(), WriteCardinality::Single, Vec::new())
+        });
+        self.finish(set)
+    }
+
+    /// Sets a property of edges to a value each.
+    pub fn set_edge_property(&self, key: &str, values: &[(EdgeId, Value)]) -> Result<()> {
+        let key = self.view().catalog().intern_key(key);
+        let set = values.iter().try_for_each(|(edge, value)| {
+            self.transaction.set_edge_property(*edge, key, value.clone())
+        });
+        self.finish(set)
+    }
+
+    /// Deletes vertices with their edges.
+    pub fn delete_vertices(&self, vertices: &[VertexId]) -> Result<()> {
+        self.finish(vertices.iter().try_for_each(|v| self.transaction.delete_vertex(*v)))
+    }
+
+    /// Deletes edges.
+    pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<()> {
+        self.finish(edges.iter().try_for_each(|e| self.transaction.delete_edge(*e)))
+    }
+
+    /// Ends the statement of a typed write, so that the next read sees it.
+    fn finish<T>(&self, outcome: Result<T>) -> Result<T> {
+        let value = outcome?;
+        self.transaction.finish_statement()?;
+        Ok(value)
+    }
+
+    /// Makes everything written visible, all at once.
+    pub fn commit(self) -> Result<CommitInfo> {
+        let transaction = Arc::try_unwrap(self.transaction).map_err(|_| {
+            Error::invalid("results of this transaction are still being read; read or drop them before committing")
+        })?;
+        transaction.commit()
+    }
+
+    /// Takes everything written back.
+    pub fn rollback(self) {}
+}

@@ -1,0 +1,76 @@
+//! `dedup()`: the first of equal rows of an instance.
+
+use hashbrown::HashSet;
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Result, Value};
+
+use crate::barrier::held::FastMap;
+use crate::rows::{Column, Rows};
+
+/// What is compared.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Vertex(u64),
+    Edge(u64),
+    Value(Equivalent),
+    Values(Vec<Equivalent>),
+}
+
+type Seen = HashSet<(u32, Key), foldhash::fast::RandomState>;
+
+/// Lets the first of equal rows through, as one traverser.
+pub struct Dedup {
+    slots: usize,
+    seen: FastMap<GroupId, Seen>,
+}
+
+/// About what an entry of the set costs: tag and key, control byte and load factor.
+const ENTRY_BYTES: u64 = 64;
+
+impl Dedup {
+    /// Compares this many slots together; 0: the object.
+    pub fn new(slots: usize) -> Self {
+        Dedup { slots, seen: FastMap::default() }
+    }
+}
+
+impl Operator<Rows> for Dedup {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let seen = self.seen.entry(group).or_default();
+        let before = seen.len();
+        let slots = self.slots;
+        let mut first = batch.filter(|rows, row| match key(rows, row, slots) {
+            Some(key) => seen.insert((rows.tag(row), key)),
+            None => false,
+        });
+        out.context().charge((seen.len() - before) as u64 * ENTRY_BYTES)?;
+        first.bulk = None;
+        out.emit(0, group, first)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(seen) = self.seen.remove(&group) {
+            out.context().release(seen.len() as u64 * ENTRY_BYTES);
+        }
+        out.finish_all(group, instances)
+    }
+}
+
+/// What is compared of a row; `None` where a `by()` was unproductive.
+fn key(rows: &Rows, row: usize, slots: usize) -> Option<Key> {
+    if slots == 0 {
+        return Some(match &rows.objects {
+            Column::Vertices(v) => Key::Vertex(v[row].to_bits()),
+            Column::Edges(e) => Key::Edge(e[row].to_bits()),
+            // One stream may bring the same vertex in a column of vertices and in one of values: same key.
+            Column::Values(v) => match &v[row] {
+                Value::Vertex(id) => Key::Vertex(id.to_bits()),
+                Value::Edge(id) => Key::Edge(id.to_bits()),
+                other => Key::Value(Equivalent(other.clone())),
+            },
+        });
+    }
+    let values = (0..slots).map(|slot| rows.slot(slot, row).cloned().map(Equivalent));
+    Some(Key::Values(values.collect::<Option<_>>()?))
+}

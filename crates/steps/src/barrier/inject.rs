@@ -1,0 +1,57 @@
+//! `inject()`: values into the stream of every instance, before what comes anyway.
+
+use mangrove_flow::{GroupId, Operator, Output, TagSet};
+use mangrove_graph::{Result, Value};
+
+use crate::barrier::held::FastMap;
+use crate::environment::Environment;
+use crate::rows::{Column, Loops, Remember, Rows, Tags};
+
+/// Puts values into every instance's stream.
+pub struct Inject {
+    values: Vec<Value>,
+    /// At a traversal's start the row that comes is only the query's unit: it does not go on.
+    at_start: bool,
+    remember: Remember,
+    environment: Environment,
+    served: FastMap<GroupId, TagSet>,
+}
+
+impl Inject {
+    /// These values.
+    pub fn new(values: Vec<Value>, at_start: bool, remember: Remember, environment: Environment) -> Self {
+        Inject { values, at_start, remember, environment, served: FastMap::default() }
+    }
+
+    fn serve(&self, group: GroupId, tags: &[u32], instances_known: bool, out: &mut Output<'_, Rows>) -> Result<()> {
+        let count = tags.len() * self.values.len();
+        let objects = tags.iter().flat_map(|_| self.values.iter().cloned()).collect();
+        let mut rows = Rows::of(Column::from_values(objects));
+        if !instances_known || tags.iter().any(|t| *t > 0) {
+            rows.tags = Tags::Many(tags.iter().flat_map(|t| self.values.iter().map(|_| *t)).collect());
+        }
+        rows.path = self.environment.paths().then(|| vec![None; count]);
+        rows.loops = self.environment.requirements.loops.then(|| vec![Loops::new(); count]);
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Operator<Rows> for Inject {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let served = self.served.entry(group).or_default();
+        let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();
+        self.serve(group, &new, batch.tags == Tags::One, out)?;
+        if self.at_start { Ok(()) } else { out.emit(0, group, batch) }
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        let served = self.served.remove(&group).unwrap_or_default();
+        let rest: Vec<u32> = (0..instances).filter(|t| !served.contains(*t)).collect();
+        self.serve(group, &rest, instances == 1, out)?;
+        out.finish_all(group, instances)
+    }
+}

@@ -1,0 +1,125 @@
+//! Merging equal traversers: rows with the same object become one row with their bulks added.
+//!
+//! This is what keeps a walk through a dense graph from exploding: after `out().out()` there are at most
+//! as many rows as vertices. Rows that remember their path are not equal, however they look.
+
+use mangrove_flow::{Batch, GroupId, Operator, Output};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Error, Result, Value};
+
+use crate::barrier::held::FastMap;
+use crate::rows::{Column, Loops, Rows};
+
+#[derive(PartialEq, Eq, Hash)]
+enum Object {
+    Vertex(u64),
+    Edge(u64),
+    Value(Equivalent),
+}
+
+/// Rows that grow by merging.
+#[derive(Default)]
+pub struct Merger {
+    rows: Option<Rows>,
+    places: FastMap<(u32, Object, Option<Loops>), usize>,
+    charged: u64,
+}
+
+/// About what an entry of the table of places costs.
+const PLACE_BYTES: u64 = 72;
+
+impl Merger {
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.as_ref().is_none_or(Rows::is_empty)
+    }
+
+    /// Adds rows; fails where the query would hold too much, or a bulk overflows.
+    pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
+        let before = self.rows.as_ref().map_or(0, |r| r.bytes() as u64) + self.places.len() as u64 * PLACE_BYTES;
+        if rows.path.is_some() {
+            match &mut self.rows {
+                Some(held) => held.append(rows),
+                None => self.rows = Some(rows),
+            }
+        } else {
+            self.merge(rows)?;
+        }
+        let after = self.rows.as_ref().map_or(0, |r| r.bytes() as u64) + self.places.len() as u64 * PLACE_BYTES;
+        let more = after.saturating_sub(before);
+        self.charged += more;
+        out.context().charge(more)
+    }
+
+    fn merge(&mut self, rows: Rows) -> Result<()> {
+        let mut new = Vec::new();
+        let mut held = self.rows.as_ref().map_or(0, Rows::len);
+        let mut raised: Vec<(usize, u64)> = Vec::new();
+        for row in 0..rows.len() {
+            let object = match &rows.objects {
+                Column::Vertices(v) => Object::Vertex(v[row].to_bits()),
+                Column::Edges(e) => Object::Edge(e[row].to_bits()),
+                Column::Values(v) => match &v[row] {
+                    Value::Vertex(id) => Object::Vertex(id.to_bits()),
+                    Value::Edge(id) => Object::Edge(id.to_bits()),
+                    other => Object::Value(Equivalent(other.clone())),
+                },
+            };
+            let loops = rows.loops.as_ref().map(|l| l[row].clone());
+            match self.places.entry((rows.tag(row), object, loops)) {
+                hashbrown::hash_map::Entry::Occupied(place) => raised.push((*place.get(), rows.bulk(row))),
+                hashbrown::hash_map::Entry::Vacant(place) => {
+                    place.insert(held);
+                    held += 1;
+                    new.push(row as u32);
+                }
+            }
+        }
+        if !new.is_empty() {
+            let more = rows.take(&new);
+            match &mut self.rows {
+                Some(held) => held.append(more),
+                None => self.rows = Some(more),
+            }
+        }
+        let Some(held) = &mut self.rows else { return Ok(()) };
+        if !raised.is_empty() {
+            let count = held.len();
+            let bulks = held.bulk.get_or_insert_with(|| vec![1; count]);
+            for (place, bulk) in raised {
+                bulks[place] = bulks[place]
+                    .checked_add(bulk)
+                    .ok_or_else(|| Error::evaluation("long overflow: more than 2^64 equal traversers"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was added, merged. Its memory is given back.
+    pub fn take(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
+        out.context().release(std::mem::take(&mut self.charged));
+        self.places.clear();
+        self.rows.take().filter(|r| !r.is_empty())
+    }
+}
+
+/// `barrier()`: waits for all rows of a group and lets them go on merged.
+#[derive(Default)]
+pub struct Barrier {
+    groups: FastMap<GroupId, Merger>,
+}
+
+impl Operator<Rows> for Barrier {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.groups.entry(group).or_default().add(batch, out)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(rows) = self.groups.remove(&group).and_then(|mut merger| merger.take(out)) {
+            for chunk in rows.chunks() {
+                out.emit(0, group, chunk)?;
+            }
+        }
+        out.finish_all(group, instances)
+    }
+}

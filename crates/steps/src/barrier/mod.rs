@@ -1,0 +1,12 @@
+//! Operators that keep state by scope instance.
+
+pub mod dedup;
+pub mod group_count;
+pub mod held;
+pub mod inject;
+pub mod merge;
+pub mod order;
+pub mod range;
+pub mod reduce;
+pub mod side_effect;
+pub mod write;

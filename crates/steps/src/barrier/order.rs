@@ -1,0 +1,121 @@
+//! `order()`: sorts the rows of each instance by slots.
+
+use std::cmp::Ordering;
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::{Result, compare};
+use mangrove_gremlin::Order as Way;
+
+use crate::barrier::held::HeldRows;
+use crate::rows::Rows;
+
+/// Sorts; with a limit, keeps only the first of each instance.
+pub struct Order {
+    ways: Vec<Way>,
+    limit: Option<u64>,
+    held: HeldRows,
+    shuffles: u64,
+}
+
+/// With a limit, rows are sorted and cut whenever this many times the limit are held.
+const SLACK: u64 = 4;
+
+impl Order {
+    /// Sorts by one slot a way.
+    pub fn new(ways: Vec<Way>, limit: Option<u64>) -> Self {
+        Order { ways, limit, held: HeldRows::default(), shuffles: 0 }
+    }
+
+    fn sort(&mut self, rows: &Rows) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        if self.ways.contains(&Way::Shuffle) {
+            self.shuffle(&mut order);
+        }
+        let ways = &self.ways;
+        order.sort_by(|&a, &b| {
+            let (a, b) = (a as usize, b as usize);
+            rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, a, b))
+        });
+        if let Some(limit) = self.limit {
+            self.cut(rows, &mut order, limit);
+        }
+        order
+    }
+
+    /// Keeps `limit` traversers an instance.
+    fn cut(&self, rows: &Rows, order: &mut Vec<u32>, limit: u64) {
+        let (mut tag, mut taken) = (None, 0_u64);
+        order.retain(|&row| {
+            let row = row as usize;
+            if tag != Some(rows.tag(row)) {
+                (tag, taken) = (Some(rows.tag(row)), 0);
+            }
+            let keep = taken < limit;
+            taken = taken.saturating_add(rows.bulk(row));
+            keep
+        });
+    }
+
+    /// A permutation that differs from call to call: a Fisher-Yates shuffle by a splitmix64 generator.
+    fn shuffle(&mut self, order: &mut [u32]) {
+        for i in (1..order.len()).rev() {
+            self.shuffles = self.shuffles.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut mixed = self.shuffles;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            order.swap(i, ((mixed ^ (mixed >> 31)) % (i as u64 + 1)) as usize);
+        }
+    }
+}
+
+fn compare_rows(rows: &Rows, ways: &[Way], a: usize, b: usize) -> Ordering {
+    for (slot, way) in ways.iter().enumerate() {
+        let (Some(x), Some(y)) = (rows.slot(slot, a), rows.slot(slot, b)) else { continue };
+        let order = match way {
+            Way::Asc => compare::order(x, y),
+            Way::Desc => compare::order(y, x),
+            Way::Shuffle => Ordering::Equal,
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+
+impl Operator<Rows> for Order {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.shuffles == 0 {
+            self.shuffles = out.context().clock().now_nanos();
+        }
+        // An unproductive by() drops the row.
+        let complete: Vec<u32> = (0..batch.len())
+            .filter(|&r| (0..batch.slots.len()).all(|s| batch.slot(s, r).is_some()))
+            .map(|r| r as u32)
+            .collect();
+        let rows = if complete.len() == batch.len() { batch } else { batch.take(&complete) };
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.held.add(group, rows, out)?;
+        if let Some(limit) = self.limit
+            && let Some(held) = self.held.take(group, out)
+        {
+            let full = held.len() as u64 > limit.saturating_mul(SLACK).max(mangrove_flow::BATCH_ROWS as u64);
+            let held = if full { held.take(&self.sort(&held)) } else { held };
+            self.held.add(group, held, out)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(mut rows) = self.held.take(group, out) {
+            let order = self.sort(&rows);
+            rows.slots.clear();
+            for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
+                out.emit(0, group, rows.take(chunk))?;
+            }
+        }
+        out.finish_all(group, instances)
+    }
+}

@@ -1,0 +1,177 @@
+//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row an instance.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::compare::comparable;
+use mangrove_graph::numeric::{self, Operation};
+use mangrove_graph::{Error, Result, Value};
+use mangrove_plan::logical::Reduction;
+
+use crate::barrier::held::{ByInstance, rows_by_instance};
+use crate::environment::Environment;
+use crate::rows::{Remember, Rows};
+
+/// What is reduced, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of the language's reductions.
+    Language(Reduction),
+    /// The sum of integers that count something, 0 for nothing: a count in two parts.
+    Total,
+}
+
+/// A reduction so far.
+pub enum Partial {
+    /// `count()`
+    Count(u64),
+    /// `sum()`; `None`: only nulls so far.
+    Sum(Option<Value>),
+    /// `min()`, `max()`
+    Extreme(Option<Value>),
+    /// `mean()`
+    Mean(Option<Value>, u64),
+    /// `fold()`
+    Fold(Vec<Value>),
+}
+
+impl Partial {
+    /// Nothing so far.
+    pub fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Language(Reduction::Count) | Kind::Total => Partial::Count(0),
+            Kind::Language(Reduction::Sum) => Partial::Sum(None),
+            Kind::Language(Reduction::Min | Reduction::Max) => Partial::Extreme(None),
+            Kind::Language(Reduction::Mean) => Partial::Mean(None, 0),
+            Kind::Language(Reduction::Fold) => Partial::Fold(Vec::new()),
+        }
+    }
+
+    /// Takes a value that stands for `bulk` equal ones.
+    pub fn add(&mut self, kind: Kind, value: Value, bulk: u64) -> Result<()> {
+        match self {
+            Partial::Count(count) => {
+                let each = match kind {
+                    Kind::Total => numeric::integer(&value)
+                        .and_then(|n| u64::try_from(n).ok())
+                        .ok_or_else(|| Error::bug("a count is a number from 0 up"))?,
+                    Kind::Language(_) => 1,
+                };
+                *count = each
+                    .checked_mul(bulk)
+                    .and_then(|n| count.checked_add(n))
+                    .filter(|n| i64::try_from(*n).is_ok())
+                    .ok_or_else(|| Error::evaluation("long overflow: count() needs more than 63 bits"))?;
+            }
+            Partial::Sum(sum) => add(sum, &value, bulk)?,
+            Partial::Mean(sum, count) => {
+                if value != Value::Null {
+                    add(sum, &value, bulk)?;
+                    *count += bulk;
+                }
+            }
+            Partial::Extreme(best) => {
+                if value != Value::Null {
+                    *best = Some(match best.take() {
+                        None => value,
+                        Some(old) => extreme(old, value, kind == Kind::Language(Reduction::Max))?,
+                    });
+                }
+            }
+            Partial::Fold(values) => {
+                let times = usize::try_from(bulk).map_err(|_| Error::evaluation("fold() of too many values"))?;
+                values.extend(std::iter::repeat_n(value, times));
+            }
+        }
+        Ok(())
+    }
+
+    /// The result. `seen`: there was a row, if only of nulls.
+    pub fn result(self) -> Result<Value> {
+        Ok(match self {
+            Partial::Count(count) => Value::I64(count as i64),
+            Partial::Sum(value) | Partial::Extreme(value) => value.unwrap_or(Value::Null),
+            Partial::Mean(None, _) => Value::Null,
+            Partial::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
+            Partial::Fold(values) => Value::list(values),
+        })
+    }
+}
+
+fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
+    if *value == Value::Null {
+        return Ok(());
+    }
+    let value = numeric::times(value, bulk)?;
+    *sum = Some(match sum.take() {
+        None => value,
+        Some(old) => numeric::arithmetic(Operation::Add, &old, &value)?,
+    });
+    Ok(())
+}
+
+fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
+    use mangrove_graph::compare::is_number;
+    // NaN is comparable to nothing; a number beside it wins.
+    let order = comparable(&new, &old);
+    if order.is_none() && is_number(&new) && is_number(&old) {
+        let old_is_nan = matches!(numeric::to_f64(&old), Some(f) if f.is_nan());
+        return Ok(if old_is_nan { new } else { old });
+    }
+    let order = order.ok_or_else(|| {
+        let step = if largest { "max()" } else { "min()" };
+        Error::evaluation(format!("{step} cannot compare a {} with a {}", new.type_name(), old.type_name()))
+    })?;
+    let better = if largest { order.is_gt() } else { order.is_lt() };
+    Ok(if better { new } else { old })
+}
+
+/// A reducing barrier.
+pub struct Reduce {
+    kind: Kind,
+    remember: Remember,
+    environment: Environment,
+    states: ByInstance<Partial>,
+}
+
+impl Reduce {
+    /// A reduction of every instance's rows.
+    pub fn new(kind: Kind, remember: Remember, environment: Environment) -> Self {
+        Reduce { kind, remember, environment, states: ByInstance::default() }
+    }
+}
+
+impl Operator<Rows> for Reduce {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let kind = self.kind;
+        let states = self.states.group(group);
+        if kind == Kind::Language(Reduction::Fold) {
+            // What fold() gathers stays until the query ends: a result is not given back.
+            let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
+            out.context().charge(values.saturating_mul(size_of::<Value>() as u64))?;
+        }
+        let counts = kind == Kind::Language(Reduction::Count);
+        for row in 0..batch.len() {
+            let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
+            // Counting looks at no object.
+            let value = if counts { Value::Null } else { batch.object(row) };
+            state.add(kind, value, batch.bulk(row))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        let speaks_of_nothing =
+            matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
+        let mut results = Vec::with_capacity(instances as usize);
+        for state in self.states.take(group, instances) {
+            let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
+            results.push(state.map(Partial::result).transpose()?);
+        }
+        let requirements = &self.environment.requirements;
+        let mut rows = rows_by_instance(results, instances, self.environment.paths(), requirements.loops);
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        out.finish_all(group, instances)
+    }
+}

@@ -1,0 +1,134 @@
+//! `aggregate()` and `cap()`: values that steps share.
+
+use std::sync::Arc;
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Error, Result, Value};
+use mangrove_plan::logical::Name;
+
+use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
+use crate::environment::Environment;
+use crate::rows::{Remember, Rows};
+
+/// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
+pub struct Aggregate {
+    name: Name,
+    environment: Environment,
+    held: HeldRows,
+}
+
+impl Aggregate {
+    /// Adds to this side effect.
+    pub fn new(name: Name, environment: Environment) -> Result<Self> {
+        let empty = || Value::BulkSet(Arc::new(Vec::new()));
+        environment.side_effects.update(&name, |old| Ok(old.unwrap_or_else(empty)))?;
+        Ok(Aggregate { name, environment, held: HeldRows::default() })
+    }
+}
+
+impl Operator<Rows> for Aggregate {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.held.add(group, batch, out)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(mut rows) = self.held.take(group, out) {
+            let values = (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r))));
+            let values: Vec<_> = values.collect();
+            out.context().charge((values.len() * size_of::<(Value, u64)>()) as u64)?;
+            self.environment.side_effects.update(&self.name, |old| add(old, values, &self.name))?;
+            rows.slots.clear();
+            for chunk in rows.chunks() {
+                out.emit(0, group, chunk)?;
+            }
+        }
+        out.finish_all(group, instances)
+    }
+}
+
+/// Adds values to a bulk set (equal ones are counted together) or to a list.
+fn add(old: Option<Value>, values: Vec<(Value, u64)>, name: &Name) -> Result<Value> {
+    match old {
+        Some(Value::List(list)) => {
+            let mut list = Arc::unwrap_or_clone(list);
+            for (value, bulk) in values {
+                let times = usize::try_from(bulk).map_err(|_| Error::evaluation("aggregate() of too many values"))?;
+                list.extend(std::iter::repeat_n(value, times));
+            }
+            Ok(Value::list(list))
+        }
+        None | Some(Value::BulkSet(_)) => {
+            let mut entries = match old {
+                Some(Value::BulkSet(set)) => Arc::unwrap_or_clone(set),
+                _ => Vec::new(),
+            };
+            let mut places: FastMap<Equivalent, usize> =
+                entries.iter().enumerate().map(|(at, (value, _))| (Equivalent(value.clone()), at)).collect();
+            for (value, bulk) in values {
+                let place = *places.entry(Equivalent(value.clone())).or_insert_with(|| {
+                    entries.push((value.clone(), 0));
+                    entries.len() - 1
+                });
+                entries[place].1 = entries[place]
+                    .1
+                    .checked_add(bulk)
+                    .ok_or_else(|| Error::evaluation("long overflow: aggregate() of more than 2^64 values"))?;
+            }
+            Ok(Value::BulkSet(Arc::new(entries)))
+        }
+        Some(other) => Err(Error::evaluation(format!(
+            "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
+            other.type_name()
+        ))),
+    }
+}
+
+/// The values of side effects, when all rows have come: one row an instance.
+pub struct Cap {
+    names: Vec<Name>,
+    remember: Remember,
+    environment: Environment,
+}
+
+impl Cap {
+    /// One name gives its value, several a map.
+    pub fn new(names: Vec<Name>, remember: Remember, environment: Environment) -> Self {
+        Cap { names, remember, environment }
+    }
+
+    fn value(&self) -> Result<Value> {
+        let get = |name: &Name| {
+            self.environment.side_effects.get(name).ok_or_else(|| {
+                Error::evaluation(format!(
+                    "the side-effect key does not exist: cap(\"{name}\") finds no step or withSideEffect() of that name"
+                ))
+            })
+        };
+        match &self.names[..] {
+            [name] => get(name),
+            names => {
+                let entries = names.iter().map(|n| Ok((Value::String(n.clone()), get(n)?)));
+                Ok(Value::map(entries.collect::<Result<_>>()?))
+            }
+        }
+    }
+}
+
+impl Operator<Rows> for Cap {
+    fn receive(&mut self, _port: u8, _group: GroupId, _batch: Rows, _out: &mut Output<'_, Rows>) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        let value = self.value()?;
+        let requirements = &self.environment.requirements;
+        let values = vec![Some(value); instances as usize];
+        let mut rows = rows_by_instance(values, instances, self.environment.paths(), requirements.loops);
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        out.finish_all(group, instances)
+    }
+}

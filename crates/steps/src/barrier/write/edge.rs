@@ -1,0 +1,120 @@
+//! `addE()`.
+
+use mangrove_graph::{Error, ErrorKind, Result, Value, VertexId};
+use mangrove_plan::physical::{PropertyWrite, SlotOperand};
+
+use super::property::{When, Write};
+use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
+use crate::environment::Environment;
+use crate::rows::{Column, Remember, Rows};
+
+/// Makes edges.
+pub type AddEdge = WriteBarrier<InsertEdges>;
+
+/// The statement of [`AddEdge`].
+pub struct InsertEdges {
+    label: SlotOperand,
+    from: Option<SlotOperand>,
+    to: Option<SlotOperand>,
+    id: Option<SlotOperand>,
+    properties: Vec<PropertyWrite>,
+}
+
+impl AddEdge {
+    /// An edge for each traverser. An end that is not given is the traverser's vertex; one given as an
+    /// operand is the vertex of that id; one given as a slot is the vertex in it.
+    pub fn new(
+        label: SlotOperand,
+        ends: [Option<SlotOperand>; 2],
+        id: Option<SlotOperand>,
+        properties: Vec<PropertyWrite>,
+        environment: Environment,
+        remember: Remember,
+    ) -> Self {
+        let [from, to] = ends;
+        WriteBarrier::of(InsertEdges { label, from, to, id, properties }, environment, remember)
+    }
+}
+
+impl Statement for InsertEdges {
+    fn write(&mut self, rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
+        let label = Source::new(&self.label, scene.environment)?;
+        let from = End::new(self.from.as_ref(), "from()", scene)?;
+        let to = End::new(self.to.as_ref(), "to()", scene)?;
+        let id = self.id.as_ref().map(|id| Source::new(id, scene.environment)).transpose()?;
+        let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, scene)).collect::<Result<_>>()?;
+        let mut edges = Vec::new();
+        let rows_of = for_each_traverser(&rows, scene, |row| {
+            let labels = label_set(label.value(&rows, row, "the label of addE()")?, scene)?;
+            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of an edge")?)).transpose()?;
+            let (source, target) = (from.vertex(&rows, row)?, to.vertex(&rows, row)?);
+            let edge = scene.writer.insert_edge(source, target, labels, id)?;
+            properties.iter().try_for_each(|p| p.to_edge(edge, &rows, row, When::Created, scene))?;
+            edges.push(edge);
+            Ok(())
+        })?;
+        Ok(results(&rows, &rows_of, Column::Edges(edges)))
+    }
+}
+
+/// Where an end of the new edges comes from.
+struct End {
+    source: EndSource,
+    /// The step that says so, for messages.
+    step: &'static str,
+}
+
+enum EndSource {
+    /// The traverser's vertex.
+    Current,
+    /// The same vertex for all.
+    Vertex(VertexId),
+    Slot(usize),
+}
+
+impl End {
+    fn new(operand: Option<&SlotOperand>, step: &'static str, scene: &Scene<'_>) -> Result<Self> {
+        let source = match operand {
+            None => EndSource::Current,
+            Some(SlotOperand::Slot(slot)) => EndSource::Slot(*slot),
+            Some(SlotOperand::Operand(operand)) => match scene.environment.resolve(operand)? {
+                Value::Vertex(vertex) => EndSource::Vertex(vertex),
+                id => EndSource::Vertex(find(&id, step, scene)?),
+            },
+        };
+        Ok(End { source, step })
+    }
+
+    fn vertex(&self, rows: &Rows, row: usize) -> Result<VertexId> {
+        let step = self.step;
+        match self.source {
+            EndSource::Vertex(vertex) => Ok(vertex),
+            EndSource::Current => match rows.object(row) {
+                Value::Vertex(vertex) => Ok(vertex),
+                Value::Null => Err(Error::evaluation(format!("addE() needs two vertices: say which with {step}"))),
+                other => Err(Error::evaluation(format!(
+                    "addE() needs two vertices, and the traverser is at a {}: say which vertex with {step}",
+                    other.type_name()
+                ))),
+            },
+            EndSource::Slot(slot) => match rows.slot(slot, row) {
+                Some(Value::Vertex(vertex)) => Ok(*vertex),
+                Some(other) => Err(Error::evaluation(format!(
+                    "{step} of addE() must give a vertex, and gives a {}",
+                    other.type_name()
+                ))),
+                None => Err(Error::evaluation(format!("{step} of addE() finds no vertex"))),
+            },
+        }
+    }
+}
+
+/// The vertex of an id.
+fn find(id: &Value, step: &str, scene: &Scene<'_>) -> Result<VertexId> {
+    let id = user_id(id).map_err(|error| error.context(format_args!("{step} of addE()")))?;
+    let mut found = Vec::with_capacity(1);
+    scene.environment.view.find_vertices(std::slice::from_ref(&id), &mut found)?;
+    found.pop().flatten().ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, format!("{step} of addE() names the vertex with id {id}, which does not exist"))
+    })
+}

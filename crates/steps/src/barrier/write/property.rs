@@ -1,0 +1,204 @@
+//! `property()`: on elements that exist, and on those that `addV()` and `addE()` make.
+//!
+//! Null is no value to store: on a new element it is passed over, on an existing one it removes what was
+//! there (with list and set cardinality, which only add, it does nothing).
+
+use std::sync::Arc;
+
+use mangrove_graph::{EdgeId, Error, KeyId, Result, Value, VertexId, VertexPropertyValue};
+use mangrove_gremlin::Cardinality;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::PropertyWrite;
+use mangrove_txn::WriteCardinality;
+
+use super::{CHECK_EVERY, Scene, Source, Statement, WriteBarrier};
+use crate::environment::Environment;
+use crate::rows::{Column, Remember, Rows};
+
+/// Whether the element that is written to is new.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// The same statement made it.
+    Created,
+    /// It was there before.
+    Existing,
+}
+
+/// A property to write, its key known and its constant values looked up.
+pub struct Write<'a> {
+    name: &'a Name,
+    key: KeyId,
+    cardinality: Option<Cardinality>,
+    value: Source,
+    meta: Vec<(&'a Name, KeyId, Source)>,
+}
+
+impl<'a> Write<'a> {
+    /// Looks up what is the same for all rows.
+    pub fn new(property: &'a PropertyWrite, scene: &Scene<'_>) -> Result<Self> {
+        let meta = property
+            .meta
+            .iter()
+            .map(|(name, value)| Ok((name, key(name, scene)?, Source::new(value, scene.environment)?)));
+        Ok(Write {
+            name: &property.key,
+            key: key(&property.key, scene)?,
+            cardinality: property.cardinality,
+            value: Source::new(&property.value, scene.environment)?,
+            meta: meta.collect::<Result<_>>()?,
+        })
+    }
+
+    fn value<'r>(&'r self, rows: &'r Rows, row: usize) -> Result<&'r Value> {
+        self.value.value(rows, row, format_args!("the value of the property `{}`", self.name))
+    }
+
+    /// Writes it to a vertex.
+    pub fn to_vertex(&self, vertex: VertexId, rows: &Rows, row: usize, when: When, scene: &Scene<'_>) -> Result<()> {
+        let cardinality = match self.cardinality {
+            None | Some(Cardinality::Single) => WriteCardinality::Single,
+            Some(Cardinality::List) => WriteCardinality::List,
+            Some(Cardinality::Set) => WriteCardinality::Set,
+        };
+        let value = self.value(rows, row)?.clone();
+        if matches!(value, Value::Null) {
+            let removes = when == When::Existing && cardinality == WriteCardinality::Single;
+            return if removes { scene.writer.remove_vertex_property(vertex, self.key, None) } else { Ok(()) };
+        }
+        check_storable(self.name, &value)?;
+        let mut meta = Vec::with_capacity(self.meta.len());
+        for (name, key, value) in &self.meta {
+            let value = value.value(rows, row, format_args!("the value of the meta-property `{name}`"))?;
+            if !matches!(value, Value::Null) {
+                check_storable(name, value)?;
+                meta.push((*key, value.clone()));
+            }
+        }
+        scene.writer.set_vertex_property(vertex, self.key, value, cardinality, meta)
+    }
+
+    /// Writes it to an edge.
+    pub fn to_edge(&self, edge: EdgeId, rows: &Rows, row: usize, when: When, scene: &Scene<'_>) -> Result<()> {
+        self.check_plain("an edge")?;
+        let value = self.value(rows, row)?;
+        match (value, when) {
+            (Value::Null, When::Created) => Ok(()),
+            (Value::Null, When::Existing) => scene.writer.remove_edge_property(edge, self.key),
+            _ => {
+                check_storable(self.name, value)?;
+                scene.writer.set_edge_property(edge, self.key, value.clone())
+            }
+        }
+    }
+
+    /// Writes it to a vertex property, as a meta-property, and gives the property as it is then.
+    fn to_vertex_property(
+        &self,
+        owner: &VertexPropertyValue,
+        rows: &Rows,
+        row: usize,
+        scene: &Scene<'_>,
+    ) -> Result<VertexPropertyValue> {
+        self.check_plain("a vertex property")?;
+        let value = self.value(rows, row)?;
+        let mut meta: Vec<(KeyId, Value)> = owner.meta.to_vec();
+        if matches!(value, Value::Null) {
+            scene.writer.remove_meta_property(owner.vertex, owner.key, owner.ordinal, self.key)?;
+            meta.retain(|(key, _)| *key != self.key);
+        } else {
+            check_storable(self.name, value)?;
+            scene.writer.set_meta_property(owner.vertex, owner.key, owner.ordinal, self.key, value.clone())?;
+            match meta.iter_mut().find(|(key, _)| *key == self.key) {
+                Some(entry) => entry.1 = value.clone(),
+                None => meta.push((self.key, value.clone())),
+            }
+        }
+        Ok(VertexPropertyValue { meta: Arc::new(meta), ..owner.clone() })
+    }
+
+    /// Only vertices have several values under a key, and only their properties have properties.
+    fn check_plain(&self, owner: &str) -> Result<()> {
+        let name = self.name;
+        if !matches!(self.cardinality, None | Some(Cardinality::Single)) {
+            return Err(Error::evaluation(format!(
+                "{owner} has one value a key: `{name}` can only be written with single cardinality"
+            )));
+        }
+        if !self.meta.is_empty() {
+            return Err(Error::evaluation(format!(
+                "only properties of vertices have meta-properties; `{name}` is written to {owner}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn key(name: &Name, scene: &Scene<'_>) -> Result<KeyId> {
+    if name.is_empty() {
+        return Err(Error::invalid("a property key must not be empty"));
+    }
+    Ok(scene.environment.view.catalog().intern_key(name))
+}
+
+fn check_storable(name: &Name, value: &Value) -> Result<()> {
+    if value.is_storable() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the property `{name}` cannot hold a {} that is no plain value: store numbers, text, dates, or lists, sets \
+         and maps of these",
+        value.type_name()
+    )))
+}
+
+/// Writes a property of the element (or vertex property) that each traverser is at.
+pub type SetProperty = WriteBarrier<SetProperties>;
+
+/// The statement of [`SetProperty`].
+pub struct SetProperties {
+    property: PropertyWrite,
+}
+
+impl SetProperty {
+    /// Writes this property.
+    pub fn new(property: PropertyWrite, environment: Environment) -> Self {
+        WriteBarrier::of(SetProperties { property }, environment, Remember::default())
+    }
+}
+
+impl Statement for SetProperties {
+    fn write(&mut self, mut rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
+        let write = Write::new(&self.property, scene)?;
+        // Writing the same value again changes nothing, except where every write adds one.
+        let adds = self.property.cardinality == Some(Cardinality::List);
+        let mut renewed: Vec<(usize, Value)> = Vec::new();
+        for row in 0..rows.len() {
+            match rows.object(row) {
+                Value::Vertex(vertex) => {
+                    for time in 0..if adds { rows.bulk(row) } else { 1 } {
+                        if time.is_multiple_of(CHECK_EVERY as u64) {
+                            scene.context.check()?;
+                        }
+                        write.to_vertex(vertex, &rows, row, When::Existing, scene)?;
+                    }
+                }
+                Value::Edge(edge) => write.to_edge(edge, &rows, row, When::Existing, scene)?,
+                Value::VertexProperty(owner) => {
+                    let property = write.to_vertex_property(&owner, &rows, row, scene)?;
+                    renewed.push((row, Value::VertexProperty(Arc::new(property))));
+                }
+                other => {
+                    return Err(Error::evaluation(format!(
+                        "property() writes to vertices, edges and vertex properties; here is a {}",
+                        other.type_name()
+                    )));
+                }
+            }
+        }
+        if let Column::Values(objects) = &mut rows.objects {
+            renewed.into_iter().for_each(|(row, property)| objects[row] = property);
+        }
+        rows.slots.clear();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,626 @@
+//! From a physical plan to a topology with its operators.
+//!
+//! Operators are numbered as [`mangrove_flow::topology`] wants it: a scope's operator, then what runs
+//! inside, then what follows. For each, it is decided here where its rows must be: at the owner of their
+//! object (it reads the graph), at the home of their group (it keeps state), or wherever they are.
+
+use std::sync::Arc;
+
+use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
+use mangrove_graph::{Error, Result};
+use mangrove_plan::PhysicalPlan;
+use mangrove_plan::logical::{ChooseOption, Operand};
+use mangrove_plan::physical::{LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, PropertyWrite, RepeatScope, SlotBy, SlotOperand, Stage};
+
+use crate::barrier::dedup::Dedup;
+use crate::barrier::group_count::GroupCount;
+use crate::barrier::inject::Inject;
+use crate::barrier::merge::Barrier;
+use crate::barrier::order::Order;
+use crate::barrier::range::{Range, Tail};
+use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
+use crate::barrier::side_effect::{Aggregate, Cap};
+use crate::barrier::write;
+use crate::environment::Environment;
+use crate::row::expand::{Degrees, EdgeVertex, Expand, LabelCache};
+use crate::row::source::{CountAll, Source};
+use crate::row::{RowAdapter, RowOperator, filter, local, paths, property};
+use crate::rows::{Remember, Rows};
+use crate::scope::branch::{Merge, Split, Switch, When};
+use crate::scope::group::Group;
+use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
+use crate::scope::modulate::{Lookup, Modulate, Taker};
+use crate::scope::ordered::Ordered;
+use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
+use crate::sink::Sink;
+use crate::test::CompiledTest;
+
+/// The most operators a plan may have: a bound on what one request can ask for.
+pub const OPERATORS_MAX: usize = 4096;
+
+/// Where the shuffles of `order(local)` begin; they go on from list to list.
+const SHUFFLE_SEED: u64 = 0x5EED;
+
+/// What a plan became for one node.
+pub struct Built {
+    /// How operators are connected.
+    pub topology: Arc<Topology>,
+    /// The operators by their numbers.
+    pub operators: Vec<Box<dyn Operator<Rows>>>,
+    /// What each operator is, for `profile()`: its depth in scopes and a description.
+    pub descriptions: Vec<(usize, String)>,
+}
+
+/// Builds a plan for one of `nodes` nodes.
+pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16) -> Result<Built> {
+    for (name, value) in &plan.side_effects {
+        let value = environment.resolve(value)?;
+        environment.side_effects.update(name, |_| Ok(value))?;
+    }
+    let mut builder = Builder {
+        topology: TopologyBuilder::default(),
+        operators: Vec::new(),
+        descriptions: Vec::new(),
+        environment: environment.clone(),
+        nodes,
+        depth: 0,
+    };
+    let start = builder.reserve(Placement::Home, "start")?;
+    builder.operators[start as usize] = Some(Box::new(Start));
+    let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
+    let end = builder.chain(&plan.root, begin)?;
+    let sink = builder.attach(&end, Need::Home, "results")?;
+    builder.set(sink.from, Sink);
+    let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
+    Ok(Built {
+        topology: Arc::new(builder.topology.build()),
+        operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
+        descriptions: builder.descriptions,
+    })
+}
+
+/// The operator that the query's unit row enters; it has no other purpose than to be number 0.
+struct Start;
+
+impl Operator<Rows> for Start {
+    fn receive(
+        &mut self,
+        _port: u8,
+        group: mangrove_flow::GroupId,
+        batch: Rows,
+        out: &mut mangrove_flow::Output<'_, Rows>,
+    ) -> Result<()> {
+        out.emit(0, group, batch)
+    }
+}
+
+/// Where the rows of an operator must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// At the node that owns their object.
+    Owner,
+    /// At every node.
+    Everywhere,
+    /// At the home of their group.
+    Home,
+    /// Wherever they are.
+    Anywhere,
+}
+
+/// The end of a chain: what the next operator is attached to.
+#[derive(Clone, Copy)]
+struct End {
+    from: OpId,
+    /// The edge leads from a scope's operator into its scope.
+    entering: bool,
+    placement: Placement,
+    /// Nothing but the query's unit row has come so far.
+    at_start: bool,
+}
+
+struct Builder {
+    topology: TopologyBuilder,
+    operators: Vec<Option<Box<dyn Operator<Rows>>>>,
+    descriptions: Vec<(usize, String)>,
+    environment: Environment,
+    nodes: u16,
+    depth: usize,
+}
+
+impl Builder {
+    fn reserve(&mut self, placement: Placement, description: impl Into<String>) -> Result<OpId> {
+        if self.operators.len() >= OPERATORS_MAX {
+            return Err(Error::invalid(format!(
+                "the traversal needs more than {OPERATORS_MAX} operators; split it into several requests"
+            )));
+        }
+        self.operators.push(None);
+        self.descriptions.push((self.depth, description.into()));
+        Ok(self.topology.operator(placement))
+    }
+
+    fn set(&mut self, id: OpId, operator: impl Operator<Rows> + 'static) {
+        self.operators[id as usize] = Some(Box::new(operator));
+    }
+
+    /// Numbers a new operator and connects it to the end of a chain.
+    fn attach(&mut self, tail: &End, need: Need, description: impl Into<String>) -> Result<End> {
+        let placement = match need {
+            Need::Owner | Need::Everywhere => Placement::Spread,
+            Need::Home => Placement::Home,
+            Need::Anywhere => tail.placement,
+        };
+        let id = self.reserve(placement, description)?;
+        let exchange = match need {
+            Need::Owner => Exchange::Owner,
+            Need::Everywhere => Exchange::Broadcast,
+            Need::Home if tail.placement == Placement::Spread => Exchange::Home,
+            Need::Home | Need::Anywhere => Exchange::Local,
+        };
+        self.connect(tail, id, 0, exchange);
+        Ok(End { from: id, entering: false, placement, at_start: false })
+    }
+
+    fn connect(&mut self, tail: &End, to: OpId, port: u8, exchange: Exchange) {
+        if tail.entering {
+            self.topology.enter(tail.from, to, port, exchange);
+        } else {
+            self.topology.connect(tail.from, to, port, exchange);
+        }
+    }
+
+    fn chain(&mut self, pipeline: &Pipeline, mut tail: End) -> Result<End> {
+        let first = self.topology.next();
+        for stage in &pipeline.stages {
+            tail = self.stage(stage, tail, first)?;
+        }
+        Ok(tail)
+    }
+
+    /// Builds a pipeline of a scope and leads its results back to a port of the scope's operator.
+    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
+        self.depth += 1;
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let end = self.chain(pipeline, begin)?;
+        self.depth -= 1;
+        let port = u8::try_from(port).map_err(|_| {
+            Error::invalid("a step has more than 250 nested traversals; split it into several steps")
+        })?;
+        let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
+        self.connect(&end, scope, port, exchange);
+        Ok(())
+    }
+
+    fn remember(&self, stage: &Stage) -> Remember {
+        Remember {
+            objects: self.environment.whole_paths() || (self.environment.paths() && !stage.labels.is_empty()),
+            labels: stage.labels.clone(),
+        }
+    }
+
+    fn row(
+        &mut self,
+        tail: &End,
+        need: Need,
+        stage: &Stage,
+        remembers: bool,
+        operator: impl RowOperator + 'static,
+    ) -> Result<End> {
+        let next = self.attach(tail, need, describe(&stage.operator))?;
+        let remember = if remembers { self.remember(stage) } else { Remember::default() };
+        let environment = self.environment.clone();
+        self.set(next.from, RowAdapter { operator, remember, environment });
+        Ok(next)
+    }
+
+    fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+        let environment = self.environment.clone();
+        let remember = self.remember(stage);
+        let what = describe(&stage.operator);
+        Ok(match &stage.operator {
+            Op::Vertices { access, conditions } => {
+                let next = self.attach(&tail, Need::Everywhere, what)?;
+                self.set(next.from, Source::vertices(access, conditions, remember, environment)?);
+                next
+            }
+            Op::Edges { ids, conditions } => {
+                let next = self.attach(&tail, Need::Everywhere, what)?;
+                self.set(next.from, Source::edges(ids.as_deref(), conditions, remember, environment)?);
+                next
+            }
+            Op::CountAll { edges, labels } => {
+                let count = CountAll { edges: *edges, labels: labels.clone() };
+                let next = self.row(&tail, Need::Everywhere, stage, false, count)?;
+                self.total(&next, stage)?
+            }
+            Op::CountExpand { direction, labels } => {
+                let degrees = Degrees { direction: *direction, labels: LabelCache::new(labels.clone()) };
+                let next = self.row(&tail, Need::Owner, stage, false, degrees)?;
+                self.total(&next, stage)?
+            }
+            Op::Expand { direction, labels, to_edges } => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                let expand = Expand::new(*direction, labels.clone(), *to_edges, remember, environment);
+                self.set(next.from, expand);
+                next
+            }
+            Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
+            Op::Filter(conditions) => {
+                let filter = filter::Filter::new(conditions, &environment)?;
+                self.row(&tail, Need::Owner, stage, false, filter)?
+            }
+            Op::HasEdges { direction, labels, negate } => {
+                let filter = filter::HasEdges::new(*direction, labels, *negate);
+                self.row(&tail, Need::Owner, stage, false, filter)?
+            }
+            Op::Values(keys) => {
+                self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?
+            }
+            Op::Properties(keys) => {
+                self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
+            }
+            Op::ValueMap { keys, tokens } => {
+                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens))?
+            }
+            Op::ElementMap(keys) => {
+                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone()))?
+            }
+            Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
+            Op::Modulate(modulate) => self.modulate(modulate, tail)?,
+            Op::Local(_)
+            | Op::Union(_)
+            | Op::Switch { .. }
+            | Op::Repeat(_)
+            | Op::Ordered { .. }
+            | Op::Group { .. } => self.scope(stage, tail)?,
+            Op::AddVertex { .. } | Op::AddEdge { .. } | Op::SetProperty(_) | Op::Drop => self.write(stage, &tail)?,
+            _ => self.local_or_barrier(stage, tail, first)?,
+        })
+    }
+
+    /// The second half of a count in two parts: the sum of what was counted where the rows were.
+    fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
+        let next = self.attach(tail, Need::Home, "total")?;
+        let operator = Reduce::new(ReduceKind::Total, self.remember(stage), self.environment.clone());
+        self.set(next.from, operator);
+        Ok(next)
+    }
+
+    fn local_or_barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+        let here = Need::Anywhere;
+        let environment = self.environment.clone();
+        Ok(match &stage.operator {
+            Op::Is(test) => {
+                let test = CompiledTest::new(test, &environment)?;
+                self.row(&tail, here, stage, false, filter::Is(test))?
+            }
+            Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
+            Op::PathShape { simple, slot } => {
+                self.row(&tail, here, stage, false, paths::PathShape { simple: *simple, slot: *slot })?
+            }
+            Op::Discard => self.row(&tail, here, stage, false, paths::Discard)?,
+            Op::ReplaceMapValues => self.row(&tail, here, stage, false, property::ReplaceMapValues)?,
+            Op::Constant(value) => {
+                let value = environment.resolve(value)?;
+                self.row(&tail, here, stage, true, local::Constant(value))?
+            }
+            Op::Identity => {
+                self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?
+            }
+            Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
+            Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
+            Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
+            Op::LocalDedup => self.row(&tail, here, stage, true, local::LocalDedup)?,
+            Op::LocalRange { low, high } => {
+                let range = local::LocalRange::new(low, high.as_ref(), &environment)?;
+                self.row(&tail, here, stage, true, range)?
+            }
+            Op::LocalTail(count) => {
+                self.row(&tail, here, stage, true, local::LocalTail::new(count, &environment)?)?
+            }
+            Op::LocalOrder(orders) => self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?,
+            Op::Path { slot } => self.row(&tail, here, stage, true, paths::PathOf { slot: *slot })?,
+            Op::SlotMap { names, single, required } => {
+                let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
+                self.row(&tail, here, stage, true, map)?
+            }
+            Op::SelectColumn(column) => self.row(&tail, here, stage, true, local::SelectColumn(*column))?,
+            _ => self.barrier(stage, tail, first)?,
+        })
+    }
+
+    fn barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+        let environment = self.environment.clone();
+        let remember = self.remember(stage);
+        let operator: Box<dyn Operator<Rows>> = match &stage.operator {
+            Op::Inject(values) => {
+                let values = values.iter().map(|v| environment.resolve(v)).collect::<Result<_>>()?;
+                Box::new(Inject::new(values, tail.at_start, remember, environment))
+            }
+            Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember, environment)),
+            Op::Order { orders, limit } => {
+                let limit = limit.as_ref().map(|l| self.position(l, "limit()")).transpose()?;
+                Box::new(Order::new(orders.clone(), limit))
+            }
+            Op::Dedup { slots } => Box::new(Dedup::new(*slots)),
+            Op::Range { low, high } => {
+                let (low, high) = self.bounds(low, high.as_ref())?;
+                Box::new(Range::new(low, high, first..self.topology.next()))
+            }
+            Op::Tail(count) => Box::new(Tail::new(self.position(count, "tail()")?)),
+            Op::GroupCount { side_effect } => {
+                Box::new(GroupCount::new(side_effect.clone(), remember, environment)?)
+            }
+            Op::Aggregate(name) => Box::new(Aggregate::new(name.clone(), environment)?),
+            Op::Cap(names) => Box::new(Cap::new(names.clone(), remember, environment)),
+            Op::Barrier => Box::new(Barrier::default()),
+            other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
+        };
+        let next = self.attach(&tail, Need::Home, describe(&stage.operator))?;
+        self.operators[next.from as usize] = Some(operator);
+        Ok(next)
+    }
+
+    /// A position from 0 up; a negative number means the end, which no stream reaches.
+    fn position(&self, operand: &Operand, what: &str) -> Result<u64> {
+        let number = self.environment.resolve_integer(operand, &format!("the argument of {what}"))?;
+        Ok(u64::try_from(number).unwrap_or(u64::MAX))
+    }
+
+    fn bounds(&self, low: &Operand, high: Option<&Operand>) -> Result<(u64, Option<u64>)> {
+        let low = self.environment.resolve_integer(low, "the argument of range()")?;
+        let high = high.map(|h| self.environment.resolve_integer(h, "the argument of range()")).transpose()?;
+        let low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
+        // A negative end means none.
+        let high = high.and_then(|h| u64::try_from(h).ok());
+        if high.is_some_and(|h| h < low) {
+            return Err(Error::invalid("range() cannot end before it begins"));
+        }
+        Ok((low, high))
+    }
+
+    fn write(&mut self, stage: &Stage, tail: &End) -> Result<End> {
+        let environment = self.environment.clone();
+        let remember = self.remember(stage);
+        let operator: Box<dyn Operator<Rows>> = match &stage.operator {
+            Op::AddVertex { label, id, properties } => {
+                let properties: Vec<PropertyWrite> = properties.clone();
+                Box::new(write::AddVertex::new(label.clone(), id.clone(), properties, environment, remember))
+            }
+            Op::AddEdge { label, from, to, id, properties } => {
+                let ends: [Option<SlotOperand>; 2] = [from.clone(), to.clone()];
+                let properties = properties.clone();
+                Box::new(write::AddEdge::new(label.clone(), ends, id.clone(), properties, environment, remember))
+            }
+            Op::SetProperty(property) => Box::new(write::SetProperty::new(property.clone(), environment)),
+            Op::Drop => Box::new(write::Drop::new(environment)),
+            other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
+        };
+        let next = self.attach(tail, Need::Home, describe(&stage.operator))?;
+        self.operators[next.from as usize] = Some(operator);
+        Ok(next)
+    }
+
+    fn modulate(&mut self, plan: &ModulatePlan, tail: End) -> Result<End> {
+        // On one node a key or token is looked up in place. On several, the objects of a by() need not be
+        // where the row is: the look-up becomes a pipeline that goes to them.
+        let in_place = self.nodes == 1;
+        let next = self.attach(&tail, Need::Anywhere, format!("by {}", describe_over(&plan.over)))?;
+        let mut by = Vec::with_capacity(plan.by.len());
+        let mut pipelines = 0;
+        for slot in &plan.by {
+            let taker = match slot {
+                SlotBy::Identity => Taker::Identity,
+                SlotBy::Column(column) => Taker::Column(*column),
+                SlotBy::Test(test) => Taker::Test(CompiledTest::new(test, &self.environment)?),
+                SlotBy::Key(key) if in_place => Taker::Key(key.clone()),
+                SlotBy::Token(token) if in_place => Taker::Token(*token),
+                _ => {
+                    pipelines += 1;
+                    Taker::Pipeline { number: pipelines - 1, exists: matches!(slot, SlotBy::Exists(_)) }
+                }
+            };
+            match slot {
+                SlotBy::First(pipeline) | SlotBy::Exists(pipeline) => self.inside(pipeline, next.from, pipelines)?,
+                SlotBy::Key(key) if !in_place => self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?,
+                SlotBy::Token(token) if !in_place => self.remote_lookup(Taker::Token(*token), next.from, pipelines)?,
+                _ => {}
+            }
+            by.push(taker);
+        }
+        let inside = next.from + 1..self.topology.next();
+        let environment = self.environment.clone();
+        self.set(next.from, Modulate::new(plan.over.clone(), by, inside, environment));
+        Ok(next)
+    }
+
+    fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let end = self.attach(&begin, Need::Owner, "look up")?;
+        let environment = self.environment.clone();
+        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default(), environment });
+        self.connect(&end, scope, port as u8, Exchange::Home);
+        Ok(())
+    }
+
+    fn scope(&mut self, stage: &Stage, tail: End) -> Result<End> {
+        let what = describe(&stage.operator);
+        match &stage.operator {
+            Op::Local(scope) => self.local_scope(scope, stage, &tail),
+            Op::Ordered { pipeline, always } => {
+                if self.nodes == 1 && !always {
+                    return self.chain(pipeline, tail);
+                }
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.inside(pipeline, next.from, 1)?;
+                self.set(next.from, Ordered::default());
+                Ok(next)
+            }
+            Op::Group { side_effect, value } => {
+                let next = self.attach(&tail, Need::Home, what)?;
+                self.inside(value, next.from, 1)?;
+                let operator = Group::new(side_effect.clone(), self.remember(stage), self.environment.clone())?;
+                self.set(next.from, operator);
+                Ok(next)
+            }
+            Op::Union(branches) => {
+                let split = self.attach(&tail, Need::Anywhere, what)?;
+                let split = End { at_start: tail.at_start, ..split };
+                self.set(split.from, Split { branches: branches.len() });
+                self.branches(split, branches.iter(), false)
+            }
+            Op::Switch { options } => {
+                let switch = self.attach(&tail, Need::Anywhere, what)?;
+                let whens = options.iter().map(|(when, _)| self.when(when)).collect::<Result<_>>()?;
+                self.set(switch.from, Switch { options: whens });
+                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true)
+            }
+            Op::Repeat(repeat) => self.repeat(repeat, &tail),
+            other => Err(Error::bug(format!("{} is no scope", describe(other)))),
+        }
+    }
+
+    /// Builds branches and the operator where they come together; with `past`, there is one more that leads
+    /// straight there.
+    fn branches<'a>(
+        &mut self,
+        split: End,
+        pipelines: impl Iterator<Item = &'a Pipeline>,
+        past: bool,
+    ) -> Result<End> {
+        let mut ends = Vec::new();
+        self.depth += 1;
+        for pipeline in pipelines {
+            // An empty branch gets an operator, so that edges leave the split in the branches' order.
+            if pipeline.stages.is_empty() {
+                let next = self.attach(&split, Need::Anywhere, "identity")?;
+                let operator = paths::Identity { labels: Vec::new() };
+                let environment = self.environment.clone();
+                self.set(next.from, RowAdapter { operator, remember: Remember::default(), environment });
+                ends.push(next);
+            } else {
+                ends.push(self.chain(pipeline, split)?);
+            }
+        }
+        self.depth -= 1;
+        if past {
+            ends.push(split);
+        }
+        let together = ends.iter().all(|e| e.placement == ends[0].placement);
+        let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
+        let merge = self.reserve(placement, "merge")?;
+        for (port, end) in ends.iter().enumerate() {
+            let port = u8::try_from(port)
+                .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
+            let exchange = if together || end.placement == Placement::Home { Exchange::Local } else { Exchange::Home };
+            self.connect(end, merge, port, exchange);
+        }
+        self.set(merge, Merge::new(ends.len()));
+        Ok(End { from: merge, entering: false, placement, at_start: false })
+    }
+
+    fn when(&self, option: &ChooseOption) -> Result<When> {
+        Ok(match option {
+            ChooseOption::True => When::Is(true),
+            ChooseOption::False => When::Is(false),
+            ChooseOption::Value(value) => When::Equals(self.environment.resolve(value)?),
+            ChooseOption::Test(test) => When::Passes(CompiledTest::new(test, &self.environment)?),
+            ChooseOption::None => When::Otherwise,
+            ChooseOption::Unproductive => When::Unproductive,
+        })
+    }
+
+    fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
+        let next = self.attach(tail, Need::Anywhere, describe(&stage.operator))?;
+        let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
+            LocalKind::Filter(kind, pipelines) => (LocalShapeKind::Filter(*kind), pipelines.iter().collect()),
+            LocalKind::SideEffect(pipeline) => (LocalShapeKind::SideEffect, vec![pipeline]),
+            LocalKind::FlatMap { pipelines, first, otherwise_row, inner_path } => {
+                let (first, otherwise_row, inner_path) = (*first, *otherwise_row, *inner_path);
+                (LocalShapeKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
+            }
+        };
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            self.inside(pipeline, next.from, number + 1)?;
+        }
+        let shape = LocalShape {
+            kind,
+            pipelines: pipelines.len(),
+            inside: next.from + 1..self.topology.next(),
+            serial: scope.serial,
+            ordered: scope.ordered,
+            remember: self.remember(stage),
+        };
+        self.set(next.from, Local::new(shape));
+        Ok(next)
+    }
+
+    fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
+        let next = self.attach(tail, Need::Home, "repeat")?;
+        let mut tests = [Vec::new(), Vec::new()];
+        let until = self.loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)])?;
+        let emit = self.loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)])?;
+        let [before, after] = tests.map(|by: Vec<SlotBy>| {
+            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by });
+            Stage { operator, labels: Vec::new() }
+        });
+        let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
+        let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };
+        self.inside(&before, next.from, 1)?;
+        self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
+        let loops = self.environment.requirements.loops;
+        let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
+        self.set(next.from, Repeat::new(shape));
+        Ok(next)
+    }
+
+    /// The body, then the loop counters, then the tests behind it.
+    fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
+        self.depth += 1;
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let mut end = self.chain(body, begin)?;
+        if self.environment.requirements.loops {
+            end = self.attach(&end, Need::Anywhere, "next loop")?;
+            let environment = self.environment.clone();
+            let remember = Remember::default();
+            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember, environment });
+        }
+        if let Some(after) = after {
+            end = self.stage(after, end, end.from)?;
+        }
+        self.depth -= 1;
+        let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
+        self.connect(&end, scope, 2, exchange);
+        Ok(())
+    }
+
+    fn loop_test(&self, test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Result<Option<RunningTest>> {
+        Ok(match test {
+            None => None,
+            Some(LoopTest::Always) => Some(RunningTest::Always),
+            Some(LoopTest::Times(times)) => {
+                Some(RunningTest::Times(self.environment.resolve_integer(times, "the argument of times()")?))
+            }
+            Some(LoopTest::Test(test)) => Some(RunningTest::Test(CompiledTest::new(test, &self.environment)?)),
+            Some(LoopTest::Exists(pipeline)) => {
+                slots.push(SlotBy::Exists(pipeline.clone()));
+                Some(RunningTest::Slot(slots.len() - 1))
+            }
+        })
+    }
+}
+
+/// What an operator is, in a few words.
+pub fn describe(operator: &Op) -> String {
+    mangrove_plan::explain::describe(operator)
+}
+
+fn describe_over(over: &Over) -> &'static str {
+    match over {
+        Over::Current => "object",
+        Over::Names(_) => "names",
+        Over::PathObjects => "path objects",
+        Over::Elements => "elements",
+        Over::MapValues => "map values",
+    }
+}

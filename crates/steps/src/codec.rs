@@ -1,0 +1,167 @@
+//! The binary form of a batch, in which it travels between nodes.
+//!
+//! Numbers are LEB128 varints (signed ones zigzag), ids are eight bytes, a column is its length-free items:
+//! all have as many as the batch has rows. Paths are written as a table of nodes, each after the one before
+//! it in its path, so that shared beginnings are written once and shared again on the other side.
+//!
+//! The form is for nodes of the same version and is never stored. What arrives is still not trusted: every
+//! length is checked against the bytes that are left, so that reading fails with an error, takes memory in
+//! proportion to the message, and never panics.
+
+mod bytes;
+mod value;
+
+use mangrove_graph::{EdgeId, Result, VertexId};
+
+use self::bytes::{Reader, corrupt, put_text, put_varint};
+use self::value::{put_value, read_value};
+use crate::path::{Path, PathNode};
+use crate::rows::{Column, Loops, Rows, Slot, Tags};
+
+const TAGS: u8 = 1;
+const BULK: u8 = 1 << 1;
+const PATHS: u8 = 1 << 2;
+const LOOPS: u8 = 1 << 3;
+
+const VERTICES: u8 = 0;
+const EDGES: u8 = 1;
+const VALUES: u8 = 2;
+
+/// Appends the bytes of a batch.
+pub fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
+    put_varint(rows.len() as u64, out);
+    let flag = |present: bool, bit: u8| if present { bit } else { 0 };
+    out.push(
+        flag(matches!(rows.tags, Tags::Many(_)), TAGS)
+            | flag(rows.bulk.is_some(), BULK)
+            | flag(rows.path.is_some(), PATHS)
+            | flag(rows.loops.is_some(), LOOPS),
+    );
+    put_column(&rows.objects, out);
+    if let Tags::Many(tags) = &rows.tags {
+        tags.iter().for_each(|tag| put_varint(u64::from(*tag), out));
+    }
+    if let Some(bulk) = &rows.bulk {
+        bulk.iter().for_each(|n| put_varint(*n, out));
+    }
+    if let Some(paths) = &rows.path {
+        put_paths(paths, out);
+    }
+    for loops in rows.loops.iter().flatten() {
+        put_varint(loops.len() as u64, out);
+        loops.iter().for_each(|n| put_varint(u64::from(*n), out));
+    }
+    put_varint(rows.slots.len() as u64, out);
+    for slot in &rows.slots {
+        for value in slot {
+            out.push(u8::from(value.is_some()));
+            value.iter().for_each(|v| put_value(v, out));
+        }
+    }
+}
+
+fn put_column(column: &Column, out: &mut Vec<u8>) {
+    match column {
+        Column::Vertices(ids) => {
+            out.push(VERTICES);
+            ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
+        }
+        Column::Edges(ids) => {
+            out.push(EDGES);
+            ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
+        }
+        Column::Values(values) => {
+            out.push(VALUES);
+            values.iter().for_each(|value| put_value(value, out));
+        }
+    }
+}
+
+/// Nodes are numbered from 1 in the order of the table; 0 is the empty path.
+fn put_paths(paths: &[Path], out: &mut Vec<u8>) {
+    let mut numbers: hashbrown::HashMap<*const PathNode, u64, foldhash::fast::RandomState> = Default::default();
+    let mut table: Vec<&PathNode> = Vec::new();
+    for path in paths {
+        let known = |node: &&PathNode| numbers.contains_key(&std::ptr::from_ref(*node));
+        let new: Vec<&PathNode> = crate::path::newest_first(path).take_while(|node| !known(node)).collect();
+        for node in new.into_iter().rev() {
+            table.push(node);
+            numbers.insert(std::ptr::from_ref(node), table.len() as u64);
+        }
+    }
+    let number = |path: &Path| path.as_ref().map_or(0, |node| numbers[&std::sync::Arc::as_ptr(node)]);
+    put_varint(table.len() as u64, out);
+    for node in table {
+        put_varint(number(&node.previous), out);
+        put_value(&node.object, out);
+        put_varint(node.labels.len() as u64, out);
+        node.labels.iter().for_each(|label| put_text(label, out));
+    }
+    paths.iter().for_each(|path| put_varint(number(path), out));
+}
+
+/// Reads what [`encode_rows`] wrote.
+pub fn decode_rows(bytes: &[u8]) -> Result<Rows> {
+    let mut reader = Reader::new(bytes);
+    let count = reader.count()?;
+    let flags = reader.byte()?;
+    if flags & !(TAGS | BULK | PATHS | LOOPS) != 0 {
+        return Err(corrupt("unknown columns"));
+    }
+    let has = |bit: u8| flags & bit != 0;
+    let objects = read_column(&mut reader, count)?;
+    let tags = match has(TAGS) {
+        true => Tags::Many(reader.repeat(count, Reader::u32)?),
+        false => Tags::One,
+    };
+    let bulk = has(BULK).then(|| reader.repeat(count, Reader::varint)).transpose()?;
+    let path = has(PATHS).then(|| read_paths(&mut reader, count)).transpose()?;
+    let loops = has(LOOPS).then(|| reader.repeat(count, read_loops)).transpose()?;
+    let slots = reader.count()?;
+    let slots = reader.repeat(slots, |reader| read_slot(reader, count))?;
+    reader.finish()?;
+    Ok(Rows { tags, objects, bulk, path, loops, slots })
+}
+
+fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column> {
+    Ok(match reader.byte()? {
+        VERTICES => Column::Vertices(reader.repeat(count, |r| r.u64().map(VertexId::from_bits))?),
+        EDGES => Column::Edges(reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))?),
+        VALUES => Column::Values(reader.repeat(count, read_value)?),
+        _ => return Err(corrupt("an unknown kind of column")),
+    })
+}
+
+fn read_loops(reader: &mut Reader<'_>) -> Result<Loops> {
+    let count = reader.count()?;
+    Ok(reader.repeat(count, Reader::u32)?.into())
+}
+
+fn read_slot(reader: &mut Reader<'_>, count: usize) -> Result<Slot> {
+    reader.repeat(count, |reader| match reader.byte()? {
+        0 => Ok(None),
+        1 => read_value(reader).map(Some),
+        _ => Err(corrupt("a slot that is neither empty nor full")),
+    })
+}
+
+fn read_paths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Path>> {
+    let size = reader.count()?;
+    let mut table: Vec<Path> = vec![None];
+    let known = |table: &[Path], reader: &mut Reader<'_>| {
+        let number = reader.varint()?;
+        let node = usize::try_from(number).ok().and_then(|at| table.get(at));
+        node.cloned().ok_or_else(|| corrupt("a path that goes on from an unknown node"))
+    };
+    for _ in 0..size {
+        let previous = known(&table, reader)?;
+        let object = read_value(reader)?;
+        let labels = reader.count()?;
+        let labels = reader.repeat(labels, Reader::text)?;
+        table.push(PathNode::extend(previous, object, &labels));
+    }
+    reader.repeat(count, |reader| known(&table, reader))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What the operators of one running query share.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::view::Share;
+use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_plan::logical::{Name, Operand};
+use mangrove_plan::physical::{PathRequirement, Requirements};
+use mangrove_txn::Transaction;
+use parking_lot::Mutex;
+
+/// What the operators of one node of a running query share.
+#[derive(Clone)]
+pub struct Environment {
+    /// The graph as the query's transaction sees it.
+    pub view: Arc<dyn GraphView>,
+    /// The transaction, where the query may write.
+    pub writer: Option<Arc<Transaction>>,
+    /// The values of the plan's parameters.
+    pub parameters: Arc<Vec<(Name, Value)>>,
+    /// Which tablets this node reads.
+    pub share: Share,
+    /// What every row carries.
+    pub requirements: Arc<Requirements>,
+    /// Side effects by name.
+    pub side_effects: Arc<SideEffects>,
+}
+
+impl Environment {
+    /// The value of an operand.
+    pub fn resolve(&self, operand: &Operand) -> Result<Value> {
+        match operand {
+            Operand::Literal(value) => Ok(value.clone()),
+            Operand::List(operands) => {
+                Ok(Value::list(operands.iter().map(|o| self.resolve(o)).collect::<Result<_>>()?))
+            }
+            Operand::Parameter(name) => {
+                let found = self.parameters.iter().find(|(n, _)| n == name);
+                found.map(|(_, value)| value.clone()).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::InvalidArgument,
+                        format!("the parameter `{name}` has no value; give it one with the request"),
+                    )
+                })
+            }
+        }
+    }
+
+    /// A whole number that an operand must be.
+    pub fn resolve_integer(&self, operand: &Operand, what: &str) -> Result<i64> {
+        let value = self.resolve(operand)?;
+        mangrove_graph::numeric::integer(&value)
+            .ok_or_else(|| Error::invalid(format!("{what} must be a whole number, not a {}", value.type_name())))
+    }
+
+    /// The transaction to write with.
+    pub fn writer(&self) -> Result<&Arc<Transaction>> {
+        self.writer.as_ref().ok_or_else(|| Error::invalid("this transaction is read-only: begin one that may write"))
+    }
+
+    /// Whether rows remember whole paths (and not only labeled objects).
+    pub fn whole_paths(&self) -> bool {
+        self.requirements.path == PathRequirement::Full
+    }
+
+    /// Whether rows have a path column.
+    pub fn paths(&self) -> bool {
+        self.requirements.path != PathRequirement::None
+    }
+}
+
+/// The side effects of one query: named values that operators share.
+#[derive(Default)]
+pub struct SideEffects {
+    values: Mutex<HashMap<Name, Value, foldhash::fast::RandomState>>,
+}
+
+impl SideEffects {
+    /// The value under a name.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.values.lock().get(name).cloned()
+    }
+
+    /// Changes the value under a name; `None` where there is none yet.
+    pub fn update(&self, name: &Name, change: impl FnOnce(Option<Value>) -> Result<Value>) -> Result<()> {
+        let mut values = self.values.lock();
+        let old = values.remove(name);
+        let new = change(old)?;
+        values.insert(name.clone(), new);
+        Ok(())
+    }
+}

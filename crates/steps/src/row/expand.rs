@@ -1,0 +1,247 @@
+//! Along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
+
+use std::collections::VecDeque;
+
+use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_graph::{
+    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, LabelFilter, Result, Value,
+    VertexId,
+};
+use mangrove_plan::logical::{EdgeEnd, Name};
+
+use crate::environment::Environment;
+use crate::path::newest_first;
+use crate::row::RowOperator;
+use crate::rows::{Column, Remember, Rows};
+
+/// The vertices of a column, or an error that names what is none.
+pub fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
+    match objects {
+        Column::Vertices(ids) => Ok(ids.as_slice().into()),
+        Column::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
+        Column::Edges(_) => Err(wrong_kind(step, "a vertex", "edge")),
+        Column::Values(values) => values
+            .iter()
+            .map(|v| match v {
+                Value::Vertex(id) => Ok(*id),
+                other => Err(wrong_kind(step, "a vertex", other.type_name())),
+            })
+            .collect::<Result<Vec<_>>>()
+            .map(Into::into),
+    }
+}
+
+/// The edges of a column, or an error that names what is none.
+pub fn edges<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
+    match objects {
+        Column::Edges(ids) => Ok(ids.as_slice().into()),
+        Column::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
+        Column::Vertices(_) => Err(wrong_kind(step, "an edge", "vertex")),
+        Column::Values(values) => values
+            .iter()
+            .map(|v| match v {
+                Value::Edge(id) => Ok(*id),
+                other => Err(wrong_kind(step, "an edge", other.type_name())),
+            })
+            .collect::<Result<Vec<_>>>()
+            .map(Into::into),
+    }
+}
+
+fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
+    let article = if met.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
+}
+
+/// The labels of an expansion as sets of the catalog. A label may be made while the query runs, so the
+/// answer is kept only as long as the catalog has no new set.
+pub struct LabelCache {
+    names: Vec<Name>,
+    known: Option<(usize, LabelFilter)>,
+}
+
+impl LabelCache {
+    /// For these names; none: every label.
+    pub fn new(names: Vec<Name>) -> Self {
+        LabelCache { names, known: None }
+    }
+
+    /// The filter as of now.
+    pub fn filter(&mut self, environment: &Environment) -> LabelFilter {
+        if self.names.is_empty() {
+            return LabelFilter::Any;
+        }
+        let sets = environment.view.catalog().label_set_count();
+        match &self.known {
+            Some((count, filter)) if *count == sets => filter.clone(),
+            _ => {
+                let filter = environment.view.label_filter(&self.names);
+                self.known = Some((sets, filter.clone()));
+                filter
+            }
+        }
+    }
+}
+
+/// From vertices to neighbors or edges. A vertex may have more neighbors than a message holds: the
+/// operator then goes on where it stopped when it is called again.
+pub struct Expand {
+    direction: Direction,
+    labels: LabelCache,
+    to_edges: bool,
+    remember: Remember,
+    environment: Environment,
+    pending: VecDeque<(GroupId, Rows, ExpandCursor)>,
+    expansion: Expansion,
+}
+
+impl Expand {
+    /// An expansion.
+    pub fn new(
+        direction: Direction,
+        labels: Vec<Name>,
+        to_edges: bool,
+        remember: Remember,
+        environment: Environment,
+    ) -> Self {
+        Expand {
+            direction,
+            labels: LabelCache::new(labels),
+            to_edges,
+            remember,
+            environment,
+            pending: VecDeque::new(),
+            expansion: Expansion::default(),
+        }
+    }
+
+    fn step_name(&self) -> &'static str {
+        match (self.direction, self.to_edges) {
+            (Direction::Out, false) => "out()",
+            (Direction::In, false) => "in()",
+            (Direction::Both, false) => "both()",
+            (Direction::Out, true) => "outE()",
+            (Direction::In, true) => "inE()",
+            (Direction::Both, true) => "bothE()",
+        }
+    }
+
+    fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some((group, rows, cursor)) = self.pending.front_mut() else { return Ok(()) };
+        let group = *group;
+        let ids = match &rows.objects {
+            Column::Vertices(ids) => ids,
+            _ => return Err(Error::bug("an expansion holds vertices only")),
+        };
+        let request = ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(&self.environment),
+            edges: self.to_edges,
+            limit: BATCH_ROWS,
+        };
+        self.expansion.clear();
+        let done = self.environment.view.expand(ids, &request, cursor, &mut self.expansion)?;
+        let objects = if self.to_edges {
+            Column::Edges(self.expansion.edge.clone())
+        } else {
+            Column::Vertices(self.expansion.neighbor.clone())
+        };
+        let mut found = rows.derive(&self.expansion.row, objects);
+        if done {
+            self.pending.pop_front();
+        }
+        if !self.pending.is_empty() {
+            out.again();
+        }
+        found.remember(&self.remember);
+        for chunk in found.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Operator<Rows> for Expand {
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let ids = vertices(&batch.objects, self.step_name())?.into_owned();
+        batch.objects = Column::Vertices(ids);
+        batch.slots.clear();
+        self.pending.push_back((group, batch, ExpandCursor::default()));
+        self.advance(out)
+    }
+
+    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some((group, ..)) = self.pending.front()
+            && out.is_cancelled(*group)
+        {
+            self.pending.pop_front();
+        }
+        self.advance(out)
+    }
+}
+
+/// How many neighbors each row's vertex has, times the row's bulk.
+pub struct Degrees {
+    /// Which way.
+    pub direction: Direction,
+    /// Along which edges.
+    pub labels: LabelCache,
+}
+
+impl RowOperator for Degrees {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let labels = self.labels.filter(environment);
+        let mut degrees = Vec::with_capacity(rows.len());
+        environment.view.degrees(&vertices(&rows.objects, "out()")?, self.direction, &labels, &mut degrees)?;
+        let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
+        Ok(rows.with_objects(Column::Values(values)))
+    }
+}
+
+/// From an edge to one of its ends, or both.
+pub struct EdgeVertex(pub EdgeEnd);
+
+impl RowOperator for EdgeVertex {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let step = match self.0 {
+            EdgeEnd::Source => "outV()",
+            EdgeEnd::Target => "inV()",
+            EdgeEnd::Both => "bothV()",
+            EdgeEnd::Other => "otherV()",
+        };
+        let ids = edges(&rows.objects, step)?;
+        let (mut sources, mut targets) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
+        environment.view.edge_ends(&ids, &mut sources, &mut targets)?;
+        drop(ids);
+        match self.0 {
+            EdgeEnd::Source => Ok(rows.with_objects(Column::Vertices(sources))),
+            EdgeEnd::Target => Ok(rows.with_objects(Column::Vertices(targets))),
+            EdgeEnd::Both => {
+                let twice: Vec<u32> = (0..sources.len() as u32).flat_map(|r| [r, r]).collect();
+                let both = sources.into_iter().zip(targets).flat_map(|(s, t)| [s, t]).collect();
+                Ok(rows.derive(&twice, Column::Vertices(both)))
+            }
+            EdgeEnd::Other => {
+                let others = (0..sources.len()).map(|r| other_end(&rows, r, sources[r], targets[r]));
+                let others = others.collect::<Result<_>>()?;
+                Ok(rows.with_objects(Column::Vertices(others)))
+            }
+        }
+    }
+}
+
+/// The end of the edge that the row did not come from: its path says where that was.
+fn other_end(rows: &Rows, row: usize, source: VertexId, target: VertexId) -> Result<VertexId> {
+    let path = rows.path(row);
+    let came_from = newest_first(&path).find_map(|node| match node.object {
+        Value::Vertex(v) => Some(v),
+        _ => None,
+    });
+    match came_from {
+        Some(v) if v == source => Ok(target),
+        Some(v) if v == target => Ok(source),
+        _ => Err(Error::evaluation(
+            "otherV() needs an edge that was reached from one of its vertices (outE(), inE(), bothE())",
+        )),
+    }
+}

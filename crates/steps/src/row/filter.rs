@@ -1,0 +1,440 @@
+//! Filters: conditions on elements and properties, tests of the object, and semi-joins over degrees.
+//!
+//! A filter answers with the rows it keeps and leaves copying to its caller. Its conditions run cheapest
+//! first, each on the rows the ones before have left.
+
+use std::borrow::Cow;
+
+use mangrove_graph::{Direction, Error, GraphView, LabelSetId, Result, Value, ValueRows, property_id};
+use mangrove_plan::logical::{Condition, Name, Test};
+
+use super::RowOperator;
+use super::kinds::Kinds;
+use super::names::{LabelSets, NameCache};
+use crate::environment::Environment;
+use crate::rows::{Column, Rows};
+use crate::test::CompiledTest;
+
+/// Conditions on elements and properties: `has…`.
+pub struct Filter {
+    conditions: Vec<Prepared>,
+    names: NameCache,
+    values: ValueRows,
+}
+
+/// A condition that is ready to run.
+enum Prepared {
+    LabelIn {
+        names: Vec<Name>,
+        sets: LabelSets,
+    },
+    Label {
+        test: CompiledTest,
+        known: Vec<Option<bool>>,
+    },
+    PropertyKey(CompiledTest),
+    PropertyValue(CompiledTest),
+    Id(CompiledTest),
+    /// The element has the key, and the test (if any) holds of one of its values.
+    Has(Name, Option<CompiledTest>),
+    HasNot(Name),
+}
+
+impl Prepared {
+    fn new(condition: &Condition, environment: &Environment) -> Result<Self> {
+        let compiled = |test: &Test| CompiledTest::new(test, environment);
+        Ok(match condition {
+            Condition::LabelIn(names) => {
+                Prepared::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
+            }
+            Condition::Label(test) => Prepared::Label { test: compiled(test)?, known: Vec::new() },
+            Condition::Id(test) => Prepared::Id(compiled(test)?),
+            Condition::Property(key, test) => Prepared::Has(key.clone(), Some(compiled(test)?)),
+            Condition::HasKey(key) => Prepared::Has(key.clone(), None),
+            Condition::HasNot(key) => Prepared::HasNot(key.clone()),
+            Condition::PropertyKey(test) => Prepared::PropertyKey(compiled(test)?),
+            Condition::PropertyValue(test) => Prepared::PropertyValue(compiled(test)?),
+        })
+    }
+
+    /// What comes first is cheaper: a property's own key and value need no read, a label one word a page,
+    /// an id one word an element, a property a column of its own.
+    fn cost(&self) -> u8 {
+        match self {
+            Prepared::PropertyKey(_) | Prepared::PropertyValue(_) => 0,
+            Prepared::LabelIn { .. } | Prepared::Label { .. } => 1,
+            Prepared::Id(_) => 2,
+            Prepared::Has(..) | Prepared::HasNot(_) => 3,
+        }
+    }
+}
+
+impl Filter {
+    /// The filter for these conditions, all of which must hold.
+    pub fn new(conditions: &[Condition], environment: &Environment) -> Result<Self> {
+        let mut conditions: Vec<Prepared> =
+            conditions.iter().map(|c| Prepared::new(c, environment)).collect::<Result<_>>()?;
+        conditions.sort_by_key(Prepared::cost);
+        Ok(Filter { conditions, names: NameCache::default(), values: ValueRows::default() })
+    }
+
+    /// The rows whose objects meet all conditions, ascending; `None` where those are all rows.
+    pub fn select(&mut self, objects: &Column, environment: &Environment) -> Result<Option<Vec<u32>>> {
+        if self.conditions.is_empty() {
+            return Ok(None);
+        }
+        check_kinds(objects)?;
+        let Filter { conditions, names, values } = self;
+        let mut kept: Option<Vec<u32>> = None;
+        for condition in conditions {
+            let left = match &kept {
+                None => Cow::Borrowed(objects),
+                Some(rows) if rows.is_empty() => break,
+                Some(rows) => Cow::Owned(objects.gather(rows)),
+            };
+            let passes = condition.passes(&left, &*environment.view, names, values)?;
+            if passes.iter().all(|&pass| pass) {
+                continue;
+            }
+            kept = Some(match kept {
+                None => (0..objects.len() as u32).filter(|&row| passes[row as usize]).collect(),
+                Some(rows) => rows.into_iter().zip(&passes).filter(|(_, pass)| **pass).map(|(row, _)| row).collect(),
+            });
+        }
+        Ok(kept)
+    }
+}
+
+/// Elements and their properties have conditions; nothing else has.
+fn check_kinds(objects: &Column) -> Result<()> {
+    let Column::Values(values) = objects else { return Ok(()) };
+    let is_element =
+        |v: &&Value| matches!(v, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_));
+    match values.iter().find(|v| !is_element(v)) {
+        None => Ok(()),
+        Some(other) => Err(Error::evaluation(format!(
+            "has() filters vertices, edges and properties; here it meets a {}: use is() for plain values",
+            other.type_name()
+        ))),
+    }
+}
+
+impl Prepared {
+    /// Whether the condition holds, a flag an object.
+    fn passes(
+        &mut self,
+        objects: &Column,
+        view: &dyn GraphView,
+        names: &mut NameCache,
+        values: &mut ValueRows,
+    ) -> Result<Vec<bool>> {
+        let kinds = Kinds::of(objects);
+        let mut passes = vec![false; objects.len()];
+        match self {
+            Prepared::LabelIn { names: labels, sets } => {
+                let filter = sets.filter(view);
+                scatter_labels(&kinds, view, &mut passes, |set| filter.takes(set))?;
+                scatter_keys(&kinds, view, names, &mut passes, |key| labels.contains(key));
+            }
+            Prepared::Label { test, known } => {
+                scatter_labels(&kinds, view, &mut passes, |set| label_passes(set, test, known, view, names))?;
+                scatter_keys(&kinds, view, names, &mut passes, |key| test.holds(&Value::String(key.clone())));
+            }
+            Prepared::Id(test) => scatter_ids(&kinds, view, names, test, &mut passes)?,
+            Prepared::Has(key, test) => {
+                let holds = |value: &Value| test.as_ref().is_none_or(|t| t.holds(value));
+                scatter_values(&kinds, key, view, values, &mut passes, holds)?;
+            }
+            Prepared::HasNot(key) => {
+                scatter_values(&kinds, key, view, values, &mut passes, |_| true)?;
+                passes.iter_mut().for_each(|pass| *pass = !*pass);
+            }
+            Prepared::PropertyKey(test) => {
+                for (row, object) in &kinds.others {
+                    let key = match object {
+                        Value::VertexProperty(p) => p.key,
+                        Value::Property(p) => p.key,
+                        _ => continue,
+                    };
+                    passes[*row] = test.holds(&names.key_value(key, view));
+                }
+            }
+            Prepared::PropertyValue(test) => {
+                for (row, object) in &kinds.others {
+                    passes[*row] = match object {
+                        Value::VertexProperty(p) => test.holds(&p.value),
+                        Value::Property(p) => test.holds(&p.value),
+                        _ => false,
+                    };
+                }
+            }
+        }
+        Ok(passes)
+    }
+}
+
+/// Asks `takes` for the label set of every vertex and edge.
+fn scatter_labels(
+    kinds: &Kinds<'_>,
+    view: &dyn GraphView,
+    passes: &mut [bool],
+    mut takes: impl FnMut(LabelSetId) -> bool,
+) -> Result<()> {
+    let mut sets = Vec::with_capacity(kinds.vertices.items.len().max(kinds.edges.items.len()));
+    view.vertex_labels(&kinds.vertices.items, &mut sets)?;
+    for (at, set) in sets.drain(..).enumerate() {
+        passes[kinds.vertices.row(at)] = takes(set);
+    }
+    view.edge_labels(&kinds.edges.items, &mut sets)?;
+    for (at, set) in sets.drain(..).enumerate() {
+        passes[kinds.edges.row(at)] = takes(set);
+    }
+    Ok(())
+}
+
+/// Asks `takes` for the label of every vertex property, which is its key.
+fn scatter_keys(
+    kinds: &Kinds<'_>,
+    view: &dyn GraphView,
+    names: &mut NameCache,
+    passes: &mut [bool],
+    takes: impl Fn(&Name) -> bool,
+) {
+    for (row, object) in &kinds.others {
+        if let Value::VertexProperty(property) = object {
+            passes[*row] = takes(&names.key(property.key, view));
+        }
+    }
+}
+
+/// Whether a test holds of a label set's text, worked out once a set.
+fn label_passes(
+    set: LabelSetId,
+    test: &CompiledTest,
+    known: &mut Vec<Option<bool>>,
+    view: &dyn GraphView,
+    names: &mut NameCache,
+) -> bool {
+    let at = set.0 as usize;
+    if known.len() <= at {
+        known.resize(at + 1, None);
+    }
+    *known[at].get_or_insert_with(|| test.holds(&Value::String(names.label(set, view))))
+}
+
+/// Tests the ids of vertices, edges and vertex properties.
+fn scatter_ids(
+    kinds: &Kinds<'_>,
+    view: &dyn GraphView,
+    names: &mut NameCache,
+    test: &CompiledTest,
+    passes: &mut [bool],
+) -> Result<()> {
+    let mut ids = Vec::new();
+    view.vertex_user_ids(&kinds.vertices.items, &mut ids)?;
+    for (at, id) in ids.drain(..).enumerate() {
+        passes[kinds.vertices.row(at)] = test.holds(&id);
+    }
+    view.edge_user_ids(&kinds.edges.items, &mut ids)?;
+    for (at, id) in ids.drain(..).enumerate() {
+        passes[kinds.edges.row(at)] = test.holds(&id);
+    }
+    let properties: Vec<_> = kinds
+        .others
+        .iter()
+        .filter_map(|(row, object)| match object {
+            Value::VertexProperty(property) => Some((*row, property)),
+            _ => None,
+        })
+        .collect();
+    let owners: Vec<_> = properties.iter().map(|(_, property)| property.vertex).collect();
+    view.vertex_user_ids(&owners, &mut ids)?;
+    for ((row, property), owner) in properties.into_iter().zip(&ids) {
+        let key = names.key(property.key, view);
+        passes[row] = test.holds(&property_id::vertex_property_id(owner, &key, property.ordinal));
+    }
+    Ok(())
+}
+
+/// Marks the elements (and vertex properties: by their meta-properties) for one of whose values `holds`.
+fn scatter_values(
+    kinds: &Kinds<'_>,
+    key: &Name,
+    view: &dyn GraphView,
+    values: &mut ValueRows,
+    passes: &mut [bool],
+    holds: impl Fn(&Value) -> bool,
+) -> Result<()> {
+    // A name that no key ever had: nothing has a value under it.
+    let Some(key) = view.catalog().key(key) else { return Ok(()) };
+    if !kinds.vertices.is_empty() {
+        values.clear();
+        view.vertex_values(&kinds.vertices.items, key, values)?;
+        for (at, value) in values.row.iter().zip(&values.value) {
+            passes[kinds.vertices.row(*at as usize)] |= holds(value);
+        }
+    }
+    if !kinds.edges.is_empty() {
+        values.clear();
+        view.edge_values(&kinds.edges.items, key, values)?;
+        for (at, value) in values.row.iter().zip(&values.value) {
+            passes[kinds.edges.row(*at as usize)] |= holds(value);
+        }
+    }
+    for (row, object) in &kinds.others {
+        if let Value::VertexProperty(property) = object {
+            passes[*row] = property.meta.iter().any(|(k, value)| *k == key && holds(value));
+        }
+    }
+    Ok(())
+}
+
+impl RowOperator for Filter {
+    fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
+        rows.slots.clear();
+        Ok(match self.select(&rows.objects, environment)? {
+            None => rows,
+            Some(kept) => rows.take(&kept),
+        })
+    }
+}
+
+/// A test of the object: `is()`.
+pub struct Is(pub CompiledTest);
+
+impl RowOperator for Is {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        Ok(rows.filter(|rows, row| match &rows.objects {
+            Column::Values(values) => self.0.holds(&values[row]),
+            objects => self.0.holds(&objects.get(row)),
+        }))
+    }
+}
+
+/// Vertices that have an edge (or lack one): `where(out())` and its kin as a semi-join.
+pub struct HasEdges {
+    direction: Direction,
+    labels: LabelSets,
+    negate: bool,
+    degrees: Vec<u64>,
+}
+
+impl HasEdges {
+    /// Keeps vertices with an edge this way of one of these labels (none given: any), or those without.
+    pub fn new(direction: Direction, labels: &[Name], negate: bool) -> Self {
+        HasEdges { direction, labels: LabelSets::along(labels.to_vec()), negate, degrees: Vec::new() }
+    }
+}
+
+impl RowOperator for HasEdges {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let kinds = Kinds::of(&rows.objects);
+        let stranger = kinds.others.first().map(|(_, value)| value.type_name());
+        if let Some(kind) = stranger.or((!kinds.edges.is_empty()).then_some("edge")) {
+            return Err(Error::evaluation(format!("only vertices have edges to follow; here is a {kind}")));
+        }
+        self.degrees.clear();
+        let labels = self.labels.filter(&*environment.view);
+        environment.view.degrees(&kinds.vertices.items, self.direction, labels, &mut self.degrees)?;
+        let degrees = &self.degrees;
+        // All objects are vertices, so a vertex's position is its row.
+        Ok(rows.filter(|_, row| (degrees[row] > 0) != self.negate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::fake_view::{Modern, environment_of, modern};
+    use mangrove_gremlin::Comparison;
+    use mangrove_plan::logical::Operand;
+
+    fn eq(value: impl Into<Value>) -> Test {
+        Test::Compare(Comparison::Eq, Operand::Literal(value.into()))
+    }
+
+    #[track_caller]
+    fn check(graph: &Modern, objects: Vec<Value>, conditions: &[Condition], expected: &[u32]) {
+        let environment = environment_of(graph);
+        let objects = Column::from_values(objects);
+        let mut filter = Filter::new(conditions, &environment).unwrap();
+        let kept = filter.select(&objects, &environment).unwrap();
+        let kept = kept.unwrap_or_else(|| (0..objects.len() as u32).collect());
+        assert_eq!(kept, expected);
+        let rows = filter.apply(Rows::of(objects.clone()), &environment).unwrap();
+        assert_eq!(rows.objects.into_values(), objects.gather(expected).into_values());
+    }
+
+    #[test]
+    fn conditions_hold_of_vertices_and_edges_side_by_side() {
+        let g = modern();
+        let all = || vec![g.marko.into(), g.knows.into(), g.lop.into(), g.created.into(), g.josh.into()];
+        check(&g, all(), &[Condition::LabelIn(vec!["person".into(), "created".into()])], &[0, 3, 4]);
+        check(&g, all(), &[Condition::Label(eq("software"))], &[2]);
+        check(&g, all(), &[Condition::HasKey("weight".into())], &[1, 3]);
+        check(&g, all(), &[Condition::HasNot("name".into())], &[1, 3]);
+        check(&g, all(), &[Condition::Id(eq(3_i64))], &[2]);
+        check(&g, all(), &[Condition::HasKey("nobody wrote this".into())], &[]);
+        check(&g, all(), &[Condition::HasNot("nobody wrote this".into())], &[0, 1, 2, 3, 4]);
+        check(
+            &g,
+            vec![g.marko.into(), g.lop.into(), g.josh.into()],
+            &[Condition::Property("age".into(), eq(29)), Condition::LabelIn(vec!["person".into()])],
+            &[0],
+        );
+    }
+
+    #[test]
+    fn one_of_several_values_is_enough() {
+        let g = modern();
+        check(&g, vec![g.marko.into(), g.josh.into()], &[Condition::Property("nick".into(), eq("mk"))], &[0]);
+        check(&g, vec![g.marko.into(), g.josh.into()], &[Condition::Property("nick".into(), eq("m"))], &[0]);
+    }
+
+    #[test]
+    fn properties_have_keys_values_and_meta_properties() {
+        let g = modern();
+        let objects = || vec![g.nick(0), g.nick(1), g.weight(), g.marko.into()];
+        check(&g, objects(), &[Condition::PropertyKey(eq("nick"))], &[0, 1]);
+        check(&g, objects(), &[Condition::PropertyValue(eq(0.5))], &[2]);
+        check(&g, objects(), &[Condition::LabelIn(vec!["nick".into()])], &[0, 1]);
+        check(&g, objects(), &[Condition::Property("since".into(), eq(2001))], &[1]);
+        check(&g, objects(), &[Condition::Id(eq("1:nick:1"))], &[1]);
+    }
+
+    #[test]
+    fn plain_values_have_no_conditions() {
+        let g = modern();
+        let environment = environment_of(&g);
+        let mut filter = Filter::new(&[Condition::HasKey("name".into())], &environment).unwrap();
+        let error = filter.select(&Column::Values(vec![Value::I32(1)]), &environment).unwrap_err();
+        assert!(error.message().contains("meets a int"), "{error}");
+    }
+
+    #[test]
+    fn vertices_are_kept_by_their_degree() {
+        let g = modern();
+        let environment = environment_of(&g);
+        let rows = || Rows::of(Column::Vertices(vec![g.marko, g.josh, g.lop]));
+        let kept = |operator: &mut HasEdges| operator.apply(rows(), &environment).unwrap().objects;
+        assert_eq!(kept(&mut HasEdges::new(Direction::Out, &[], false)), Column::Vertices(vec![g.marko, g.josh]));
+        assert_eq!(
+            kept(&mut HasEdges::new(Direction::Out, &["knows".into()], true)),
+            Column::Vertices(vec![g.josh, g.lop])
+        );
+        let edges = Rows::of(Column::Edges(vec![g.knows]));
+        assert!(HasEdges::new(Direction::Out, &[], false).apply(edges, &environment).is_err());
+    }
+
+    #[test]
+    fn is_tests_the_object_itself() {
+        let g = modern();
+        let environment = environment_of(&g);
+        let mut is = Is(CompiledTest::new(&eq(1), &environment).unwrap());
+        let rows = Rows::of(Column::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
+        assert_eq!(is.apply(rows, &environment).unwrap().len(), 2);
+        let mut is = Is(CompiledTest::new(&eq(g.josh), &environment).unwrap());
+        let rows = Rows::of(Column::Vertices(vec![g.marko, g.josh]));
+        assert_eq!(is.apply(rows, &environment).unwrap().objects, Column::Vertices(vec![g.josh]));
+    }
+}

@@ -1,0 +1,92 @@
+//! `order(local)`: the members of a collection sorted by keys that stand in slots.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::{Error, Result, Value, compare};
+use mangrove_gremlin::Order;
+
+use super::elements;
+use crate::environment::Environment;
+use crate::row::RowOperator;
+use crate::rows::{Column, Rows};
+
+/// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
+/// objects pass as they are.
+///
+/// Slot *i* of a row is a list with the key of each member under criterion *i*. A row with an empty slot is
+/// dropped.
+pub struct LocalOrder {
+    orders: Vec<Order>,
+    random: u64,
+}
+
+impl LocalOrder {
+    /// Sorts by these criteria. `seed` decides what `shuffle` gives: the same for the same seed.
+    pub fn new(orders: Vec<Order>, seed: u64) -> Self {
+        LocalOrder { orders, random: seed }
+    }
+
+    /// The order of the members of a row; `None` where a slot is empty.
+    fn permutation(&mut self, rows: &Rows, row: usize, size: usize) -> Result<Option<Vec<usize>>> {
+        let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
+        for (slot, order) in self.orders.iter().enumerate() {
+            if *order == Order::Shuffle {
+                // A random key a member: a comparison that changed its mind would be no order at all.
+                keys.push((0..size).map(|_| Value::I64(next_random(&mut self.random) as i64)).collect());
+                continue;
+            }
+            match rows.slot(slot, row) {
+                Some(Value::List(list)) if list.len() == size => keys.push(list.to_vec()),
+                Some(_) => return Err(Error::bug("order(local) has a key for each member of the collection")),
+                None => return Ok(None),
+            }
+        }
+        let compared = |a: usize, b: usize| {
+            let unequal = |(order, keys): (&Order, &Vec<Value>)| {
+                let ordering = compare::order(&keys[a], &keys[b]);
+                if *order == Order::Desc { ordering.reverse() } else { ordering }
+            };
+            self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        let mut places: Vec<usize> = (0..size).collect();
+        places.sort_by(|&a, &b| compared(a, b));
+        Ok(Some(places))
+    }
+}
+
+impl RowOperator for LocalOrder {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut sorted = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let object = rows.object(row);
+            let members = match &object {
+                Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
+                Value::Map(entries) => {
+                    let Some(places) = self.permutation(&rows, row, entries.len())? else { continue };
+                    kept.push(row as u32);
+                    sorted.push(Value::map(places.into_iter().map(|at| entries[at].clone()).collect()));
+                    continue;
+                }
+                _ => {
+                    kept.push(row as u32);
+                    sorted.push(object);
+                    continue;
+                }
+            };
+            let Some(places) = self.permutation(&rows, row, members.len())? else { continue };
+            kept.push(row as u32);
+            sorted.push(Value::list(places.into_iter().map(|at| members[at].clone()).collect()));
+        }
+        Ok(rows.derive(&kept, Column::from_values(sorted)))
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): enough to shuffle with, and the same everywhere.
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,49 @@
+//! Operators that look at a batch and give a batch.
+
+pub mod expand;
+pub mod filter;
+pub mod kinds;
+pub mod local;
+pub mod names;
+pub mod paths;
+pub mod property;
+pub mod source;
+#[cfg(test)]
+pub mod fake_view;
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::Result;
+
+use crate::environment::Environment;
+use crate::rows::{Remember, Rows};
+
+/// An operator without state: what it gives depends on the batch alone (and on the graph's snapshot).
+///
+/// The rows it gives carry the tags, bulk, path and loops of the rows they come from ([`Rows::derive`],
+/// [`Rows::filter`], [`Rows::with_objects`]), in their order, and no slots. It does not extend paths:
+/// the adapter does, by the plan's word.
+pub trait RowOperator: Send {
+    /// Works on one batch.
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows>;
+}
+
+/// Runs a [`RowOperator`] in the dataflow.
+pub struct RowAdapter<T> {
+    /// The operator.
+    pub operator: T,
+    /// What it remembers of its objects.
+    pub remember: Remember,
+    /// The query's surroundings.
+    pub environment: Environment,
+}
+
+impl<T: RowOperator> Operator<Rows> for RowAdapter<T> {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let mut rows = self.operator.apply(batch, &self.environment)?;
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        Ok(())
+    }
+}

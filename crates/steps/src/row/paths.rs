@@ -1,0 +1,268 @@
+//! Paths and slots: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
+
+use std::sync::Arc;
+
+use mangrove_graph::compare::{Equivalent, comparable, equal};
+use mangrove_graph::{Error, PathValue, Result, Value};
+use mangrove_gremlin::{Comparison, TextOperation};
+use mangrove_plan::logical::{LabelTest, Name};
+
+use crate::environment::Environment;
+use crate::path::{self, newest_first};
+use crate::row::RowOperator;
+use crate::rows::{Column, Rows};
+
+/// `path()`; with a slot, its objects are taken from there.
+pub struct PathOf {
+    /// Whether slot 0 holds the objects.
+    pub slot: bool,
+}
+
+impl RowOperator for PathOf {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut values = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let mut found: PathValue = path::to_value(&rows.path(row));
+            if self.slot {
+                // An unproductive by() drops the row.
+                let Some(Value::List(objects)) = rows.slot(0, row) else { continue };
+                found.objects = objects.to_vec();
+            }
+            kept.push(row as u32);
+            values.push(Value::Path(Arc::new(found)));
+        }
+        Ok(rows.derive(&kept, Column::Values(values)))
+    }
+}
+
+/// Paths with or without repetition.
+pub struct PathShape {
+    /// Keep those without repetition.
+    pub simple: bool,
+    /// Whether slot 0 holds what is compared.
+    pub slot: bool,
+}
+
+impl RowOperator for PathShape {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let slot = self.slot;
+        let simple = self.simple;
+        Ok(rows.filter(|rows, row| {
+            let repeats = if slot {
+                match rows.slot(0, row) {
+                    Some(Value::List(objects)) => has_repetition(objects.iter().cloned()),
+                    _ => return false,
+                }
+            } else {
+                let path = rows.path(row);
+                has_repetition(newest_first(&path).map(|node| node.object.clone()))
+            };
+            repeats != simple
+        }))
+    }
+}
+
+fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
+    let mut seen = hashbrown::HashSet::with_hasher(foldhash::fast::RandomState::default());
+    let mut objects = objects.map(Equivalent);
+    objects.any(|o| !seen.insert(o))
+}
+
+/// A map of slots by name, or a single slot.
+pub struct SlotMap {
+    /// The names.
+    pub names: Vec<Name>,
+    /// The slot itself instead of a map of one.
+    pub single: bool,
+    /// A slot without a value drops the row.
+    pub required: bool,
+}
+
+impl RowOperator for SlotMap {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut values = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let slots = (0..self.names.len()).map(|slot| rows.slot(slot, row));
+            if self.required && slots.clone().any(|s| s.is_none()) {
+                continue;
+            }
+            let value = match rows.slot(0, row) {
+                Some(value) if self.single => value.clone(),
+                None if self.single => continue,
+                _ => {
+                    let entries = self.names.iter().zip(slots);
+                    let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
+                    Value::map(entries.collect())
+                }
+            };
+            kept.push(row as u32);
+            values.push(value);
+        }
+        Ok(rows.derive(&kept, Column::from_values(values)))
+    }
+}
+
+/// `where("a", eq("b"))`: slot 0 against the slots of the test's names.
+pub struct CompareSlots {
+    test: SlotTest,
+}
+
+/// A [`LabelTest`] whose names became slots.
+enum SlotTest {
+    Compare(Comparison, usize),
+    Text(TextOperation, usize),
+    Within(Vec<usize>),
+    Without(Vec<usize>),
+    And(Vec<SlotTest>),
+    Or(Vec<SlotTest>),
+    Not(Box<SlotTest>),
+}
+
+impl CompareSlots {
+    /// A test whose names stand in slots 1, 2, … in their order.
+    pub fn new(test: &LabelTest) -> Self {
+        CompareSlots { test: number(test, &mut 1) }
+    }
+}
+
+fn number(test: &LabelTest, next: &mut usize) -> SlotTest {
+    fn take(next: &mut usize) -> usize {
+        *next += 1;
+        *next - 1
+    }
+    match test {
+        LabelTest::Compare(comparison, _) => SlotTest::Compare(*comparison, take(next)),
+        LabelTest::Text(operation, _) => SlotTest::Text(*operation, take(next)),
+        LabelTest::Within(names) => SlotTest::Within(names.iter().map(|_| take(next)).collect()),
+        LabelTest::Without(names) => SlotTest::Without(names.iter().map(|_| take(next)).collect()),
+        LabelTest::And(tests) => SlotTest::And(tests.iter().map(|t| number(t, next)).collect()),
+        LabelTest::Or(tests) => SlotTest::Or(tests.iter().map(|t| number(t, next)).collect()),
+        LabelTest::Not(test) => SlotTest::Not(Box::new(number(test, next))),
+    }
+}
+
+impl RowOperator for CompareSlots {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let test = &self.test;
+        let mut failure = None;
+        let kept = rows.filter(|rows, row| {
+            // A label without a value, or an unproductive by(), drops the row.
+            if (0..rows.slots.len()).any(|slot| rows.slot(slot, row).is_none()) {
+                return false;
+            }
+            holds(test, rows, row).unwrap_or_else(|e| {
+                failure.get_or_insert(e);
+                false
+            })
+        });
+        failure.map_or(Ok(kept), Err)
+    }
+}
+
+fn holds(test: &SlotTest, rows: &Rows, row: usize) -> Result<bool> {
+    let slot = |slot| rows.slot(slot, row).ok_or_else(|| Error::bug("a tested slot has a value"));
+    let left = slot(0)?;
+    Ok(match test {
+        SlotTest::Compare(comparison, right) => compare(*comparison, left, slot(*right)?),
+        SlotTest::Text(operation, right) => text(*operation, left, slot(*right)?)?,
+        SlotTest::Within(names) => among(left, names, rows, row)?,
+        SlotTest::Without(names) => !among(left, names, rows, row)?,
+        SlotTest::And(tests) => {
+            for test in tests {
+                if !holds(test, rows, row)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        SlotTest::Or(tests) => {
+            for test in tests {
+                if holds(test, rows, row)? {
+                    return Ok(true);
+                }
+            }
+            false
+        }
+        SlotTest::Not(test) => !holds(test, rows, row)?,
+    })
+}
+
+/// A comparing predicate.
+pub fn compare(comparison: Comparison, left: &Value, right: &Value) -> bool {
+    match comparison {
+        Comparison::Eq => equal(left, right),
+        Comparison::Neq => !equal(left, right),
+        Comparison::Lt => comparable(left, right).is_some_and(|o| o.is_lt()),
+        Comparison::Lte => comparable(left, right).is_some_and(|o| o.is_le()),
+        Comparison::Gt => comparable(left, right).is_some_and(|o| o.is_gt()),
+        Comparison::Gte => comparable(left, right).is_some_and(|o| o.is_ge()),
+    }
+}
+
+fn text(operation: TextOperation, left: &Value, right: &Value) -> Result<bool> {
+    let (Value::String(left), Value::String(right)) = (left, right) else { return Ok(false) };
+    Ok(match operation {
+        TextOperation::StartingWith => left.starts_with(right.as_str()),
+        TextOperation::EndingWith => left.ends_with(right.as_str()),
+        TextOperation::Containing => left.contains(right.as_str()),
+        TextOperation::Regex => regex::Regex::new(right)
+            .map_err(|e| Error::invalid(format!("`{right}` is no regular expression: {e}")))?
+            .is_match(left),
+    })
+}
+
+/// Equal to the value of one of the names, or in the collection it names.
+fn among(left: &Value, names: &[usize], rows: &Rows, row: usize) -> Result<bool> {
+    for &name in names {
+        let right = rows.slot(name, row).ok_or_else(|| Error::bug("a tested slot has a value"))?;
+        let found = match right {
+            Value::List(values) | Value::Set(values) => values.iter().any(|v| equal(left, v)),
+            Value::BulkSet(values) => values.iter().any(|(v, _)| equal(left, v)),
+            value => equal(left, value),
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The same rows, their objects remembered under labels.
+pub struct Identity {
+    /// The labels.
+    pub labels: Vec<Name>,
+}
+
+impl RowOperator for Identity {
+    fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
+        rows.slots.clear();
+        rows.label(&self.labels, environment.whole_paths());
+        Ok(rows)
+    }
+}
+
+/// Nothing comes through.
+pub struct Discard;
+
+impl RowOperator for Discard {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        Ok(rows.filter(|_, _| false))
+    }
+}
+
+/// Adds one to the innermost loop counter.
+pub struct NextLoop;
+
+impl RowOperator for NextLoop {
+    fn apply(&mut self, mut rows: Rows, _environment: &Environment) -> Result<Rows> {
+        for loops in rows.loops.iter_mut().flatten() {
+            if let Some(count) = loops.last_mut() {
+                *count += 1;
+            }
+        }
+        rows.slots.clear();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,259 @@
+//! Properties of elements: `values`, `properties`, `valueMap`, `elementMap`, and tokens.
+//!
+//! All of them read whole properties of a batch's vertices in one call and of its edges in another. Results
+//! keep the order of the rows; those of one row keep the order in which the view gives them.
+
+mod maps;
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Error, KeyId, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueRows, VertexPropertyValue,
+};
+use mangrove_plan::logical::Name;
+
+pub use maps::{ElementMap, ReplaceMapValues, ValueMap};
+
+use super::RowOperator;
+use super::kinds::Kinds;
+use super::names::known_keys;
+use crate::environment::Environment;
+use crate::lookup::token_slot;
+use crate::rows::{Column, Rows};
+
+/// `values()`: the values of some keys, or of all.
+pub struct Values {
+    keys: Vec<Name>,
+}
+
+impl Values {
+    /// The values of these keys; none given: of all.
+    pub fn new(keys: Vec<Name>) -> Self {
+        Values { keys }
+    }
+}
+
+impl RowOperator for Values {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let kinds = Kinds::of(&rows.objects);
+        let mut found = Found::default();
+        match known_keys(&self.keys, &*environment.view).as_deref() {
+            Some([key]) => values_of_key(&kinds, *key, environment, &mut found)?,
+            keys => read_properties(&kinds, keys, environment, |row, property| {
+                let value = match property {
+                    Met::Vertex(_, property) | Met::Edge(_, property) => property.value,
+                    Met::Meta(_, _, value) => value.clone(),
+                };
+                found.push(row, value);
+            })?,
+        }
+        refuse_strangers(&kinds, "values()")?;
+        Ok(found.into_rows(&rows))
+    }
+}
+
+/// One key needs no more than the column of its values.
+fn values_of_key(kinds: &Kinds<'_>, key: KeyId, environment: &Environment, found: &mut Found) -> Result<()> {
+    let mut values = ValueRows::default();
+    environment.view.vertex_values(&kinds.vertices.items, key, &mut values)?;
+    for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
+        found.push(kinds.vertices.row(at as usize), value);
+    }
+    environment.view.edge_values(&kinds.edges.items, key, &mut values)?;
+    for (at, value) in values.row.into_iter().zip(values.value) {
+        found.push(kinds.edges.row(at as usize), value);
+    }
+    for (row, object) in &kinds.others {
+        if let Value::VertexProperty(owner) = object {
+            for (_, value) in owner.meta.iter().filter(|(k, _)| *k == key) {
+                found.push(*row, value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `properties()`: the properties themselves.
+pub struct Properties {
+    keys: Vec<Name>,
+}
+
+impl Properties {
+    /// The properties of these keys; none given: all.
+    pub fn new(keys: Vec<Name>) -> Self {
+        Properties { keys }
+    }
+}
+
+impl RowOperator for Properties {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let kinds = Kinds::of(&rows.objects);
+        let keys = known_keys(&self.keys, &*environment.view);
+        let mut found = Found::default();
+        read_properties(&kinds, keys.as_deref(), environment, |row, property| {
+            let property = match property {
+                Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
+                    vertex: kinds.vertices.items[at],
+                    key: p.key,
+                    ordinal: p.ordinal,
+                    value: p.value,
+                    meta: p.meta,
+                })),
+                Met::Edge(at, p) => {
+                    let owner = PropertyOwner::Edge(kinds.edges.items[at]);
+                    Value::Property(Arc::new(PropertyValue { owner, key: p.key, value: p.value }))
+                }
+                Met::Meta(of, key, value) => {
+                    let owner = PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal);
+                    Value::Property(Arc::new(PropertyValue { owner, key, value: value.clone() }))
+                }
+            };
+            found.push(row, property);
+        })?;
+        refuse_strangers(&kinds, "properties()")?;
+        Ok(found.into_rows(&rows))
+    }
+}
+
+/// A property that [`read_properties`] meets.
+enum Met<'a> {
+    /// Of the vertex at this position among the batch's vertices.
+    Vertex(usize, PropertyRow),
+    /// Of the edge at this position among the batch's edges.
+    Edge(usize, PropertyRow),
+    /// A meta-property of a vertex property.
+    Meta(&'a VertexPropertyValue, KeyId, &'a Value),
+}
+
+/// Shows `visit` every property of the objects with its row: of these keys, or all.
+fn read_properties<'a>(
+    kinds: &Kinds<'a>,
+    keys: Option<&[KeyId]>,
+    environment: &Environment,
+    mut visit: impl FnMut(usize, Met<'a>),
+) -> Result<()> {
+    let mut properties = Vec::new();
+    environment.view.vertex_properties(&kinds.vertices.items, keys, &mut properties)?;
+    for property in properties.drain(..) {
+        let at = property.row as usize;
+        visit(kinds.vertices.row(at), Met::Vertex(at, property));
+    }
+    environment.view.edge_properties(&kinds.edges.items, keys, &mut properties)?;
+    for property in properties {
+        let at = property.row as usize;
+        visit(kinds.edges.row(at), Met::Edge(at, property));
+    }
+    for (row, object) in &kinds.others {
+        if let Value::VertexProperty(owner) = object {
+            for (key, value) in owner.meta.iter().filter(|(k, _)| keys.is_none_or(|keys| keys.contains(k))) {
+                visit(*row, Met::Meta(owner, *key, value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Only vertices, edges and vertex properties have properties.
+fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
+    match kinds.others.iter().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
+        None => Ok(()),
+        Some((_, other)) => Err(Error::evaluation(format!(
+            "{step} reads vertices, edges and vertex properties; here is a {}",
+            other.type_name()
+        ))),
+    }
+}
+
+/// Results with the rows they come from.
+#[derive(Default)]
+struct Found {
+    rows: Vec<u32>,
+    values: Vec<Value>,
+}
+
+impl Found {
+    fn push(&mut self, row: usize, value: Value) {
+        self.rows.push(row as u32);
+        self.values.push(value);
+    }
+
+    /// In row order: a mixed column was read kind by kind.
+    fn into_rows(mut self, from: &Rows) -> Rows {
+        if !self.rows.is_sorted() {
+            let mut pairs: Vec<(u32, Value)> = self.rows.into_iter().zip(self.values).collect();
+            pairs.sort_by_key(|(row, _)| *row);
+            (self.rows, self.values) = pairs.into_iter().unzip();
+        }
+        from.derive(&self.rows, Column::Values(self.values))
+    }
+}
+
+/// `id()`, `label()`, `key()`, `value()`.
+pub struct TokenOf(pub Token);
+
+impl RowOperator for TokenOf {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let slot = token_slot(&rows.objects, self.0, environment)?;
+        let mut found = Found::default();
+        for (row, value) in slot.into_iter().enumerate() {
+            if let Some(value) = value {
+                found.push(row, value);
+            }
+        }
+        Ok(found.into_rows(&rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::fake_view::{Modern, environment_of, modern};
+
+    fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
+        let mut rows = Rows::of(Column::from_values(objects));
+        rows.bulk = Some((1..=rows.len() as u64).collect());
+        operator.apply(rows, &environment_of(graph))
+    }
+
+    fn keys(names: &[&str]) -> Vec<Name> {
+        names.iter().map(|n| Name::from(*n)).collect()
+    }
+
+    #[test]
+    fn values_keep_the_order_of_rows_and_their_bulk() {
+        let g = modern();
+        let objects = vec![g.knows.into(), g.marko.into(), g.nick(1), g.josh.into()];
+        let rows = run(&g, Values::new(Vec::new()), objects.clone()).unwrap();
+        let expected: Vec<Value> =
+            vec![0.5.into(), "marko".into(), 29.into(), "m".into(), "mk".into(), 2001.into(), "josh".into(), 32.into()];
+        assert_eq!(rows.objects, Column::Values(expected));
+        assert_eq!(rows.bulk, Some(vec![1, 2, 2, 2, 2, 3, 4, 4]));
+        let rows = run(&g, Values::new(keys(&["nick"])), objects.clone()).unwrap();
+        assert_eq!(rows.objects, Column::Values(vec!["m".into(), "mk".into()]));
+        let rows = run(&g, Values::new(keys(&["age", "since", "age"])), objects.clone()).unwrap();
+        assert_eq!(rows.objects, Column::Values(vec![29.into(), 2001.into(), 32.into()]));
+        assert!(run(&g, Values::new(keys(&["unheard"])), objects).unwrap().is_empty());
+        assert!(run(&g, Values::new(Vec::new()), vec![1.into()]).is_err());
+    }
+
+    #[test]
+    fn properties_know_their_owners() {
+        let g = modern();
+        let rows = run(&g, Properties::new(keys(&["nick"])), vec![g.marko.into()]).unwrap();
+        assert_eq!(rows.objects, Column::Values(vec![g.nick(0), g.nick(1)]));
+        let rows = run(&g, Properties::new(Vec::new()), vec![g.knows.into()]).unwrap();
+        assert_eq!(rows.objects, Column::Values(vec![g.weight()]));
+        let rows = run(&g, Properties::new(Vec::new()), vec![g.nick(1)]).unwrap();
+        let owner = PropertyOwner::VertexProperty(g.marko, g.key("nick"), 1);
+        let meta = PropertyValue { owner, key: g.key("since"), value: 2001.into() };
+        assert_eq!(rows.objects, Column::Values(vec![Value::Property(Arc::new(meta))]));
+        assert!(run(&g, Properties::new(Vec::new()), vec![g.weight()]).is_err());
+    }
+
+    #[test]
+    fn tokens_come_out_a_row_each() {
+        let g = modern();
+        let rows = run(&g, TokenOf(Token::Label), vec![g.marko.into(), g.knows.into()]).unwrap();
+        assert_eq!(rows.objects, Column::Values(vec!["person".into(), "knows".into()]));
+    }
+}

@@ -1,0 +1,343 @@
+//! Where elements come from: `V()` and `E()`, by id, by index, by label, or all of them.
+//!
+//! A source starts again for every row that reaches it, so `V()` in the middle of a traversal is the same
+//! operator as at its start, where the one row is the query's unit. A scan goes on in steps: at most one
+//! message a call, so that a satisfied `limit()` downstream stops it early.
+
+use std::collections::VecDeque;
+
+use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_graph::{EdgeId, Error, IndexId, IndexRange, LabelFilter, Result, ScanCursor, UserId, Value, VertexId};
+use mangrove_plan::logical::{Condition, Name, Operand, Test};
+use mangrove_plan::lower::{equal_operands, range_bounds};
+use mangrove_plan::physical::Access;
+
+use crate::environment::Environment;
+use crate::row::filter::Filter;
+use crate::rows::{Column, Remember, Rows};
+
+/// Batches of a scan that one call may look at in vain before others get their turn.
+const FRUITLESS_BATCHES: usize = 16;
+
+/// Vertices or edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// `V()`
+    Vertices,
+    /// `E()`
+    Edges,
+}
+
+/// How the elements of a source are found, with everything resolved.
+enum Finder {
+    Scan(Option<Vec<Name>>),
+    Ids { ids: Vec<Value>, distinct: bool },
+    Index(IndexId, IndexRange),
+}
+
+/// One row whose elements are being found.
+enum Search {
+    Scan(LabelFilter, ScanCursor),
+    Found(Column, usize),
+}
+
+/// A source.
+pub struct Source {
+    kind: Kind,
+    finder: Finder,
+    filter: Option<Filter>,
+    remember: Remember,
+    environment: Environment,
+    pending: VecDeque<(GroupId, Rows)>,
+    row: u32,
+    search: Option<Search>,
+}
+
+impl Source {
+    /// Vertices.
+    pub fn vertices(
+        access: &Access,
+        conditions: &[Condition],
+        remember: Remember,
+        environment: Environment,
+    ) -> Result<Self> {
+        let mut conditions = conditions.to_vec();
+        let finder = match access {
+            Access::All => Finder::Scan(None),
+            Access::Labels(names) => Finder::Scan(Some(names.clone())),
+            Access::Ids(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: false },
+            Access::IdSet(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: true },
+            Access::Index { index, condition, .. } => {
+                let range = index_range(&conditions[*condition], &environment)?;
+                // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the
+                // strings; the condition keeps what is comparable.
+                if matches!(range, IndexRange::Equal(_)) {
+                    conditions.remove(*condition);
+                }
+                Finder::Index(*index, range)
+            }
+        };
+        Source::new(Kind::Vertices, finder, &conditions, remember, environment)
+    }
+
+    /// Edges.
+    pub fn edges(
+        ids: Option<&[Operand]>,
+        conditions: &[Condition],
+        remember: Remember,
+        environment: Environment,
+    ) -> Result<Self> {
+        let mut conditions = conditions.to_vec();
+        let finder = match ids {
+            Some(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: false },
+            None => match conditions.iter().position(|c| matches!(c, Condition::LabelIn(_))) {
+                Some(at) => match conditions.remove(at) {
+                    Condition::LabelIn(names) => Finder::Scan(Some(names)),
+                    _ => return Err(Error::bug("the condition at this place is a label condition")),
+                },
+                None => Finder::Scan(None),
+            },
+        };
+        Source::new(Kind::Edges, finder, &conditions, remember, environment)
+    }
+
+    fn new(
+        kind: Kind,
+        finder: Finder,
+        conditions: &[Condition],
+        remember: Remember,
+        environment: Environment,
+    ) -> Result<Self> {
+        let filter = match conditions {
+            [] => None,
+            _ => Some(Filter::new(conditions, &environment)?),
+        };
+        let pending = VecDeque::new();
+        Ok(Source { kind, finder, filter, remember, environment, pending, row: 0, search: None })
+    }
+
+    fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        for _ in 0..FRUITLESS_BATCHES {
+            let Some(&(group, _)) = self.pending.front() else { return Ok(()) };
+            let mut objects = self.next_objects()?;
+            if let Some(filter) = &mut self.filter
+                && !objects.is_empty()
+                && let Some(kept) = filter.select(&objects, &self.environment)?
+            {
+                objects = objects.gather(&kept);
+            }
+            let found = self.emit(objects, group, out)?;
+            self.finish_row();
+            if found {
+                break;
+            }
+        }
+        if !self.pending.is_empty() {
+            out.again();
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, objects: Column, group: GroupId, out: &mut Output<'_, Rows>) -> Result<bool> {
+        if objects.is_empty() {
+            return Ok(false);
+        }
+        let Some((_, rows)) = self.pending.front() else { return Ok(false) };
+        let mut found = rows.derive(&vec![self.row; objects.len()], objects);
+        found.remember(&self.remember);
+        out.emit(0, group, found)?;
+        Ok(true)
+    }
+
+    /// Goes to the next row when the current one's search is over.
+    fn finish_row(&mut self) {
+        if self.search.is_none() {
+            self.row += 1;
+            if self.pending.front().is_some_and(|(_, rows)| self.row as usize >= rows.len()) {
+                self.pending.pop_front();
+                self.row = 0;
+            }
+        }
+    }
+
+    /// The next elements for the current row: at most a message full. Ends the search when it is over.
+    fn next_objects(&mut self) -> Result<Column> {
+        let mut search = match self.search.take() {
+            Some(search) => search,
+            None => self.begin()?,
+        };
+        let (objects, over) = match &mut search {
+            Search::Found(objects, at) => {
+                let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
+                *at += rows.len();
+                (objects.gather(&rows), *at >= objects.len())
+            }
+            Search::Scan(labels, cursor) => self.scan(labels, cursor)?,
+        };
+        if !over {
+            self.search = Some(search);
+        }
+        Ok(objects)
+    }
+
+    fn scan(&self, labels: &LabelFilter, cursor: &mut ScanCursor) -> Result<(Column, bool)> {
+        let (view, share) = (&self.environment.view, self.environment.share);
+        Ok(match self.kind {
+            Kind::Vertices => {
+                let mut ids: Vec<VertexId> = Vec::with_capacity(BATCH_ROWS);
+                let over = view.scan_vertices(labels, share, cursor, BATCH_ROWS, &mut ids)?;
+                (Column::Vertices(ids), over)
+            }
+            Kind::Edges => {
+                let mut ids: Vec<EdgeId> = Vec::with_capacity(BATCH_ROWS);
+                let over = view.scan_edges(labels, share, cursor, BATCH_ROWS, &mut ids)?;
+                (Column::Edges(ids), over)
+            }
+        })
+    }
+
+    fn begin(&self) -> Result<Search> {
+        let view = &self.environment.view;
+        Ok(match &self.finder {
+            Finder::Scan(None) => Search::Scan(LabelFilter::Any, ScanCursor::default()),
+            Finder::Scan(Some(names)) => Search::Scan(view.label_filter(names), ScanCursor::default()),
+            Finder::Ids { ids, distinct } => Search::Found(self.find(ids, *distinct)?, 0),
+            Finder::Index(index, range) => {
+                let mut ids = Vec::new();
+                view.index_vertices(*index, range, self.environment.share, &mut ids)?;
+                Search::Found(Column::Vertices(ids), 0)
+            }
+        })
+    }
+
+    /// The elements of these ids that this node serves, in the order of the ids. A value that is no id
+    /// names nothing.
+    fn find(&self, ids: &[Value], distinct: bool) -> Result<Column> {
+        let (view, share) = (&self.environment.view, self.environment.share);
+        let user_ids: Vec<UserId> = ids.iter().filter_map(UserId::from_value).collect();
+        Ok(match self.kind {
+            Kind::Vertices => {
+                let mut found = Vec::with_capacity(user_ids.len());
+                view.find_vertices(&user_ids, &mut found)?;
+                let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
+                view.retain_vertices(&mut here)?;
+                here.extend(found.into_iter().flatten());
+                here.retain(|v| share.takes(v.tablet()));
+                if distinct {
+                    keep_first(&mut here);
+                }
+                Column::Vertices(here)
+            }
+            Kind::Edges => {
+                let mut found = Vec::with_capacity(user_ids.len());
+                view.find_edges(&user_ids, &mut found)?;
+                let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
+                view.retain_edges(&mut here)?;
+                here.extend(found.into_iter().flatten());
+                here.retain(|e| share.takes(e.tablet()));
+                if distinct {
+                    keep_first(&mut here);
+                }
+                Column::Edges(here)
+            }
+        })
+    }
+}
+
+impl Operator<Rows> for Source {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.pending.push_back((group, batch));
+        self.advance(out)
+    }
+
+    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some((group, _)) = self.pending.front()
+            && out.is_cancelled(*group)
+        {
+            self.pending.pop_front();
+            self.row = 0;
+            self.search = None;
+        }
+        self.advance(out)
+    }
+}
+
+fn as_vertex(value: &Value) -> Option<VertexId> {
+    match value {
+        Value::Vertex(id) => Some(*id),
+        _ => None,
+    }
+}
+
+fn as_edge(value: &Value) -> Option<EdgeId> {
+    match value {
+        Value::Edge(id) => Some(*id),
+        _ => None,
+    }
+}
+
+fn keep_first<T: Copy + Eq + std::hash::Hash>(ids: &mut Vec<T>) {
+    let mut seen = hashbrown::HashSet::with_capacity_and_hasher(ids.len(), foldhash::fast::RandomState::default());
+    ids.retain(|id| seen.insert(*id));
+}
+
+/// Ids out of operands; lists (a parameter may be one) are spread.
+fn resolve_ids(operands: &[Operand], environment: &Environment) -> Result<Vec<Value>> {
+    let mut ids = Vec::with_capacity(operands.len());
+    for operand in operands {
+        spread(environment.resolve(operand)?, &mut ids);
+    }
+    Ok(ids)
+}
+
+fn spread(value: Value, into: &mut Vec<Value>) {
+    match value {
+        Value::List(values) | Value::Set(values) => values.iter().for_each(|v| spread(v.clone(), into)),
+        value => into.push(value),
+    }
+}
+
+fn index_range(condition: &Condition, environment: &Environment) -> Result<IndexRange> {
+    let no_index = || Error::bug("the planner looks up only equality and ranges in an index");
+    let Condition::Property(_, test) = condition else { return Err(no_index()) };
+    if let Some(operands) = equal_operands(test) {
+        let is_within = matches!(test, Test::Within(_));
+        let mut values = Vec::new();
+        for operand in &operands {
+            match environment.resolve(operand)? {
+                // within(list) means one of its elements; eq(list) means the list itself.
+                Value::List(list) | Value::Set(list) if is_within => values.extend(list.iter().cloned()),
+                value => values.push(value),
+            }
+        }
+        return Ok(IndexRange::Equal(values));
+    }
+    let (low, high) = range_bounds(test).ok_or_else(no_index)?;
+    let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((environment.resolve(&operand)?, inside));
+    let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
+    Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
+}
+
+/// How many elements there are on this node, for each row.
+pub struct CountAll {
+    /// Edges instead of vertices.
+    pub edges: bool,
+    /// Only with one of these labels.
+    pub labels: Option<Vec<Name>>,
+}
+
+impl crate::row::RowOperator for CountAll {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let labels = match &self.labels {
+            None => LabelFilter::Any,
+            Some(names) => environment.view.label_filter(names),
+        };
+        let count = if self.edges {
+            environment.view.count_edges(&labels, environment.share)?
+        } else {
+            environment.view.count_vertices(&labels, environment.share)?
+        };
+        let values = vec![Value::I64(count as i64); rows.len()];
+        Ok(rows.with_objects(Column::Values(values)))
+    }
+}

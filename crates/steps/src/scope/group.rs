@@ -1,0 +1,178 @@
+//! `group()`: the members of each group go through a scope with an instance a key.
+//!
+//! The scope's pipeline is what the second `by()` says. Members enter as they come, so `group().by(k)
+//! .by(count())` keeps one number a key and no members.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Error, Result, Value};
+use mangrove_plan::logical::Name;
+
+use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
+use crate::environment::Environment;
+use crate::rows::{Remember, Rows, Tags};
+
+/// The keys of one group outside.
+struct Keys {
+    scope_group: GroupId,
+    places: FastMap<(u32, Equivalent), u32>,
+    /// Instance outside, key, and the first result of its members.
+    entries: Vec<(u32, Value, Option<Value>)>,
+    /// Instances outside, once the stream has ended.
+    instances: u32,
+}
+
+/// Groups rows by slot 0.
+pub struct Group {
+    side_effect: Option<Name>,
+    remember: Remember,
+    environment: Environment,
+    groups: FastMap<GroupId, Keys>,
+    outside: FastMap<GroupId, GroupId>,
+    held: HeldRows,
+}
+
+/// About what a key costs here, without what its members cost in the scope.
+const ENTRY_BYTES: u64 = 160;
+
+const ENTER: usize = 0;
+const EXIT: usize = 1;
+
+impl Group {
+    /// Groups for the result, or for a side effect.
+    pub fn new(side_effect: Option<Name>, remember: Remember, environment: Environment) -> Result<Self> {
+        if let Some(name) = &side_effect {
+            environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::map(Vec::new()))))?;
+        }
+        let (groups, outside, held) = Default::default();
+        Ok(Group { side_effect, remember, environment, groups, outside, held })
+    }
+
+    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Keys {
+        let outside = &mut self.outside;
+        self.groups.entry(group).or_insert_with(|| {
+            let scope_group = out.open_group(group);
+            outside.insert(scope_group, group);
+            Keys { scope_group, places: FastMap::default(), entries: Vec::new(), instances: 0 }
+        })
+    }
+
+    fn enter(&mut self, group: GroupId, batch: &Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let keys = self.keys(group, out);
+        let before = keys.entries.len();
+        let mut members = Vec::with_capacity(batch.len());
+        let mut tags = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            // An unproductive by() drops the row.
+            let Some(key) = batch.slot(0, row) else { continue };
+            let tag = batch.tag(row);
+            let place = *keys.places.entry((tag, Equivalent(key.clone()))).or_insert_with(|| {
+                keys.entries.push((tag, key.clone(), None));
+                keys.entries.len() as u32 - 1
+            });
+            members.push(row as u32);
+            tags.push(place);
+        }
+        out.context().charge((keys.entries.len() - before) as u64 * ENTRY_BYTES)?;
+        let mut inside = batch.take(&members);
+        inside.slots.clear();
+        inside.tags = Tags::Many(tags);
+        let scope_group = keys.scope_group;
+        out.emit(ENTER, scope_group, inside)
+    }
+
+    /// All members have been through: one map an instance outside.
+    fn leave(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(keys) = self.groups.remove(&group) else { return Ok(()) };
+        out.context().release(keys.entries.len() as u64 * ENTRY_BYTES);
+        let instances = keys.instances;
+        let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); instances as usize];
+        for (tag, key, value) in keys.entries {
+            // A key whose members gave no result has no value, so it is not there.
+            if let (Some(map), Some(value)) = (maps.get_mut(tag as usize), value) {
+                map.push((key, value));
+            }
+        }
+        if let Some(name) = &self.side_effect {
+            for map in maps {
+                self.environment.side_effects.update(name, |old| add_entries(old, map, name))?;
+            }
+            for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
+                out.emit(EXIT, group, chunk)?;
+            }
+            return out.finish(EXIT, group, instances);
+        }
+        let values = maps.into_iter().map(|m| Some(Value::map(m))).collect();
+        let loops = self.environment.requirements.loops;
+        let mut rows = rows_by_instance(values, instances, self.environment.paths(), loops);
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(EXIT, group, chunk)?;
+        }
+        out.finish(EXIT, group, instances)
+    }
+}
+
+/// Entries into the side effect's map. Lists under one key are joined; any other value takes the old one's
+/// place.
+fn add_entries(old: Option<Value>, more: Vec<(Value, Value)>, name: &Name) -> Result<Value> {
+    let mut entries = match old {
+        None => Vec::new(),
+        Some(Value::Map(entries)) => entries.to_vec(),
+        Some(other) => {
+            return Err(Error::evaluation(format!(
+                "group(\"{name}\") needs a map in the side effect and met a {}",
+                other.type_name()
+            )));
+        }
+    };
+    for (key, value) in more {
+        match entries.iter_mut().find(|(k, _)| mangrove_graph::compare::equivalent(k, &key)) {
+            None => entries.push((key, value)),
+            Some((_, there)) => {
+                *there = match (&*there, value) {
+                    (Value::List(a), Value::List(b)) => Value::list(a.iter().chain(b.iter()).cloned().collect()),
+                    (_, value) => value,
+                };
+            }
+        }
+    }
+    Ok(Value::map(entries))
+}
+
+impl Operator<Rows> for Group {
+    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port == 0 {
+            self.enter(group, &batch, out)?;
+            if self.side_effect.is_some() {
+                batch.slots.clear();
+                self.held.add(group, batch, out)?;
+            }
+            return Ok(());
+        }
+        let Some(keys) = self.outside.get(&group).and_then(|outside| self.groups.get_mut(outside)) else {
+            return Ok(());
+        };
+        for row in 0..batch.len() {
+            let value = &mut keys.entries[batch.tag(row) as usize].2;
+            if value.is_none() {
+                *value = Some(batch.object(row));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port == 0 {
+            let keys = self.keys(group, out);
+            keys.instances = instances;
+            let (scope_group, count) = (keys.scope_group, keys.entries.len() as u32);
+            return out.finish(ENTER, scope_group, count);
+        }
+        out.close_group(group);
+        match self.outside.remove(&group) {
+            Some(outside) => self.leave(outside, out),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The branch scope: an instance a row.
+//!
+//! `where(t)`, `not(t)`, `or(t, …)`: rows pass or not. `map`, `flatMap`, `local`, `coalesce`, `optional`:
+//! results take the rows' places. `sideEffect`: rows go on as they are. All instances of a message run
+//! together; one that is decided is cancelled alone, by its tag. A scope that writes runs one instance
+//! after the other, so that each sees what the one before wrote.
+
+use std::ops::Range;
+
+use mangrove_flow::{GroupId, OpId, Operator, Output, TagSet};
+use mangrove_graph::Result;
+use mangrove_plan::logical::FilterKind;
+
+use crate::rows::{Column, Remember, Rows, Tags};
+use crate::scope::queue::WaitQueue;
+
+/// What comes out of the scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Rows, if the pipelines decide so; all pipelines run at once.
+    Filter(FilterKind),
+    /// Results of the first pipeline that has any, tried in turn.
+    FlatMap {
+        /// Only the first result.
+        first: bool,
+        /// The row itself where there is none.
+        otherwise_row: bool,
+        /// Inner steps belong to the path.
+        inner_path: bool,
+    },
+    /// Rows; results are dropped.
+    SideEffect,
+}
+
+/// What is fixed about a scope.
+pub struct Shape {
+    /// What comes out.
+    pub kind: Kind,
+    /// How many pipelines.
+    pub pipelines: usize,
+    /// The operators inside.
+    pub inside: Range<OpId>,
+    /// One instance after the other.
+    pub serial: bool,
+    /// Results come out in the order of the rows.
+    pub ordered: bool,
+    /// What is remembered of results.
+    pub remember: Remember,
+}
+
+/// A batch that entered.
+struct Batch {
+    rows: Rows,
+    /// The rows that are inside now, by their tag there.
+    entered: Vec<u32>,
+    /// The first row that has not entered yet.
+    next: u32,
+    /// Which pipeline they are in (those that are tried in turn).
+    pipeline: usize,
+    /// Pipelines that have not come back yet.
+    running: usize,
+    /// Rows that had a result.
+    hit: TagSet,
+    /// Results, with the row each came from: kept only where order matters.
+    kept: Vec<(u32, Rows)>,
+}
+
+/// A branch scope.
+pub struct Local {
+    shape: Shape,
+    queue: WaitQueue<Batch>,
+}
+
+impl Local {
+    /// A scope of this shape.
+    pub fn new(shape: Shape) -> Self {
+        Local { shape, queue: WaitQueue::default() }
+    }
+
+    fn exit(&self) -> usize {
+        self.shape.pipelines
+    }
+
+    /// Lets the next rows of a batch in: all of them, or one where instances run in turn.
+    fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let serial = self.shape.serial;
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
+        let until = if serial { batch.next + 1 } else { batch.rows.len() as u32 };
+        batch.entered = (batch.next..until).collect();
+        batch.next = until;
+        batch.pipeline = 0;
+        self.enter_pipelines(number, out)
+    }
+
+    /// Opens a group for the rows in `entered` and sends them into the pipelines they are due for.
+    fn enter_pipelines(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let in_turn = matches!(self.shape.kind, Kind::FlatMap { .. });
+        let pipelines = self.shape.pipelines;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let edges = if in_turn { batch.pipeline..batch.pipeline + 1 } else { 0..pipelines };
+        batch.running = edges.len();
+        let mut inside = batch.rows.take(&batch.entered);
+        let count = inside.len() as u32;
+        inside.tags = Tags::Many((0..count).collect());
+        inside.bulk = None;
+        let scope_group = out.open_group(group);
+        self.queue.enter(scope_group, number);
+        for edge in edges.clone() {
+            let rows = if edge + 1 == edges.end { std::mem::replace(&mut inside, Rows::of(Column::Values(Vec::new()))) } else { inside.clone() };
+            out.emit(edge, scope_group, rows)?;
+            out.finish(edge, scope_group, count)?;
+        }
+        Ok(())
+    }
+
+    fn take_results(&mut self, scope_group: GroupId, results: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
+        let exit = self.exit();
+        let shape = &self.shape;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let first_only = !matches!(shape.kind, Kind::FlatMap { first: false, .. });
+        let mut kept: Vec<u32> = Vec::with_capacity(results.len());
+        let mut origin: Vec<u32> = Vec::with_capacity(results.len());
+        for at in 0..results.len() {
+            let tag = results.tag(at);
+            let row = batch.entered[tag as usize];
+            let is_first = batch.hit.insert(row);
+            if first_only && is_first && shape.kind != Kind::SideEffect {
+                out.cancel_tag(scope_group, shape.inside.clone(), tag);
+            }
+            if is_first || !first_only {
+                kept.push(at as u32);
+                origin.push(row);
+            }
+        }
+        let Kind::FlatMap { inner_path, .. } = shape.kind else { return Ok(()) };
+        let rows = join(&batch.rows, &results, &kept, &origin, inner_path, &shape.remember);
+        if shape.ordered {
+            batch.kept.extend(origin.iter().enumerate().map(|(at, row)| (*row, rows.take(&[at as u32]))));
+            Ok(())
+        } else {
+            out.emit(exit, group, rows)
+        }
+    }
+
+    /// A group inside has ended at one pipeline: the rows go on to the next one, the next rows enter, or the
+    /// batch is done.
+    fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
+        let (pipelines, in_turn) = (self.shape.pipelines, matches!(self.shape.kind, Kind::FlatMap { .. }));
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
+        batch.running -= 1;
+        if batch.running > 0 {
+            return Ok(());
+        }
+        self.queue.leave(scope_group);
+        out.close_group(scope_group);
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
+        if in_turn {
+            batch.pipeline += 1;
+            let hit = std::mem::take(&mut batch.hit);
+            batch.entered.retain(|row| !hit.contains(*row));
+            batch.hit = hit;
+            if batch.pipeline < pipelines && !batch.entered.is_empty() {
+                return self.enter_pipelines(number, out);
+            }
+        }
+        if (batch.next as usize) < batch.rows.len() {
+            return self.enter_rows(number, out);
+        }
+        self.queue.done(number);
+        self.release(out)?;
+        self.start_next(out)
+    }
+
+    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let exit = self.exit();
+        let shape = &self.shape;
+        self.queue.release(exit, out, |batch, group, out| {
+            for chunk in leaving(batch, shape).chunks() {
+                out.emit(exit, group, chunk)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Where instances run in turn, the batch that is now at the head begins.
+    fn start_next(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.shape.serial
+            && let Some(head) = self.queue.head()
+            && self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0)
+        {
+            return self.enter_rows(head, out);
+        }
+        Ok(())
+    }
+}
+
+/// Results in the place of the rows they come from.
+fn join(
+    rows: &Rows,
+    results: &Rows,
+    kept: &[u32],
+    origin: &[u32],
+    inner_path: bool,
+    remember: &Remember,
+) -> Rows {
+    let mut joined = rows.derive(origin, results.objects.gather(kept));
+    if results.bulk.is_some() {
+        let bulks = kept.iter().zip(origin);
+        joined.bulk = Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
+    }
+    if inner_path {
+        joined.path = results.path.as_ref().map(|_| kept.iter().map(|k| results.path(*k as usize)).collect());
+    } else {
+        joined.remember(remember);
+    }
+    joined
+}
+
+/// What leaves the scope when a batch is done.
+fn leaving(batch: Batch, shape: &Shape) -> Rows {
+    let Batch { rows, hit, mut kept, .. } = batch;
+    match shape.kind {
+        Kind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
+        Kind::SideEffect => rows.filter(|_, _| true),
+        Kind::FlatMap { otherwise_row, .. } => {
+            if otherwise_row {
+                let missed = (0..rows.len() as u32).filter(|r| !hit.contains(*r));
+                kept.extend(missed.map(|r| {
+                    let mut row = rows.take(&[r]);
+                    row.slots.clear();
+                    (r, row)
+                }));
+            }
+            kept.sort_by_key(|(row, _)| *row);
+            let mut all = Rows::of(Column::Values(Vec::new()));
+            for (_, row) in kept {
+                all.append(row);
+            }
+            all
+        }
+    }
+}
+
+impl Operator<Rows> for Local {
+    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            return self.take_results(group, batch, out);
+        }
+        batch.slots.clear();
+        let state = Batch {
+            rows: batch,
+            entered: Vec::new(),
+            next: 0,
+            pipeline: 0,
+            running: 0,
+            hit: TagSet::default(),
+            kept: Vec::new(),
+        };
+        let number = self.queue.push(group, state);
+        // Where instances run in turn, so do batches.
+        if !self.shape.serial || self.queue.head() == Some(number) {
+            return self.enter_rows(number, out);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            return self.pipeline_ended(group, out);
+        }
+        self.queue.end(group, instances);
+        self.release(out)
+    }
+}

@@ -1,0 +1,328 @@
+//! Slots: what `by()` takes of each row, worked out before the operator that reads it.
+//!
+//! A `by()` that is a key or a token is looked up here and now. One that is a traversal runs in a branch
+//! scope whose instances are not rows but *items*: the objects it is applied to, of which a row may have
+//! several (the objects of its path, the elements of its list).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use mangrove_flow::{GroupId, OpId, Operator, Output};
+use mangrove_graph::{Result, Value};
+use mangrove_gremlin::Column as MapColumn;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::Over;
+
+use crate::environment::Environment;
+use crate::lookup::{column_slot, key_slot, token_slot};
+use crate::path;
+use crate::rows::{Column, Rows, Slot, Tags};
+use crate::scope::names::named_value;
+use crate::scope::queue::WaitQueue;
+use crate::test::CompiledTest;
+
+/// What a `by()` takes.
+pub enum Taker {
+    /// The object.
+    Identity,
+    /// The value of a key.
+    Key(Name),
+    /// A token.
+    Token(mangrove_graph::Token),
+    /// Keys or values of a map.
+    Column(MapColumn),
+    /// Whether a test holds.
+    Test(CompiledTest),
+    /// The first result of the scope's pipeline of this number, or only whether there is one.
+    Pipeline {
+        /// Its number.
+        number: usize,
+        /// Only whether there is a result.
+        exists: bool,
+    },
+}
+
+/// Objects that one `by()` is applied to.
+struct Job {
+    by: usize,
+    /// The row of each, and its place among the row's objects.
+    items: Vec<(u32, u32)>,
+    results: Slot,
+}
+
+struct Batch {
+    rows: Rows,
+    jobs: Vec<Job>,
+    /// How many objects each row has, where they are gathered into a list.
+    lengths: Vec<Option<u32>>,
+    running: usize,
+}
+
+/// Works out slots.
+pub struct Modulate {
+    over: Over,
+    by: Vec<Taker>,
+    pipelines: usize,
+    inside: Range<OpId>,
+    environment: Environment,
+    queue: WaitQueue<Batch>,
+    /// Which job of its batch a group inside works for.
+    jobs: crate::barrier::held::FastMap<GroupId, usize>,
+}
+
+impl Modulate {
+    /// Applies these to the objects that `over` names. `inside` are the operators of the scope.
+    pub fn new(over: Over, by: Vec<Taker>, inside: Range<OpId>, environment: Environment) -> Self {
+        let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
+        Modulate { over, by, pipelines, inside, environment, queue: WaitQueue::default(), jobs: Default::default() }
+    }
+
+    /// The objects of every row, by the `by()` that is applied to them.
+    fn jobs(&self, rows: &Rows) -> (Vec<Job>, Vec<Vec<Value>>, Vec<Option<u32>>) {
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut inputs: Vec<Vec<Value>> = Vec::new();
+        let mut lengths = Vec::new();
+        let mut add = |by: usize, items: Vec<(u32, u32)>, values: Vec<Value>| {
+            jobs.push(Job { by, results: vec![None; items.len()], items });
+            inputs.push(values);
+        };
+        match &self.over {
+            Over::Current => {
+                for by in 0..self.by.len() {
+                    let items = (0..rows.len() as u32).map(|r| (r, by as u32)).collect();
+                    add(by, items, rows.objects.clone().into_values());
+                }
+            }
+            Over::Names(names) => {
+                for (place, (name, pop)) in names.iter().enumerate() {
+                    let (mut items, mut values) = (Vec::new(), Vec::new());
+                    for row in 0..rows.len() {
+                        if let Some(v) = named_value(rows, row, name.as_ref(), *pop, &self.environment) {
+                            items.push((row as u32, place as u32));
+                            values.push(v);
+                        }
+                    }
+                    add(place % self.by.len(), items, values);
+                }
+            }
+            Over::PathObjects | Over::Elements | Over::MapValues => {
+                let rotates = self.over == Over::PathObjects;
+                let mut split: Vec<(Vec<(u32, u32)>, Vec<Value>)> = self.by.iter().map(|_| Default::default()).collect();
+                for row in 0..rows.len() {
+                    let objects = self.parts(rows, row);
+                    lengths.push(objects.as_ref().map(|o| o.len() as u32));
+                    for (place, object) in objects.into_iter().flatten().enumerate() {
+                        let takers = if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
+                        for by in takers {
+                            split[by].0.push((row as u32, place as u32));
+                            split[by].1.push(object.clone());
+                        }
+                    }
+                }
+                for (by, (items, values)) in split.into_iter().enumerate() {
+                    add(by, items, values);
+                }
+            }
+        }
+        (jobs, inputs, lengths)
+    }
+
+    /// The objects of one row that are gathered into a list; `None` where it has none to take apart.
+    fn parts(&self, rows: &Rows, row: usize) -> Option<Vec<Value>> {
+        if self.over == Over::PathObjects {
+            return Some(path::objects(&rows.path(row)));
+        }
+        Some(match rows.object(row) {
+            Value::Map(entries) if self.over == Over::MapValues => entries.iter().map(|(_, v)| v.clone()).collect(),
+            Value::Map(entries) => entries.iter().map(|e| Value::map(vec![e.clone()])).collect(),
+            Value::List(values) | Value::Set(values) => values.to_vec(),
+            Value::BulkSet(values) => {
+                values.iter().flat_map(|(v, n)| std::iter::repeat_n(v.clone(), *n as usize)).collect()
+            }
+            Value::Path(path) => path.objects.clone(),
+            _ => return None,
+        })
+    }
+
+    fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let (mut jobs, inputs, lengths) = self.jobs(&rows);
+        let mut scoped: Vec<(usize, usize, Rows)> = Vec::new();
+        for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
+            if values.is_empty() {
+                continue;
+            }
+            let objects = Column::from_values(values);
+            job.results = match &self.by[job.by] {
+                Taker::Identity => objects.into_values().into_iter().map(Some).collect(),
+                Taker::Key(key) => key_slot(&objects, key, &self.environment)?,
+                Taker::Token(token) => token_slot(&objects, *token, &self.environment)?,
+                Taker::Column(column) => column_slot(&objects, *column)?,
+                Taker::Test(test) => objects.into_values().iter().map(|v| Some(Value::Bool(test.holds(v)))).collect(),
+                Taker::Pipeline { number, .. } => {
+                    let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
+                    let mut inside = rows.derive(&from, objects);
+                    inside.bulk = None;
+                    inside.tags = Tags::Many((0..from.len() as u32).collect());
+                    scoped.push((at, *number, inside));
+                    vec![None; from.len()]
+                }
+            };
+        }
+        let running = scoped.len();
+        let number = self.queue.push(group, Batch { rows, jobs, lengths, running });
+        if running == 0 {
+            self.queue.done(number);
+            return self.release(out);
+        }
+        for (job, pipeline, inside) in scoped {
+            let scope_group = out.open_group(group);
+            self.queue.enter(scope_group, number);
+            self.jobs.insert(scope_group, job);
+            let count = inside.len() as u32;
+            for chunk in inside.chunks() {
+                out.emit(pipeline, scope_group, chunk)?;
+            }
+            out.finish(pipeline, scope_group, count)?;
+        }
+        Ok(())
+    }
+
+    fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) {
+        let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else { return };
+        let inside = self.inside.clone();
+        let Some((batch, _)) = self.queue.state(number) else { return };
+        let job = &mut batch.jobs[job];
+        let exists = matches!(self.by[job.by], Taker::Pipeline { exists: true, .. });
+        for row in 0..rows.len() {
+            let tag = rows.tag(row);
+            let result = &mut job.results[tag as usize];
+            if result.is_none() {
+                *result = Some(if exists { Value::Bool(true) } else { rows.object(row) });
+                out.cancel_tag(scope_group, inside.clone(), tag);
+            }
+        }
+    }
+
+    fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        out.close_group(scope_group);
+        let (Some(number), Some(job)) = (self.queue.leave(scope_group), self.jobs.remove(&scope_group)) else {
+            return Ok(());
+        };
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
+        let job = &mut batch.jobs[job];
+        if matches!(self.by[job.by], Taker::Pipeline { exists: true, .. }) {
+            job.results.iter_mut().for_each(|r| {
+                r.get_or_insert(Value::Bool(false));
+            });
+        }
+        batch.running -= 1;
+        if batch.running == 0 {
+            self.queue.done(number);
+        }
+        self.release(out)
+    }
+
+    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let exit = self.pipelines;
+        let over = &self.over;
+        self.queue.release(exit, out, |batch, group, out| {
+            let rows = with_slots(batch, over);
+            out.emit(exit, group, rows)
+        })
+    }
+}
+
+/// The rows with their slots.
+fn with_slots(batch: Batch, over: &Over) -> Rows {
+    let Batch { mut rows, jobs, lengths, .. } = batch;
+    let count = rows.len();
+    let one_place_each = |jobs: Vec<Job>| -> Vec<Slot> {
+        let mut slots = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let mut slot: Slot = vec![None; count];
+            for ((row, _), result) in job.items.into_iter().zip(job.results) {
+                slot[row as usize] = result;
+            }
+            slots.push(slot);
+        }
+        slots
+    };
+    rows.slots = match over {
+        Over::Current | Over::Names(_) => one_place_each(jobs),
+        Over::PathObjects => {
+            let mut lists: Vec<Option<Vec<Option<Value>>>> =
+                lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
+            for job in jobs {
+                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                    if let Some(list) = &mut lists[row as usize] {
+                        list[place as usize] = result;
+                    }
+                }
+            }
+            // One unproductive by() makes the whole path unproductive.
+            vec![lists.into_iter().map(|l| Some(Value::list(l?.into_iter().collect::<Option<Vec<_>>>()?))).collect()]
+        }
+        Over::Elements => jobs
+            .into_iter()
+            .map(|job| {
+                let mut lists: Vec<Option<Vec<Value>>> =
+                    lengths.iter().map(|l| l.map(|l| vec![Value::Null; l as usize])).collect();
+                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                    if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
+                        list[place as usize] = result;
+                    }
+                }
+                lists.into_iter().map(|l| l.map(Value::list)).collect()
+            })
+            .collect(),
+        Over::MapValues => {
+            // Pairs of place and value: entries whose by() was unproductive are missing.
+            let mut lists: Vec<Option<Vec<Value>>> = lengths.iter().map(|l| l.map(|_| Vec::new())).collect();
+            for job in jobs {
+                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                    if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
+                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(place)), result])));
+                    }
+                }
+            }
+            vec![lists.into_iter().map(|l| l.map(Value::list)).collect()]
+        }
+    };
+    rows
+}
+
+impl Operator<Rows> for Modulate {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            self.take_results(group, batch, out);
+            return Ok(());
+        }
+        self.enter(group, batch, out)
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            return self.pipeline_ended(group, out);
+        }
+        self.queue.end(group, instances);
+        self.release(out)
+    }
+}
+
+/// A row operator that puts what a taker takes in the object's place; unproductive rows are dropped. It is
+/// what a key's look-up becomes where it must run on the node that owns the object.
+pub struct Lookup(pub Taker);
+
+impl crate::row::RowOperator for Lookup {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let slot = match &self.0 {
+            Taker::Key(key) => key_slot(&rows.objects, key, environment)?,
+            Taker::Token(token) => token_slot(&rows.objects, *token, environment)?,
+            Taker::Column(column) => column_slot(&rows.objects, *column)?,
+            Taker::Identity | Taker::Test(_) | Taker::Pipeline { .. } => return Ok(rows),
+        };
+        let kept: Vec<u32> = (0..rows.len() as u32).filter(|r| slot[*r as usize].is_some()).collect();
+        let values = slot.into_iter().flatten().collect();
+        Ok(rows.derive(&kept, Column::from_values(values)))
+    }
+}

@@ -1,0 +1,69 @@
+//! A scope whose results come out in the order of the rows that went in.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::Result;
+
+use crate::rows::{Rows, Tags};
+use crate::scope::queue::WaitQueue;
+
+struct Batch {
+    tags: Tags,
+    results: Option<Rows>,
+}
+
+/// Tags each row with its place, and sorts what comes back by it. Rows keep all they carry.
+#[derive(Default)]
+pub struct Ordered {
+    queue: WaitQueue<Batch>,
+}
+
+const ENTER: usize = 0;
+const EXIT: usize = 1;
+
+impl Operator<Rows> for Ordered {
+    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            if let Some(number) = self.queue.batch_of(group)
+                && let Some((state, _)) = self.queue.state(number)
+            {
+                match &mut state.results {
+                    Some(results) => results.append(batch),
+                    None => state.results = Some(batch),
+                }
+            }
+            return Ok(());
+        }
+        let count = batch.len() as u32;
+        let tags = std::mem::replace(&mut batch.tags, Tags::Many((0..count).collect()));
+        let number = self.queue.push(group, Batch { tags, results: None });
+        let inside = out.open_group(group);
+        self.queue.enter(inside, number);
+        out.emit(ENTER, inside, batch)?;
+        out.finish(ENTER, inside, count)
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port == 0 {
+            self.queue.end(group, instances);
+        } else if let Some(number) = self.queue.leave(group) {
+            out.close_group(group);
+            self.queue.done(number);
+        }
+        self.queue.release(EXIT, out, |batch, group, out| {
+            let Some(results) = batch.results else { return Ok(()) };
+            let mut order: Vec<u32> = (0..results.len() as u32).collect();
+            order.sort_by_key(|&row| results.tag(row as usize));
+            let mut sorted = results.take(&order);
+            sorted.tags = match &batch.tags {
+                Tags::One => Tags::One,
+                Tags::Many(outer) => {
+                    Tags::Many((0..sorted.len()).map(|row| outer[sorted.tag(row) as usize]).collect())
+                }
+            };
+            for chunk in sorted.chunks() {
+                out.emit(EXIT, group, chunk)?;
+            }
+            Ok(())
+        })
+    }
+}

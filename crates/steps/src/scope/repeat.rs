@@ -1,0 +1,176 @@
+//! The loop scope: `repeat()` with an instance an iteration.
+//!
+//! The body is one scope for the whole stream: tags of the surroundings go on inside, and a barrier in the
+//! body sees all traversers of an iteration. Iterations run one after the other (breadth first): what one
+//! leaves behind is merged where rows remember no path, so a walk through a dense graph holds at most a row
+//! a vertex, and the first traverser to arrive came by a shortest way.
+//!
+//! Ports: 0 rows enter, 1 rows back from the tests before the body, 2 rows back from the body and the tests
+//! behind it. Edges: 0 to the tests before the body, 1 to the body, 2 out.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::{Result, Value};
+
+use crate::barrier::held::FastMap;
+use crate::barrier::merge::Merger;
+use crate::rows::Rows;
+use crate::test::CompiledTest;
+
+/// A test of a loop, with its operands resolved.
+pub enum LoopTest {
+    /// Always.
+    Always,
+    /// After this many iterations.
+    Times(i64),
+    /// A test of the object.
+    Test(CompiledTest),
+    /// A boolean in this slot.
+    Slot(usize),
+}
+
+/// What is fixed about a loop.
+pub struct Shape {
+    /// When a row leaves.
+    pub until: Option<LoopTest>,
+    /// Tested before the body.
+    pub until_first: bool,
+    /// When a row is also emitted.
+    pub emit: Option<LoopTest>,
+    /// Tested before the body.
+    pub emit_first: bool,
+    /// Rows carry loop counters.
+    pub loops: bool,
+}
+
+/// The loop of one group outside.
+struct Loop {
+    /// The iteration rows are in: its number and group.
+    iteration: u32,
+    inside: GroupId,
+    /// What the iteration leaves behind.
+    next: Merger,
+    /// Instances outside, once the stream has ended.
+    instances: Option<u32>,
+}
+
+/// A loop scope.
+pub struct Repeat {
+    shape: Shape,
+    loops: FastMap<GroupId, Loop>,
+    outside: FastMap<GroupId, GroupId>,
+}
+
+const BEFORE: usize = 0;
+const BODY: usize = 1;
+const EXIT: usize = 2;
+
+impl Repeat {
+    /// A loop of this shape.
+    pub fn new(shape: Shape) -> Self {
+        Repeat { shape, loops: FastMap::default(), outside: FastMap::default() }
+    }
+
+    fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Loop {
+        let outside = &mut self.outside;
+        self.loops.entry(group).or_insert_with(|| {
+            let inside = out.open_group(group);
+            outside.insert(inside, group);
+            Loop { iteration: 0, inside, next: Merger::default(), instances: None }
+        })
+    }
+
+    fn holds(test: Option<&LoopTest>, rows: &Rows, row: usize, iterations: u32) -> bool {
+        match test {
+            None => false,
+            Some(LoopTest::Always) => true,
+            Some(LoopTest::Times(times)) => i64::from(iterations) >= *times,
+            Some(LoopTest::Test(test)) => test.holds(&rows.object(row)),
+            Some(LoopTest::Slot(slot)) => rows.slot(*slot, row) == Some(&Value::Bool(true)),
+        }
+    }
+
+    /// Lets leave what leaves here and emits what is emitted; returns the rows that go on.
+    fn test(&self, rows: Rows, before: bool, iterations: u32, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Rows> {
+        let until = (self.shape.until_first == before).then_some(self.shape.until.as_ref()).flatten();
+        let emit = (self.shape.emit_first == before).then_some(self.shape.emit.as_ref()).flatten();
+        let (mut leaving, mut staying) = (Vec::new(), Vec::new());
+        for row in 0..rows.len() {
+            if Self::holds(until, &rows, row, iterations) {
+                leaving.push(row as u32);
+                continue;
+            }
+            if Self::holds(emit, &rows, row, iterations) {
+                leaving.push(row as u32);
+            }
+            staying.push(row as u32);
+        }
+        let mut gone = rows.take(&leaving);
+        gone.slots.clear();
+        for loops in gone.loops.iter_mut().flatten() {
+            loops.pop();
+        }
+        out.emit(EXIT, group, gone)?;
+        let mut rows = if staying.len() == rows.len() { rows } else { rows.take(&staying) };
+        rows.slots.clear();
+        Ok(rows)
+    }
+
+    /// Sends the rows that a finished iteration left behind into the next one, or ends the loop.
+    fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        out.close_group(inside);
+        let Some(group) = self.outside.remove(&inside) else { return Ok(()) };
+        let Some(state) = self.loops.get_mut(&group) else { return Ok(()) };
+        let instances = state.instances.unwrap_or(1);
+        let rows = state.next.take(out).filter(|_| !out.is_cancelled(group));
+        let Some(rows) = rows else {
+            self.loops.remove(&group);
+            return out.finish(EXIT, group, instances);
+        };
+        let inside = out.open_group(group);
+        self.outside.insert(inside, group);
+        state.iteration += 1;
+        state.inside = inside;
+        for chunk in rows.chunks() {
+            out.emit(BEFORE, inside, chunk)?;
+        }
+        out.finish(BEFORE, inside, instances)
+    }
+}
+
+impl Operator<Rows> for Repeat {
+    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port == 0 {
+            for loops in batch.loops.iter_mut().flatten() {
+                loops.push(0);
+            }
+            batch.slots.clear();
+            let inside = self.state(group, out).inside;
+            return out.emit(BEFORE, inside, batch);
+        }
+        let inside = group;
+        let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
+        let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
+        if port == 1 {
+            let rows = self.test(batch, true, iteration, group, out)?;
+            return out.emit(BODY, inside, rows);
+        }
+        let rows = self.test(batch, false, iteration + 1, group, out)?;
+        match self.loops.get_mut(&group) {
+            Some(state) if !rows.is_empty() => state.next.add(rows, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        match port {
+            0 => {
+                let state = self.state(group, out);
+                state.instances = Some(instances);
+                let inside = state.inside;
+                out.finish(BEFORE, inside, instances)
+            }
+            1 => out.finish(BODY, group, instances),
+            _ => self.iteration_ended(group, out),
+        }
+    }
+}

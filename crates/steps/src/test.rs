@@ -1,0 +1,287 @@
+//! Tests of values (`P`, `TextP`), made ready to run.
+//!
+//! A [`CompiledTest`] has the values of its operands, its regular expressions are compiled, and the members
+//! of a `within()` lie in hash sets. It is made once a query and asked once a value. Semantics are those of
+//! TinkerPop 3.8: two-valued (an incomparable pair simply fails), so that `not()` is a real negation, and
+//! `without()` is the negation of `within()`.
+
+use std::cmp::Ordering;
+
+use hashbrown::HashSet;
+use mangrove_graph::{Error, Result, Value, compare, numeric};
+use mangrove_gremlin::{Comparison, TextOperation};
+use mangrove_plan::logical::{Name, Operand, Test};
+use regex::{Regex, RegexBuilder};
+
+use crate::environment::Environment;
+
+/// The most memory that a compiled regular expression may take.
+const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
+
+/// A [`Test`] that is ready to run.
+#[derive(Clone, Debug)]
+pub struct CompiledTest(Node);
+
+#[derive(Clone, Debug)]
+enum Node {
+    Compare(Comparison, Value),
+    Within(Members),
+    Text(TextTest),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+}
+
+#[derive(Clone, Debug)]
+enum TextTest {
+    StartingWith(Name),
+    EndingWith(Name),
+    Containing(Name),
+    Regex(Regex),
+}
+
+impl CompiledTest {
+    /// Makes a test ready: looks up its parameters and compiles its regular expressions.
+    pub fn new(test: &Test, environment: &Environment) -> Result<Self> {
+        Ok(CompiledTest(compile(test, environment)?))
+    }
+
+    /// Whether the test holds of a value.
+    pub fn holds(&self, value: &Value) -> bool {
+        self.0.holds(value)
+    }
+}
+
+fn compile(test: &Test, environment: &Environment) -> Result<Node> {
+    let all = |tests: &[Test]| tests.iter().map(|t| compile(t, environment)).collect::<Result<Vec<Node>>>();
+    Ok(match test {
+        Test::Compare(comparison, operand) => Node::Compare(*comparison, environment.resolve(operand)?),
+        Test::Within(operands) => Node::Within(members(operands, environment)?),
+        Test::Without(operands) => Node::Not(Box::new(Node::Within(members(operands, environment)?))),
+        Test::Text(operation, operand) => Node::Text(text_test(*operation, &environment.resolve(operand)?)?),
+        Test::And(tests) => Node::And(all(tests)?),
+        Test::Or(tests) => Node::Or(all(tests)?),
+        Test::Not(test) => Node::Not(Box::new(compile(test, environment)?)),
+    })
+}
+
+/// The members of a `within()`: a single collection means its elements.
+fn members(operands: &[Operand], environment: &Environment) -> Result<Members> {
+    let values: Vec<Value> = operands.iter().map(|o| environment.resolve(o)).collect::<Result<_>>()?;
+    Ok(match values.as_slice() {
+        [Value::List(list) | Value::Set(list)] => Members::new(list.iter().cloned()),
+        [Value::BulkSet(set)] => Members::new(set.iter().map(|(value, _)| value.clone())),
+        _ => Members::new(values),
+    })
+}
+
+fn text_test(operation: TextOperation, operand: &Value) -> Result<TextTest> {
+    let text = match operand {
+        Value::String(text) => text.clone(),
+        Value::Char(c) => c.to_string().into(),
+        other => {
+            return Err(Error::invalid(format!(
+                "a text predicate needs a string to test with, not a {}",
+                other.type_name()
+            )));
+        }
+    };
+    Ok(match operation {
+        TextOperation::StartingWith => TextTest::StartingWith(text),
+        TextOperation::EndingWith => TextTest::EndingWith(text),
+        TextOperation::Containing => TextTest::Containing(text),
+        TextOperation::Regex => TextTest::Regex(regular_expression(&text)?),
+    })
+}
+
+fn regular_expression(pattern: &str) -> Result<Regex> {
+    RegexBuilder::new(pattern).size_limit(REGEX_SIZE_BYTES_MAX).dfa_size_limit(REGEX_SIZE_BYTES_MAX).build().map_err(
+        |error| {
+            Error::invalid(format!(
+                "the regular expression `{pattern}` cannot be used ({error}); look-around and back-references \
+                 are not supported, since their cost has no bound"
+            ))
+        },
+    )
+}
+
+impl Node {
+    fn holds(&self, value: &Value) -> bool {
+        match self {
+            Node::Compare(comparison, operand) => compares(*comparison, value, operand),
+            Node::Within(members) => members.contains(value),
+            Node::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
+            Node::And(tests) => tests.iter().all(|t| t.holds(value)),
+            Node::Or(tests) => tests.iter().any(|t| t.holds(value)),
+            Node::Not(test) => !test.holds(value),
+        }
+    }
+}
+
+impl TextTest {
+    fn holds(&self, text: &str) -> bool {
+        match self {
+            TextTest::StartingWith(start) => text.starts_with(start.as_str()),
+            TextTest::EndingWith(end) => text.ends_with(end.as_str()),
+            TextTest::Containing(part) => text.contains(part.as_str()),
+            TextTest::Regex(regex) => regex.is_match(text),
+        }
+    }
+}
+
+/// Whether `left` compares with `right` so.
+pub fn compares(comparison: Comparison, left: &Value, right: &Value) -> bool {
+    let ordering = |accepts: fn(Ordering) -> bool| compare::comparable(left, right).is_some_and(accepts);
+    match comparison {
+        Comparison::Eq => compare::equal(left, right),
+        Comparison::Neq => !compare::equal(left, right),
+        Comparison::Lt => ordering(Ordering::is_lt),
+        Comparison::Lte => ordering(Ordering::is_le),
+        Comparison::Gt => ordering(Ordering::is_gt),
+        Comparison::Gte => ordering(Ordering::is_ge),
+    }
+}
+
+/// Whether a text operation holds between two values; false where one of them is no string. A pattern that
+/// is no regular expression is an error.
+pub fn text_holds(operation: TextOperation, left: &Value, right: &Value) -> Result<bool> {
+    let (Value::String(text), Value::String(_)) = (left, right) else { return Ok(false) };
+    Ok(text_test(operation, right)?.holds(text))
+}
+
+/// The members of a `within()`. Membership is [`compare::equal`]; whole numbers of up to 64 bits and strings,
+/// which lists of ids and names are made of, are found by hash.
+#[derive(Clone, Debug, Default)]
+struct Members {
+    integers: HashSet<i64, foldhash::fast::RandomState>,
+    strings: HashSet<Name, foldhash::fast::RandomState>,
+    others: Vec<Value>,
+}
+
+impl Members {
+    fn new(values: impl IntoIterator<Item = Value>) -> Self {
+        let mut members = Members::default();
+        for value in values {
+            match (numeric::integer(&value), value) {
+                (Some(n), _) => {
+                    members.integers.insert(n);
+                }
+                (None, Value::String(text)) => {
+                    members.strings.insert(text);
+                }
+                (None, other) => members.others.push(other),
+            }
+        }
+        members
+    }
+
+    fn contains(&self, value: &Value) -> bool {
+        // Strings equal nothing but strings; numbers of all types are one line.
+        let by_hash = match value {
+            Value::String(text) => return self.strings.contains(text),
+            Value::F32(n) => self.has_whole(f64::from(*n)),
+            Value::F64(n) => self.has_whole(*n),
+            Value::BigInt(n) => i64::try_from(n.as_ref()).is_ok_and(|n| self.integers.contains(&n)),
+            Value::Decimal(_) => self.integers.iter().any(|n| compare::equal(value, &Value::I64(*n))),
+            _ => numeric::integer(value).is_some_and(|n| self.integers.contains(&n)),
+        };
+        by_hash || self.others.iter().any(|other| compare::equal(value, other))
+    }
+
+    fn has_whole(&self, n: f64) -> bool {
+        // 2^63: a whole double below it is exactly one i64.
+        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+        n.fract() == 0.0 && (-LIMIT..LIMIT).contains(&n) && self.integers.contains(&(n as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::fake_view::environment;
+    use mangrove_graph::ErrorKind;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn literal(value: impl Into<Value>) -> Operand {
+        Operand::Literal(value.into())
+    }
+
+    fn compiled(test: Test) -> CompiledTest {
+        CompiledTest::new(&test, &environment()).unwrap()
+    }
+
+    fn holds(test: Test, value: impl Into<Value>) -> bool {
+        compiled(test).holds(&value.into())
+    }
+
+    #[test]
+    fn incomparable_values_fail_and_their_negation_passes() {
+        let lt = || Test::Compare(Comparison::Lt, literal(3));
+        assert!(holds(lt(), 2));
+        assert!(!holds(lt(), "2"));
+        assert!(holds(Test::Not(Box::new(lt())), "2"));
+        assert!(holds(Test::Not(Box::new(lt())), f64::NAN));
+        assert!(holds(Test::Compare(Comparison::Neq, literal(3)), "3"));
+        assert!(holds(Test::Compare(Comparison::Eq, literal(3)), 3.0));
+    }
+
+    #[test]
+    fn a_single_collection_is_spread() {
+        let list = Value::list(vec![Value::I32(1), Value::from("a")]);
+        for collection in [list.clone(), Value::Set(vec![Value::I32(1), Value::from("a")].into())] {
+            let within = || Test::Within(vec![literal(collection.clone())]);
+            assert!(holds(within(), 1_i64) && holds(within(), "a") && !holds(within(), 2));
+        }
+        // Beside another operand, a list is a member.
+        let within = || Test::Within(vec![literal(list.clone()), literal(5)]);
+        assert!(holds(within(), list.clone()) && !holds(within(), 1));
+        let bulk = Value::BulkSet(Arc::new(vec![(Value::I32(7), 3)]));
+        assert!(!holds(Test::Without(vec![literal(bulk)]), 7));
+        assert!(holds(Test::Without(vec![]), 7));
+    }
+
+    #[test]
+    fn text_predicates_fail_on_what_is_no_text() {
+        let text = |operation, pattern: &str| Test::Text(operation, literal(pattern));
+        assert!(holds(text(TextOperation::StartingWith, "ma"), "marko"));
+        assert!(holds(text(TextOperation::EndingWith, "ko"), "marko"));
+        assert!(holds(text(TextOperation::Containing, "ark"), "marko"));
+        assert!(holds(text(TextOperation::Regex, "^m.*o$"), "marko"));
+        assert!(holds(text(TextOperation::Regex, "ar"), "marko"));
+        assert!(!holds(text(TextOperation::Containing, "1"), 1));
+    }
+
+    #[test]
+    fn unusable_patterns_are_errors_that_name_them() {
+        for pattern in ["(", "(?=a)b", "\\w{1000}{1000}"] {
+            let error =
+                CompiledTest::new(&Test::Text(TextOperation::Regex, literal(pattern)), &environment()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.message().contains(pattern), "{error}");
+        }
+        let error = CompiledTest::new(&Test::Text(TextOperation::Containing, literal(1)), &environment()).unwrap_err();
+        assert!(error.message().contains("int"), "{error}");
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            (-4..4_i32).prop_map(Value::I32),
+            (-4..4_i64).prop_map(Value::I64),
+            (-8..8_i32).prop_map(|n| Value::F64(f64::from(n) / 2.0)),
+            (-4..4_i64).prop_map(|n| Value::BigInt(Arc::new(n.into()))),
+            (-40..40_i64).prop_map(|n| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), 1)))),
+            "[ab]{0,1}".prop_map(Value::from),
+            Just(Value::Null),
+            Just(Value::F64(f64::NAN)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn hashed_members_are_those_that_equal(values in proptest::collection::vec(any_value(), 0..6), value in any_value()) {
+            let expected = values.iter().any(|member| compare::equal(member, &value));
+            prop_assert_eq!(Members::new(values).contains(&value), expected);
+        }
+    }
+}
