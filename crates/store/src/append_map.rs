@@ -57,6 +57,26 @@ impl<V> AppendMap<V> {
         })
     }
 
+    /// Calls `each` with position, key and value of the entries in their order until it returns false; whether
+    /// it never did. For hot paths, where the iterator does not compile to a plain loop.
+    #[inline]
+    pub(crate) fn each_while<'a>(&'a self, mut each: impl FnMut(u32, u32, &'a V) -> bool) -> bool {
+        let (mut node, mut position) = (&self.first, 0);
+        loop {
+            for entry in &node.entries {
+                let Some((key, value)) = entry.get() else { return true };
+                if !each(position, *key, value) {
+                    return false;
+                }
+                position += 1;
+            }
+            match node.next.get() {
+                Some(next) => node = next,
+                None => return true,
+            }
+        }
+    }
+
     /// The value under a key, made where it is missing.
     pub(crate) fn get_or_insert_with(&self, key: u32, make: impl Fn() -> V) -> &V {
         let mut node = &self.first;
@@ -85,5 +105,12 @@ mod tests {
         assert_eq!(map.get(35), Some(&5));
         assert_eq!(map.get(36), None);
         assert!(map.iter().map(|(_, v)| *v).eq(0..20));
+        let mut seen = Vec::new();
+        assert!(!map.each_while(|position, key, value| {
+            seen.push((position, key, *value));
+            position < 9
+        }));
+        assert!(seen.into_iter().eq((0..10).map(|n| (n, n * 7, n))));
+        assert!(map.each_while(|_, _, _| true));
     }
 }

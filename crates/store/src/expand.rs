@@ -9,7 +9,7 @@
 
 use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
 
-use crate::adjacency::{AdjacencyTable, List, ListStorage};
+use crate::adjacency::{AdjacencyTable, List};
 use crate::page::VertexPage;
 use crate::tablet::Tablet;
 use crate::view::StoreView;
@@ -17,20 +17,21 @@ use crate::view::StoreView;
 const DISTANCE: usize = 8;
 const INCOMING: u32 = 1 << 31;
 
-/// The lists of one page that a request takes, with their numbers: out first.
-fn tables<'p>(
+/// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
+/// returns false; whether it never did.
+#[inline]
+fn each_table<'p>(
     page: &'p VertexPage,
     direction: Direction,
-    labels: &'p LabelFilter,
-) -> impl Iterator<Item = (u32, &'p AdjacencyTable)> {
-    let one_way = move |way: Direction, wanted: bool, flag: u32| {
-        let entries = wanted.then(|| page.tables(way).iter());
-        entries.into_iter().flatten().zip(0_u32..).filter_map(move |((label, table), number)| {
-            labels.takes(LabelSetId(label)).then_some((flag | number, table))
-        })
+    labels: &LabelFilter,
+    mut each: impl FnMut(u32, &'p AdjacencyTable) -> bool,
+) -> bool {
+    let mut one_way = |way, flag: u32| {
+        page.tables(way)
+            .each_while(|position, label, table| !labels.takes(LabelSetId(label)) || each(flag | position, table))
     };
-    let out = one_way(Direction::Out, direction != Direction::In, 0);
-    out.chain(one_way(Direction::In, direction != Direction::Out, INCOMING))
+    (direction == Direction::In || one_way(Direction::Out, 0))
+        && (direction == Direction::Out || one_way(Direction::In, INCOMING))
 }
 
 struct Expander<'a> {
@@ -39,7 +40,15 @@ struct Expander<'a> {
 }
 
 /// A vertex whose page was found ahead of its turn.
-type Found<'a> = Option<(&'a Tablet, &'a VertexPage)>;
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    tablet: &'a Tablet,
+    page: &'a VertexPage,
+    /// The table of the request, where there is just one: the common case.
+    only: Option<(u32, &'a AdjacencyTable)>,
+    /// Whether there are no tables for the request at all.
+    is_empty: bool,
+}
 
 /// See [`mangrove_graph::GraphView::expand`].
 pub(crate) fn expand(
@@ -51,7 +60,7 @@ pub(crate) fn expand(
 ) -> bool {
     let expander = Expander { view, request };
     // Pages found so far, by row modulo the size: a row's page is looked up once.
-    let mut found: [Found<'_>; 2 * DISTANCE] = [None; 2 * DISTANCE];
+    let mut found: [Option<Found<'_>>; 2 * DISTANCE] = [None; 2 * DISTANCE];
     let first = cursor.row as usize;
     let rows_ahead = |from: usize, count: usize| from..(from + count).min(vertices.len());
     for row in rows_ahead(first, 2 * DISTANCE) {
@@ -62,15 +71,15 @@ pub(crate) fn expand(
     }
     while let Some(&id) = vertices.get(cursor.row as usize) {
         let row = cursor.row as usize;
-        let page = found[row % (2 * DISTANCE)];
+        let current = found[row % (2 * DISTANCE)];
         if let Some(&ahead) = vertices.get(row + 2 * DISTANCE) {
             found[row % (2 * DISTANCE)] = expander.find(ahead);
         }
         if let Some(&ahead) = vertices.get(row + DISTANCE) {
             expander.prefetch_lists(ahead, found[(row + DISTANCE) % (2 * DISTANCE)]);
         }
-        if let Some((tablet, page)) = page
-            && !expander.expand_one(id, page, &tablet.lists, cursor, out)
+        if let Some(current) = current
+            && !expander.expand_one(id, &current, cursor, out)
         {
             return false;
         }
@@ -85,49 +94,53 @@ pub(crate) fn expand(
 impl<'a> Expander<'a> {
     /// The page of a vertex, whose descriptors are then on their way.
     #[inline]
-    fn find(&self, id: VertexId) -> Found<'a> {
-        let found = self.view.store.vertex_page_unchecked(id);
-        if let Some((_, page)) = found {
-            for (_, table) in tables(page, self.request.direction, &self.request.labels) {
-                table.prefetch_descriptor(id.offset());
-            }
+    fn find(&self, id: VertexId) -> Option<Found<'a>> {
+        let (tablet, page) = self.view.store.vertex_page_unchecked(id)?;
+        let (mut count, mut only) = (0, None);
+        each_table(page, self.request.direction, &self.request.labels, |number, table| {
+            table.prefetch_descriptor(id.offset());
+            count += 1;
+            only = (count == 1).then_some((number, table));
+            true
+        });
+        Some(Found { tablet, page, only, is_empty: count == 0 })
+    }
+
+    /// Calls `each` with the tables of the request until it returns false; whether it never did.
+    #[inline]
+    fn each_found(&self, found: &Found<'a>, mut each: impl FnMut(u32, &'a AdjacencyTable) -> bool) -> bool {
+        match found.only {
+            Some((number, table)) => each(number, table),
+            None if found.is_empty => true,
+            None => each_table(found.page, self.request.direction, &self.request.labels, each),
         }
-        found
     }
 
     #[inline]
-    fn prefetch_lists(&self, id: VertexId, found: Found<'_>) {
-        if let Some((tablet, page)) = found {
-            for (_, table) in tables(page, self.request.direction, &self.request.labels) {
-                table.prefetch_list(id.offset(), self.request.edges, &tablet.lists);
-            }
+    fn prefetch_lists(&self, id: VertexId, found: Option<Found<'a>>) {
+        if let Some(found) = found {
+            self.each_found(&found, |_, table| {
+                table.prefetch_list(id.offset(), self.request.edges, &found.tablet.lists);
+                true
+            });
         }
     }
 
     /// The lists of one vertex from the cursor on; false when the limit came first.
-    fn expand_one(
-        &self,
-        id: VertexId,
-        page: &VertexPage,
-        storage: &ListStorage,
-        cursor: &mut ExpandCursor,
-        out: &mut Expansion,
-    ) -> bool {
-        for (number, table) in tables(page, self.request.direction, &self.request.labels) {
+    #[inline]
+    fn expand_one(&self, id: VertexId, found: &Found<'a>, cursor: &mut ExpandCursor, out: &mut Expansion) -> bool {
+        self.each_found(found, |number, table| {
             if number < cursor.list {
-                continue;
+                return true;
             }
             if number > cursor.list {
                 (cursor.list, cursor.position) = (number, 0);
             }
-            let list = table.list(id.offset(), storage);
+            let list = table.list(id.offset(), &found.tablet.lists);
             let (done, position) = self.copy(&list, cursor.row, cursor.position, out);
             cursor.position = position;
-            if !done {
-                return false;
-            }
-        }
-        true
+            done
+        })
     }
 
     /// Copies a list from a position on; whether it is done, and the position reached.
@@ -224,7 +237,10 @@ pub(crate) fn degrees(
         if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
             && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
         {
-            tables(page, direction, labels).for_each(|(_, table)| table.prefetch_descriptor(ahead.offset()));
+            each_table(page, direction, labels, |_, table| {
+                table.prefetch_descriptor(ahead.offset());
+                true
+            });
         }
         out.push(degree(view, id, direction, labels));
     }
@@ -232,9 +248,13 @@ pub(crate) fn degrees(
 
 fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter) -> u64 {
     let Some((tablet, page)) = view.store.vertex_page_unchecked(id) else { return 0 };
-    let count = |(_, table): (u32, &AdjacencyTable)| match table.clean_len(id.offset()) {
-        Some(len) => len as u64,
-        None => view.count_list(&table.list(id.offset(), &tablet.lists)),
-    };
-    tables(page, direction, labels).map(count).sum()
+    let mut sum = 0;
+    each_table(page, direction, labels, |_, table| {
+        sum += match table.clean_len(id.offset()) {
+            Some(len) => len as u64,
+            None => view.count_list(&table.list(id.offset(), &tablet.lists)),
+        };
+        true
+    });
+    sum
 }
