@@ -34,6 +34,8 @@ type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 struct Gathered {
     vertices: Numbered<VertexId>,
     edges: Numbered<EdgeId>,
+    /// The vertices of vertex properties, whose ids are spelled from theirs.
+    owners: Vec<VertexId>,
     /// Properties are no elements to read, but need to be replaced too.
     properties: bool,
 }
@@ -63,8 +65,7 @@ impl Gathered {
         match value {
             Value::Vertex(id) => self.vertices.add(*id),
             Value::Edge(id) => self.edges.add(*id),
-            // The id of a vertex property is spelled from the id of its vertex.
-            Value::VertexProperty(property) => self.vertices.add(property.vertex),
+            Value::VertexProperty(property) => self.owners.push(property.vertex),
             Value::Property(_) => self.properties = true,
             Value::List(values) | Value::Set(values) => values.iter().for_each(|v| self.visit(v)),
             Value::Map(entries) => entries.iter().for_each(|(key, value)| {
@@ -78,7 +79,7 @@ impl Gathered {
     }
 
     fn is_empty(&self) -> bool {
-        self.vertices.items.is_empty() && self.edges.items.is_empty() && !self.properties
+        self.vertices.items.is_empty() && self.edges.items.is_empty() && self.owners.is_empty() && !self.properties
     }
 }
 
@@ -98,12 +99,13 @@ struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     fn read(mut gathered: Gathered, view: &'a dyn GraphView, properties: bool) -> Result<Self> {
-        // Ends of edges are references: their ids and labels are read with those of the other vertices,
-        // their properties are not.
+        // Of the ends of edges and the owners of properties only ids and labels are needed. They are read
+        // with those of the other vertices, which stand in front.
         let whole = gathered.vertices.items.len();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         view.edge_ends(&gathered.edges.items, &mut sources, &mut targets)?;
-        sources.iter().chain(&targets).for_each(|end| gathered.vertices.add(*end));
+        let references = sources.iter().chain(&targets).chain(&gathered.owners);
+        references.for_each(|vertex| gathered.vertices.add(*vertex));
 
         let mut elements = Elements {
             view,
@@ -159,8 +161,7 @@ impl<'a> Elements<'a> {
         let mut properties: Vec<Vec<(Name, Value)>> = vec![Vec::new(); edges.len()];
         for property in rows {
             let key = self.names.key(property.key, self.view);
-            let value = self.replaced(&property.value).unwrap_or(property.value);
-            properties[property.row as usize].push((key, value));
+            properties[property.row as usize].push((key, property.value));
         }
         for (at, (id, properties)) in ids.into_iter().zip(properties).enumerate() {
             let reference = |end: &VertexId| self.references[self.vertex_places[end]].clone();
