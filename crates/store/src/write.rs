@@ -118,11 +118,9 @@ impl<'a> Writer<'a> {
             ElementRef::Vertex(id) => ("vertex", id.external()),
             ElementRef::Edge(id) => ("edge", id.external()),
         };
-        let id = match self.store.slot(element).map(|slot| self.store.user_id(&slot, external)) {
-            Some(Value::String(s)) => s.to_string(),
-            Some(value) => UserId::from_value(&value).map_or(external, |_| external).to_string(),
-            None => external.to_string(),
-        };
+        // The id as its user knows it, where there is such an element at all.
+        let known = self.store.slot(element).map(|slot| self.store.user_id(&slot, external));
+        let id = known.and_then(|value| UserId::from_value(&value)).unwrap_or(UserId::int(external));
         Error::new(
             ErrorKind::NotFound,
             format!("the {kind} with id {id} does not exist (any more); it may have been deleted in this transaction"),
