@@ -161,7 +161,7 @@ class BadInput:
         expect_error(lambda: self.script(text), {EVALUATION_ERROR}, "nest")
 
     def query_over_its_time_limit(self):
-        expect_error(lambda: self.script(ENDLESS, evaluationTimeout=200), {TIMEOUT})
+        expect_error(lambda: self.script(ENDLESS, evaluationTimeout=20), {TIMEOUT})
 
     def query_over_its_memory_limit(self):
         expect_error(lambda: self.script(ENDLESS, evaluationTimeout=120_000), {EVALUATION_ERROR}, "memory")

@@ -1,5 +1,7 @@
 """Transactions over the wire: what `g.tx()` promises, seen from other connections."""
 
+import uuid
+
 from gremlin_python.driver.client import Client
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
 from gremlin_python.driver.protocol import GremlinServerError
@@ -102,7 +104,7 @@ class Sessions:
 
     def script_session(self):
         """Scripts of one session share a transaction; `g.tx().commit()` ends it."""
-        client = Client(self.server.url, WRITABLE_SOURCE, session="scripts-of-one-session")
+        client = Client(self.server.url, WRITABLE_SOURCE, session=f"scripts-{uuid.uuid4()}")
         options = {"language": "gremlin-lang"}
 
         def submit(text):
@@ -117,7 +119,7 @@ class Sessions:
 
     def close_rolls_back(self):
         """Closing a session without a commit discards what it wrote."""
-        client = Client(self.server.url, WRITABLE_SOURCE, session="closed-without-a-commit")
+        client = Client(self.server.url, WRITABLE_SOURCE, session=f"closed-{uuid.uuid4()}")
         client.submit("g.addV('person')", request_options={"language": "gremlin-lang"}).all().result()
         client.close()
         expect(self.count() == 0, "closing a session committed it")
@@ -125,7 +127,7 @@ class Sessions:
     def lost_connection_rolls_back(self):
         """A client that vanishes leaves nothing behind, and what it had claimed is free again."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
-        client = Client(self.server.url, WRITABLE_SOURCE, session="vanishes")
+        client = Client(self.server.url, WRITABLE_SOURCE, session=f"vanishes-{uuid.uuid4()}")
         client.submit("g.V().property('balance', 99)", request_options={"language": "gremlin-lang"}).all().result()
         connection = client._pool.get(True)  # no public way to drop a connection without closing its session
         connection.close()

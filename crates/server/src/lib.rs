@@ -15,7 +15,8 @@
 //! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
 //!   outside: time limit, lost connection, panic.
 //! - `program`: scripts and bytecode become queries; retries after a conflict.
-//! - [`engine`]: the narrow trait behind which the database stands. This crate knows no other part of it.
+//! - [`engine`]: the narrow trait behind which the database stands; [`DatabaseEngine`] implements it, and is all of
+//!   this crate that knows the database.
 //!
 //! Invariants:
 //!
@@ -32,6 +33,7 @@
 mod cancel;
 pub mod config;
 mod connection;
+mod database;
 mod edge;
 pub mod engine;
 mod http;
@@ -47,5 +49,6 @@ mod wire;
 mod worker;
 
 pub use config::{Config, Limits};
+pub use database::DatabaseEngine;
 pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 pub use server::Server;

@@ -83,7 +83,7 @@ impl Server {
             engine,
             is_loopback: config.listen.ip().is_loopback(),
             workers: Workers::new(limits.worker_count_max),
-            sessions: Sessions::new(limits.session_count_max),
+            sessions: Sessions::new(limits.session_count_max, limits.session_idle_max),
             connections: Arc::new(Semaphore::new(limits.connection_count_max.min(Semaphore::MAX_PERMITS))),
             connection_count: AtomicU64::new(0),
             shutdown,

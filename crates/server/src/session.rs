@@ -10,8 +10,9 @@
 //! - when its connection ends;
 //! - when the engine panics inside it.
 //!
-//! A session that ended otherwise than by the client's will is remembered for a while: a request that
-//! names it is refused, because to begin anew would commit the second half of a transaction alone.
+//! A session that ended otherwise than by the client's will is remembered as long as it might have been idle:
+//! a request that names it is refused, because to begin anew would commit the second half of a transaction
+//! alone. To close it says that the client knows, and frees the name.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use parking_lot::Mutex;
 use smol_str::SmolStr;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::job::{Job, Work};
 use crate::program::Program;
@@ -52,7 +54,10 @@ impl End {
         };
         Error::new(
             ErrorKind::Closed,
-            format!("the session `{name}` {cause}; what it had not committed was undone. Begin a new session"),
+            format!(
+                "the session `{name}` {cause}; what it had not committed was undone. Begin another, or close \
+                 this one first to use its name again"
+            ),
         )
         .into()
     }
@@ -63,13 +68,14 @@ impl End {
 pub struct Sessions {
     state: Mutex<State>,
     count_max: usize,
+    remember_max: Duration,
 }
 
 #[derive(Debug, Default)]
 struct State {
     open: HashMap<SmolStr, Open>,
-    ended: HashMap<SmolStr, End>,
-    /// The keys of `ended`, oldest first.
+    ended: HashMap<SmolStr, (End, Instant)>,
+    /// At least the keys of `ended`, oldest first.
     ended_order: VecDeque<SmolStr>,
     serial: u64,
 }
@@ -83,9 +89,9 @@ struct Open {
 }
 
 impl Sessions {
-    /// None yet, and at most so many.
-    pub fn new(count_max: usize) -> Self {
-        Sessions { state: Mutex::default(), count_max }
+    /// None yet, and at most so many; one that ended is remembered for so long.
+    pub fn new(count_max: usize, remember_max: Duration) -> Self {
+        Sessions { state: Mutex::default(), count_max, remember_max }
     }
 
     /// Hands a request to the session it names, which is begun if need be. A close of a session that is
@@ -130,9 +136,12 @@ impl Sessions {
             return Ok(Some((open.queue.clone(), None)));
         }
         if closing {
+            state.ended.remove(name);
             return Ok(None);
         }
-        if let Some(end) = state.ended.get(name) {
+        if let Some((end, since)) = state.ended.get(name)
+            && since.elapsed() < self.remember_max
+        {
             return Err(end.failure(name));
         }
         if state.open.len() >= self.count_max {
@@ -175,13 +184,14 @@ impl Sessions {
     }
 
     fn end_of(&self, name: &str) -> End {
-        self.state.lock().ended.get(name).copied().unwrap_or(End::ConnectionLost)
+        self.state.lock().ended.get(name).map_or(End::ConnectionLost, |(end, _)| *end)
     }
 }
 
 impl State {
     fn remember(&mut self, name: SmolStr, end: End) {
-        if self.ended.insert(name.clone(), end).is_none() {
+        // A name may stand in the order twice, after it was closed and used again; then it is forgotten early.
+        if self.ended.insert(name.clone(), (end, Instant::now())).is_none() {
             self.ended_order.push_back(name);
         }
         if self.ended_order.len() > REMEMBERED_COUNT_MAX

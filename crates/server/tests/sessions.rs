@@ -79,12 +79,14 @@ async fn closing_rolls_back_and_frees_the_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_session_expires_and_is_not_begun_anew() {
-    let server = Running::start(|limits| limits.session_idle_max = Duration::from_millis(100)).await;
+    let server = Running::start(|limits| limits.session_idle_max = Duration::from_millis(200)).await;
     let mut client = server.connect().await;
     client.session_eval("s", "g.inject('add')").await;
     eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 1).await;
-    client.session_eval("s", "g.inject('add')").await.assert_fails(597, "was idle for 0.1 s");
+    client.session_eval("s", "g.inject('add')").await.assert_fails(597, "was idle for 0.2 s");
     assert_eq!(client.eval("g.inject('count')").await.values(), [0]);
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    assert_eq!(client.session_eval("s", "g.inject('count')").await.values(), [0], "the name is free again in time");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,6 +107,9 @@ async fn a_lost_connection_cancels_and_rolls_back() {
     let mut other = server.connect().await;
     assert_eq!(other.eval("g.inject('count')").await.values(), [0]);
     other.session_eval("s", "g.inject('count')").await.assert_fails(597, "lost its connection");
+    let request = other.send("close", "session", &[("session", Argument::from(Value::from("s")))]).await;
+    assert_eq!(other.answer(request).await.codes, [204]);
+    assert_eq!(other.session_eval("s", "g.inject('count')").await.values(), [0], "a close frees the name");
 }
 
 #[tokio::test(flavor = "multi_thread")]

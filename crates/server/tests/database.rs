@@ -1,0 +1,69 @@
+//! The database behind the protocol: what only the two together can show.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::client::Client;
+use mangrove::Database;
+use mangrove_graph::Value;
+use mangrove_server::{Config, DatabaseEngine, Server};
+
+const QUERY_MEMORY_BYTES: u64 = 16 << 20;
+
+/// Paths never merge, and dedup keeps every one: far too many to be worked out.
+const ENDLESS: &str = "g.V().repeat(__.both()).times(30).path().dedup().count()";
+
+/// A server over a graph with four vertices in a ring and its chords.
+async fn start() -> Client {
+    let database = Database::in_memory();
+    let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", database);
+    let server = Server::bind(Config::new("127.0.0.1:0".parse().unwrap()), Arc::new(engine)).await.unwrap();
+    let address = server.local_address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    let mut client = Client::connect(address).await;
+    for n in 0..4 {
+        assert_eq!(client.eval(&format!("g.addV('n').property('number', {n}).iterate()")).await.code(), 204);
+    }
+    for (from, to) in [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)] {
+        let edge = format!("g.V().has('number', {from}).as('a').V().has('number', {to}).addE('e').from('a').iterate()");
+        assert_eq!(client.eval(&edge).await.code(), 204);
+    }
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_read_and_write() {
+    let mut client = start().await;
+    assert_eq!(client.eval("g.V().count()").await.values(), [4]);
+    assert_eq!(client.eval("g.E().count()").await.values(), [6]);
+    let parameters = [("bindings", Value::map(vec![(Value::from("x"), Value::I32(2))]))];
+    let found = client.eval_with("g.V().has('number', x).out().values('number')", &parameters).await;
+    assert_eq!(found.values(), [3]);
+    assert_eq!(client.eval("g.V().hasNext()").await.values(), [1]);
+    client.eval("g.V().values('number').fold().sum()").await.assert_fails(597, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_commits_and_rolls_back() {
+    let mut client = start().await;
+    client.session_eval("s", "g.addV('n').iterate()").await;
+    assert_eq!(client.session_eval("s", "g.V().count()").await.values(), [5]);
+    assert_eq!(client.eval("g.V().count()").await.values(), [4]);
+    assert_eq!(client.session_end("s", "rollback").await.code(), 204);
+    assert_eq!(client.eval("g.V().count()").await.values(), [4]);
+    client.session_eval("s", "g.addV('n').iterate()").await;
+    assert_eq!(client.session_end("s", "commit").await.code(), 204);
+    assert_eq!(client.eval("g.V().count()").await.values(), [5]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_time_and_memory_hold() {
+    let mut client = start().await;
+    let short = [("evaluationTimeout", Value::I64(20))];
+    client.eval_with(ENDLESS, &short).await.assert_fails(598, "time limit");
+    let long = [("evaluationTimeout", Value::I64(Duration::from_secs(120).as_millis() as i64))];
+    client.eval_with(ENDLESS, &long).await.assert_fails(597, "memory");
+    assert_eq!(client.eval("g.V().count()").await.values(), [4]);
+}
