@@ -36,7 +36,8 @@ impl BulkSink {
 
     fn columns(&self, columns: Vec<mangrove_load::Column>) -> Vec<BulkColumn> {
         let catalog = self.load.store().catalog();
-        let column = |c: mangrove_load::Column| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values) };
+        let column =
+            |c: mangrove_load::Column| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values) };
         columns.into_iter().map(column).collect()
     }
 }
@@ -47,9 +48,15 @@ fn column_data(values: Vec<Value>) -> ColumnData {
         values.iter().map(one).collect()
     }
     let typed = match values.first() {
-        Some(Value::I32(_)) => all(&values, |v| if let Value::I32(n) = v { Some(*n) } else { None }).map(ColumnData::I32),
-        Some(Value::I64(_)) => all(&values, |v| if let Value::I64(n) = v { Some(*n) } else { None }).map(ColumnData::I64),
-        Some(Value::F64(_)) => all(&values, |v| if let Value::F64(n) = v { Some(*n) } else { None }).map(ColumnData::F64),
+        Some(Value::I32(_)) => {
+            all(&values, |v| if let Value::I32(n) = v { Some(*n) } else { None }).map(ColumnData::I32)
+        }
+        Some(Value::I64(_)) => {
+            all(&values, |v| if let Value::I64(n) = v { Some(*n) } else { None }).map(ColumnData::I64)
+        }
+        Some(Value::F64(_)) => {
+            all(&values, |v| if let Value::F64(n) = v { Some(*n) } else { None }).map(ColumnData::F64)
+        }
         _ => None,
     };
     typed.unwrap_or_else(|| ColumnData::Any(values.into_iter().map(|v| (v != Value::Null).then_some(v)).collect()))

@@ -76,7 +76,12 @@ fn attach(value: &Value, view: &dyn GraphView) -> Result<Value> {
 }
 
 /// The surroundings of a plan's operators on one node.
-pub(crate) fn environment(plan: &PhysicalPlan, setting: &Setting, view: Arc<dyn GraphView>, share: Share) -> Environment {
+pub(crate) fn environment(
+    plan: &PhysicalPlan,
+    setting: &Setting,
+    view: Arc<dyn GraphView>,
+    share: Share,
+) -> Environment {
     Environment {
         view,
         writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
@@ -103,12 +108,7 @@ impl Execution {
             runtime.measure_time();
         }
         runtime.start(unit(plan))?;
-        Ok(Execution {
-            runtime,
-            descriptions: built.descriptions,
-            context,
-            transaction: setting.transaction.clone(),
-        })
+        Ok(Execution { runtime, descriptions: built.descriptions, context, transaction: setting.transaction.clone() })
     }
 
     /// Runs for about `quota` messages, or until there are results.

@@ -153,18 +153,14 @@ mod owned {
             self.transaction.degrees(vertices, direction, labels, out)
         }
 
-        fn edge_ends(
-            &self,
-            edges: &[EdgeId],
-            sources: &mut Vec<VertexId>,
-            targets: &mut Vec<VertexId>,
-        ) -> Result<()> {
+        fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
             self.own_edges(edges)?;
             self.transaction.edge_ends(edges, sources, targets)
         }
 
         fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()> {
-            self.own_vertices(vertices)?;
+            // Id and label are what a reference to a vertex consists of, and a node refers to the far ends of
+            // its own edges (`elementMap()` of an edge): in a cluster they are kept, or fetched, with the edge.
             self.transaction.vertex_labels(vertices, out)
         }
 
@@ -174,7 +170,7 @@ mod owned {
         }
 
         fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
-            // An id is what names an element, and a node names the far ends of its own edges too.
+            // As for labels.
             self.transaction.vertex_user_ids(vertices, out)
         }
 
@@ -202,12 +198,7 @@ mod owned {
             self.transaction.vertex_properties(vertices, keys, out)
         }
 
-        fn edge_properties(
-            &self,
-            edges: &[EdgeId],
-            keys: Option<&[KeyId]>,
-            out: &mut Vec<PropertyRow>,
-        ) -> Result<()> {
+        fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
             self.own_edges(edges)?;
             self.transaction.edge_properties(edges, keys, out)
         }

@@ -199,9 +199,8 @@ impl Transaction {
     /// Sets a property of edges to a value each.
     pub fn set_edge_property(&self, key: &str, values: &[(EdgeId, Value)]) -> Result<()> {
         let key = self.view().catalog().intern_key(key);
-        let set = values.iter().try_for_each(|(edge, value)| {
-            self.transaction.set_edge_property(*edge, key, value.clone())
-        });
+        let set =
+            values.iter().try_for_each(|(edge, value)| self.transaction.set_edge_property(*edge, key, value.clone()));
         self.finish(set)
     }
 

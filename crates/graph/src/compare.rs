@@ -25,6 +25,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
         (Value::Map(x), Value::Map(y)) => {
             x.len() == y.len() && x.iter().all(|(k, v)| y.iter().any(|(k2, v2)| equal(k, k2) && equal(v, v2)))
         }
+        (Value::Entry(x), Value::Entry(y)) => equal(&x.0, &y.0) && equal(&x.1, &y.1),
         (Value::DateTime(x), Value::DateTime(y)) => x.instant() == y.instant(),
         (Value::VertexProperty(x), Value::VertexProperty(y)) => {
             (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal) && equal(&x.value, &y.value)
@@ -49,6 +50,7 @@ pub fn equivalent(a: &Value, b: &Value) -> bool {
         (Value::Map(x), Value::Map(y)) => {
             x.len() == y.len() && x.iter().all(|(k, v)| y.iter().any(|(k2, v2)| equivalent(k, k2) && equivalent(v, v2)))
         }
+        (Value::Entry(x), Value::Entry(y)) => equivalent(&x.0, &y.0) && equivalent(&x.1, &y.1),
         _ => std::mem::discriminant(a) == std::mem::discriminant(b) && equal(a, b),
     }
 }
@@ -78,6 +80,10 @@ pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
         // Order does not matter for sets and maps: only their size takes part.
         Value::Set(v) => v.len().hash(state),
         Value::Map(v) => v.len().hash(state),
+        Value::Entry(v) => {
+            hash_equivalent(&v.0, state);
+            hash_equivalent(&v.1, state);
+        }
         Value::BulkSet(v) => v.len().hash(state),
         Value::F32Array(v) => v.len().hash(state),
         Value::Vertex(v) => v.hash(state),
@@ -168,6 +174,7 @@ fn within_family(a: &Value, b: &Value) -> Ordering {
         (Value::List(x), Value::List(y)) => order_all(x, y),
         (Value::Set(x), Value::Set(y)) => order_all(&sorted(x), &sorted(y)),
         (Value::Map(x), Value::Map(y)) => order_all(&sorted_entries(x), &sorted_entries(y)),
+        (Value::Entry(x), Value::Entry(y)) => order(&x.0, &y.0).then_with(|| order(&x.1, &y.1)),
         (Value::F32Array(x), Value::F32Array(y)) => x.iter().map(|v| v.to_bits()).cmp(y.iter().map(|v| v.to_bits())),
         (Value::Token(x), Value::Token(y)) => (*x as u8).cmp(&(*y as u8)),
         (Value::Direction(x), Value::Direction(y)) => (*x as u8).cmp(&(*y as u8)),
@@ -245,7 +252,8 @@ fn family(v: &Value) -> u8 {
         Value::BulkSet(_) => 17,
         Value::Token(_) => 18,
         Value::Direction(_) => 19,
-        _ => 20,
+        Value::Entry(_) => 20,
+        _ => 21,
     }
 }
 

@@ -5,7 +5,7 @@
 //! which executor prefers it); an edge lives in the tablet of its source vertex.
 //!
 //! Users see another number, the *external* form, for elements whose id they did not choose: the same 64
-//! bits rotated so that the slot is in front. Small graphs get small numbers, and every client language
+//! bits rotated so that the slot is in front, from 65,536 up. Small graphs get small numbers, and every client language
 //! that keeps integers in a double (JavaScript: 53 bits) reads them exactly up to 2^37 slots a tablet.
 
 use std::fmt;
@@ -17,6 +17,9 @@ use crate::value::Value;
 
 const SLOT_BITS: u32 = 48;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
+/// Added to external numbers, so that those of the first slots are not the small numbers that users like to
+/// choose themselves.
+const EXTERNAL_BASE: u64 = 1 << 16;
 /// Slots of one page: the unit in which a tablet lays out vertices and edges (see `store`).
 pub const PAGE_SLOTS: u64 = 1024;
 
@@ -58,11 +61,11 @@ macro_rules! element_id {
             pub fn from_bits(bits: u64) -> Self { Self(bits) }
 
             /// The number a user sees when the id was not chosen by the user.
-            pub fn external(self) -> i64 { self.0.rotate_left(64 - SLOT_BITS) as i64 }
+            pub fn external(self) -> i64 { self.0.rotate_left(64 - SLOT_BITS).wrapping_add(EXTERNAL_BASE) as i64 }
 
             /// The id behind an external number.
             pub fn from_external(external: i64) -> Self {
-                Self((external as u64).rotate_right(64 - SLOT_BITS))
+                Self((external as u64).wrapping_sub(EXTERNAL_BASE).rotate_right(64 - SLOT_BITS))
             }
         }
 
@@ -204,7 +207,7 @@ mod tests {
         let id = VertexId::new(TabletId(3), 1025);
         assert_eq!((id.tablet().0, id.slot(), id.page(), id.offset()), (3, 1025, 1, 1));
         assert_eq!(VertexId::from_bits(id.to_bits()), id);
-        assert_eq!(id.external(), 1025 * 65536 + 3);
+        assert_eq!(id.external(), 1026 * 65536 + 3);
         assert_eq!(VertexId::from_external(id.external()), id);
     }
 

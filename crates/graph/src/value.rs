@@ -62,6 +62,9 @@ pub enum Value {
     Set(Arc<Vec<Value>>),
     /// A map in insertion order. Who builds one keeps keys unique under `compare::equivalent`.
     Map(Arc<Vec<(Value, Value)>>),
+    /// An entry of a map on its own, as `unfold()` takes it out. Detached results and the
+    /// wire show it as a map of one entry.
+    Entry(Arc<(Value, Value)>),
     /// A multiset: values with how many times each occurs, in insertion order (a Gremlin side effect).
     BulkSet(Arc<Vec<(Value, u64)>>),
     /// A packed array of 32-bit floats (an embedding, a feature vector).
@@ -247,6 +250,7 @@ impl Value {
             Value::List(v) | Value::Set(v) => v.iter().all(Value::is_storable),
             Value::Map(m) => m.iter().all(|(k, v)| k.is_storable() && v.is_storable()),
             Value::Null
+            | Value::Entry(_)
             | Value::BulkSet(_)
             | Value::Vertex(_)
             | Value::Edge(_)
@@ -282,6 +286,7 @@ impl Value {
             Value::List(_) => "list",
             Value::Set(_) => "set",
             Value::Map(_) => "map",
+            Value::Entry(_) => "map entry",
             Value::BulkSet(_) => "bulkset",
             Value::F32Array(_) => "float array",
             Value::Vertex(_) => "vertex",

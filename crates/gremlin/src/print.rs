@@ -115,6 +115,7 @@ impl Display for Literal<'_> {
             Value::List(items) => values(f, '[', items, ']'),
             Value::Set(items) => values(f, '{', items, '}'),
             Value::Map(entries) => map(f, entries.iter().map(|(k, v)| (MapKey::Value(k), Literal(v)))),
+            Value::Entry(entry) => map(f, [(MapKey::Value(&entry.0), Literal(&entry.1))].into_iter()),
             // Counted, not spelled out: a bulk may be any number.
             Value::BulkSet(entries) => map(f, entries.iter().map(|(value, bulk)| (MapKey::Value(value), bulk))),
             Value::F32Array(items) => values(f, '[', &items.iter().map(|n| Value::F32(*n)).collect::<Vec<_>>(), ']'),

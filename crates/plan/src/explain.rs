@@ -88,7 +88,9 @@ pub fn describe(operator: &Op) -> String {
     };
     let direction = |d: &mangrove_graph::Direction| format!("{d:?}").to_lowercase();
     match operator {
-        Op::Vertices { access, conditions } => format!("vertices {}{}", access_text(access), conditions_text(conditions)),
+        Op::Vertices { access, conditions } => {
+            format!("vertices {}{}", access_text(access), conditions_text(conditions))
+        }
         Op::Edges { ids, conditions } => {
             let by = ids.as_ref().map_or("all".to_owned(), |ids| format!("by {} ids", ids.len()));
             format!("edges {by}{}", conditions_text(conditions))

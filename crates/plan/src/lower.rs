@@ -10,11 +10,14 @@ use mangrove_gremlin::{Comparison, Pop};
 use crate::logical::*;
 use crate::physical::*;
 
+/// An index with the names of its label (if it is restricted to one) and its key.
+pub type UsableIndex = (IndexInfo, Option<Name>, Name);
+
 /// What the planner knows of the graph.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphFacts {
-    /// The indexes that may be used, with the names of their label and key.
-    pub indexes: Vec<(IndexInfo, Option<Name>, Name)>,
+    /// The indexes that may be used.
+    pub indexes: Vec<UsableIndex>,
 }
 
 /// Turns a logical traversal into a physical plan.
@@ -58,6 +61,15 @@ impl Chain {
 
     /// Closes the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order.
     fn close_run(&mut self) {
+        let run = &self.stages[self.run..];
+        if run
+            .iter()
+            .any(|s| matches!(s.operator, Op::Union(_) | Op::Switch { .. } | Op::Repeat(_)) && s.operator.keeps_state())
+        {
+            // A barrier in a branch sees the stream of all rows: they cannot be kept apart, and what comes out
+            // has no order to keep.
+            self.ordered = false;
+        }
         if self.ordered && self.stages[self.run..].iter().any(|s| s.operator.may_reorder()) {
             let stages = self.stages.split_off(self.run);
             let always = stages.iter().any(|s| matches!(s.operator, Op::Union(_) | Op::Switch { .. } | Op::Repeat(_)));
@@ -590,7 +602,7 @@ impl Lowering<'_> {
             })
         };
         // Equality narrows more than a range.
-        let mut found: Vec<(usize, &(IndexInfo, Option<Name>, Name), bool)> = rest
+        let mut found: Vec<(usize, &UsableIndex, bool)> = rest
             .iter()
             .enumerate()
             .filter_map(|(at, c)| {

@@ -57,6 +57,32 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
 }
 
+impl Pipeline {
+    /// Whether some operator of its own scope keeps state of the whole stream, so that it matters which rows go
+    /// through it together.
+    pub fn keeps_state(&self) -> bool {
+        self.stages.iter().any(|stage| stage.operator.keeps_state())
+    }
+
+    /// Whether it may give results though nothing enters it: a reduction gives one for no rows.
+    pub fn speaks_of_nothing(&self) -> bool {
+        self.stages.iter().any(|stage| match &stage.operator {
+            Op::Reduce(_)
+            | Op::CountAll { .. }
+            | Op::CountExpand { .. }
+            | Op::Group { .. }
+            | Op::GroupCount { .. }
+            | Op::Cap(_)
+            | Op::Inject(_) => true,
+            Op::Union(branches) => branches.iter().any(Pipeline::speaks_of_nothing),
+            Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing()),
+            Op::Repeat(repeat) => repeat.body.speaks_of_nothing(),
+            Op::Ordered { pipeline, .. } => pipeline.speaks_of_nothing(),
+            _ => false,
+        })
+    }
+}
+
 /// One operator with what the plan says of it.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -64,6 +90,32 @@ pub struct Stage {
     pub operator: Op,
     /// The labels under which its objects are remembered.
     pub labels: Vec<Name>,
+}
+
+impl Op {
+    /// Whether it (or an operator of a branch or loop in it) keeps state of the whole stream.
+    pub fn keeps_state(&self) -> bool {
+        match self {
+            Op::Inject(_)
+            | Op::CountAll { .. }
+            | Op::Reduce(_)
+            | Op::CountExpand { .. }
+            | Op::Order { .. }
+            | Op::Dedup { .. }
+            | Op::Range { .. }
+            | Op::Tail(_)
+            | Op::GroupCount { .. }
+            | Op::Group { .. }
+            | Op::Aggregate(_)
+            | Op::Cap(_)
+            | Op::Barrier => true,
+            Op::Union(branches) => branches.iter().any(Pipeline::keeps_state),
+            Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
+            Op::Repeat(repeat) => repeat.body.keeps_state(),
+            Op::Ordered { pipeline, .. } => pipeline.keeps_state(),
+            _ => false,
+        }
+    }
 }
 
 /// How the vertices of a `V()` are found.

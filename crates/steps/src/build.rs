@@ -10,7 +10,10 @@ use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuild
 use mangrove_graph::{Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::{ChooseOption, Operand};
-use mangrove_plan::physical::{LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, PropertyWrite, RepeatScope, SlotBy, SlotOperand, Stage};
+use mangrove_plan::physical::{
+    LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, PropertyWrite, RepeatScope, SlotBy,
+    SlotOperand, Stage,
+};
 
 use crate::barrier::dedup::Dedup;
 use crate::barrier::group_count::GroupCount;
@@ -183,9 +186,8 @@ impl Builder {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.chain(pipeline, begin)?;
         self.depth -= 1;
-        let port = u8::try_from(port).map_err(|_| {
-            Error::invalid("a step has more than 250 nested traversals; split it into several steps")
-        })?;
+        let port = u8::try_from(port)
+            .map_err(|_| Error::invalid("a step has more than 250 nested traversals; split it into several steps"))?;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
         self.connect(&end, scope, port, exchange);
         Ok(())
@@ -253,9 +255,7 @@ impl Builder {
                 let filter = filter::HasEdges::new(*direction, labels, *negate);
                 self.row(&tail, Need::Owner, stage, false, filter)?
             }
-            Op::Values(keys) => {
-                self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?
-            }
+            Op::Values(keys) => self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?,
             Op::Properties(keys) => {
                 self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
             }
@@ -267,12 +267,9 @@ impl Builder {
             }
             Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
-            Op::Local(_)
-            | Op::Union(_)
-            | Op::Switch { .. }
-            | Op::Repeat(_)
-            | Op::Ordered { .. }
-            | Op::Group { .. } => self.scope(stage, tail)?,
+            Op::Local(_) | Op::Union(_) | Op::Switch { .. } | Op::Repeat(_) | Op::Ordered { .. } | Op::Group { .. } => {
+                self.scope(stage, tail)?
+            }
             Op::AddVertex { .. } | Op::AddEdge { .. } | Op::SetProperty(_) | Op::Drop => self.write(stage, &tail)?,
             _ => self.local_or_barrier(stage, tail, first)?,
         })
@@ -304,9 +301,7 @@ impl Builder {
                 let value = environment.resolve(value)?;
                 self.row(&tail, here, stage, true, local::Constant(value))?
             }
-            Op::Identity => {
-                self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?
-            }
+            Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
             Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
             Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
@@ -315,10 +310,10 @@ impl Builder {
                 let range = local::LocalRange::new(low, high.as_ref(), &environment)?;
                 self.row(&tail, here, stage, true, range)?
             }
-            Op::LocalTail(count) => {
-                self.row(&tail, here, stage, true, local::LocalTail::new(count, &environment)?)?
+            Op::LocalTail(count) => self.row(&tail, here, stage, true, local::LocalTail::new(count, &environment)?)?,
+            Op::LocalOrder(orders) => {
+                self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
             }
-            Op::LocalOrder(orders) => self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?,
             Op::Path { slot } => self.row(&tail, here, stage, true, paths::PathOf { slot: *slot })?,
             Op::SlotMap { names, single, required } => {
                 let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
@@ -348,9 +343,7 @@ impl Builder {
                 Box::new(Range::new(low, high, first..self.topology.next()))
             }
             Op::Tail(count) => Box::new(Tail::new(self.position(count, "tail()")?)),
-            Op::GroupCount { side_effect } => {
-                Box::new(GroupCount::new(side_effect.clone(), remember, environment)?)
-            }
+            Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember, environment)?),
             Op::Aggregate(name) => Box::new(Aggregate::new(name.clone(), environment)?),
             Op::Cap(names) => Box::new(Cap::new(names.clone(), remember, environment)),
             Op::Barrier => Box::new(Barrier::default()),
@@ -466,14 +459,16 @@ impl Builder {
             Op::Union(branches) => {
                 let split = self.attach(&tail, Need::Anywhere, what)?;
                 let split = End { at_start: tail.at_start, ..split };
-                self.set(split.from, Split { branches: branches.len() });
-                self.branches(split, branches.iter(), false)
+                let announces = branches.iter().any(Pipeline::speaks_of_nothing);
+                self.set(split.from, Split::new(branches.len(), announces));
+                self.branches(split, branches.iter(), false, announces)
             }
             Op::Switch { options } => {
                 let switch = self.attach(&tail, Need::Anywhere, what)?;
                 let whens = options.iter().map(|(when, _)| self.when(when)).collect::<Result<_>>()?;
-                self.set(switch.from, Switch { options: whens });
-                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true)
+                let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
+                self.set(switch.from, Switch::new(whens, announces));
+                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
             }
             Op::Repeat(repeat) => self.repeat(repeat, &tail),
             other => Err(Error::bug(format!("{} is no scope", describe(other)))),
@@ -481,12 +476,13 @@ impl Builder {
     }
 
     /// Builds branches and the operator where they come together; with `past`, there is one more that leads
-    /// straight there.
+    /// straight there, with `announces` another that only says which instances had rows.
     fn branches<'a>(
         &mut self,
         split: End,
         pipelines: impl Iterator<Item = &'a Pipeline>,
         past: bool,
+        announces: bool,
     ) -> Result<End> {
         let mut ends = Vec::new();
         self.depth += 1;
@@ -503,9 +499,7 @@ impl Builder {
             }
         }
         self.depth -= 1;
-        if past {
-            ends.push(split);
-        }
+        ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
         let together = ends.iter().all(|e| e.placement == ends[0].placement);
         let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
         let merge = self.reserve(placement, "merge")?;
@@ -515,7 +509,7 @@ impl Builder {
             let exchange = if together || end.placement == Placement::Home { Exchange::Local } else { Exchange::Home };
             self.connect(end, merge, port, exchange);
         }
-        self.set(merge, Merge::new(ends.len()));
+        self.set(merge, Merge::new(ends.len(), announces));
         Ok(End { from: merge, entering: false, placement, at_start: false })
     }
 

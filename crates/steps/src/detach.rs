@@ -38,6 +38,8 @@ struct Gathered {
     owners: Vec<VertexId>,
     /// Properties are no elements to read, but need to be replaced too.
     properties: bool,
+    /// Whether there are map entries, which leave as maps.
+    entries: bool,
 }
 
 struct Numbered<T> {
@@ -72,6 +74,11 @@ impl Gathered {
                 self.visit(key);
                 self.visit(value);
             }),
+            Value::Entry(entry) => {
+                self.entries = true;
+                self.visit(&entry.0);
+                self.visit(&entry.1);
+            }
             Value::BulkSet(members) => members.iter().for_each(|(value, _)| self.visit(value)),
             Value::Path(path) => path.objects.iter().for_each(|v| self.visit(v)),
             _ => {}
@@ -79,7 +86,11 @@ impl Gathered {
     }
 
     fn is_empty(&self) -> bool {
-        self.vertices.items.is_empty() && self.edges.items.is_empty() && self.owners.is_empty() && !self.properties
+        self.vertices.items.is_empty()
+            && self.edges.items.is_empty()
+            && self.owners.is_empty()
+            && !self.properties
+            && !self.entries
     }
 }
 
@@ -214,6 +225,11 @@ impl<'a> Elements<'a> {
                 let mut flat = self.replaced_all(&flat)?.into_iter();
                 let pairs = std::iter::from_fn(|| Some((flat.next()?, flat.next()?)));
                 Some(Value::map(pairs.collect()))
+            }
+            Value::Entry(entry) => {
+                let pair = [entry.0.clone(), entry.1.clone()];
+                let mut pair = self.replaced_all(&pair).unwrap_or_else(|| pair.to_vec()).into_iter();
+                Some(Value::map(pair.next().zip(pair.next()).into_iter().collect()))
             }
             Value::BulkSet(members) => {
                 let (values, counts): (Vec<Value>, Vec<u64>) = members.iter().cloned().unzip();

@@ -36,6 +36,8 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
                 let named = |name: &Value| matches!(name, Value::String(text) if text == key);
                 entries.iter().find(|(name, _)| named(name)).map(|(_, value)| value.clone())
             }
+            Value::Entry(entry) if matches!(&entry.0, Value::String(text) if text == key) => Some(entry.1.clone()),
+            Value::Entry(_) => None,
             Value::VertexProperty(property) => {
                 property.meta.iter().find(|(k, _)| Some(*k) == id).map(|(_, value)| value.clone())
             }
@@ -133,16 +135,15 @@ fn no_token(token: Token, kind: &str) -> Error {
     })
 }
 
-/// `by(keys)`, `by(values)`: of maps and paths. A map of one entry is what `unfold()` makes of an entry: it
-/// gives its key or value alone.
+/// `by(keys)`, `by(values)`: of maps, of entries that `unfold()` took out of one, and of paths.
 pub fn column_slot(objects: &Column, column: MapColumn) -> Result<Slot> {
     (0..objects.len()).map(|row| column_of(&objects.get(row), column).map(Some)).collect()
 }
 
 fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
     Ok(match (object, column) {
-        (Value::Map(entries), MapColumn::Keys) if entries.len() == 1 => entries[0].0.clone(),
-        (Value::Map(entries), MapColumn::Values) if entries.len() == 1 => entries[0].1.clone(),
+        (Value::Entry(entry), MapColumn::Keys) => entry.0.clone(),
+        (Value::Entry(entry), MapColumn::Values) => entry.1.clone(),
         (Value::Map(entries), MapColumn::Keys) => {
             Value::Set(entries.iter().map(|(k, _)| k.clone()).collect::<Vec<_>>().into())
         }

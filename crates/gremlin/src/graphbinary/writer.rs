@@ -65,6 +65,12 @@ pub(super) fn value(out: &mut Out, value: &Value) -> Result<()> {
                 self::value(out, entry)?;
             }
         }
+        Value::Entry(entry) => {
+            head(out, code::MAP);
+            length(out, 1)?;
+            self::value(out, &entry.0)?;
+            self::value(out, &entry.1)?;
+        }
         Value::BulkSet(entries) => {
             head(out, code::BULK_SET);
             length(out, entries.len())?;

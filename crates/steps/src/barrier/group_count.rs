@@ -106,7 +106,8 @@ fn add_counts(old: Option<Value>, more: Counts, name: &Name) -> Result<Value> {
         Some(Value::Map(entries)) => {
             for (key, count) in entries.iter() {
                 let count = mangrove_graph::numeric::integer(count).and_then(|n| u64::try_from(n).ok());
-                let count = count.ok_or_else(|| Error::evaluation(format!("the side effect `{name}` holds no counts")))?;
+                let count =
+                    count.ok_or_else(|| Error::evaluation(format!("the side effect `{name}` holds no counts")))?;
                 counts.add(key, count)?;
             }
         }

@@ -159,8 +159,7 @@ impl Operator<Rows> for Reduce {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let speaks_of_nothing =
-            matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
+        let speaks_of_nothing = matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
         let mut results = Vec::with_capacity(instances as usize);
         for state in self.states.take(group, instances) {
             let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));

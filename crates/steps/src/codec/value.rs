@@ -48,6 +48,7 @@ mod kind {
     pub const DETACHED_EDGE: u8 = 30;
     pub const DETACHED_VERTEX_PROPERTY: u8 = 31;
     pub const DETACHED_PROPERTY: u8 = 32;
+    pub const ENTRY: u8 = 33;
 }
 
 const TOKENS: [Token; 4] = [Token::Id, Token::Label, Token::Key, Token::Value];
@@ -144,6 +145,11 @@ fn put_collection(value: &Value, out: &mut Vec<u8>) {
                 put_value(key, out);
                 put_value(value, out);
             }
+        }
+        Value::Entry(entry) => {
+            out.push(kind::ENTRY);
+            put_value(&entry.0, out);
+            put_value(&entry.1, out);
         }
         Value::BulkSet(members) => {
             out.push(kind::BULK_SET);
@@ -315,6 +321,7 @@ fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value> {
             let count = reader.count()?;
             Value::map(reader.repeat(count, |r| Ok((read_value(r)?, read_value(r)?)))?)
         }
+        kind::ENTRY => Value::Entry(Arc::new((read_value(reader)?, read_value(reader)?))),
         kind::BULK_SET => {
             let count = reader.count()?;
             Value::BulkSet(reader.repeat(count, |r| Ok((read_value(r)?, r.varint()?)))?.into())

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::{
-    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, LabelFilter, Result, Value,
-    VertexId,
+    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, LabelFilter, Result, Value, VertexId,
 };
 use mangrove_plan::logical::{EdgeEnd, Name};
 

@@ -27,7 +27,7 @@ pub fn elements(value: &Value) -> Result<Option<Vec<Value>>> {
     Ok(Some(match value {
         Value::List(values) | Value::Set(values) => values.to_vec(),
         Value::BulkSet(set) => spelled_out(set)?,
-        Value::Map(entries) => entries.iter().map(|entry| Value::map(vec![entry.clone()])).collect(),
+        Value::Map(entries) => entries.iter().map(|entry| Value::Entry(Arc::new(entry.clone()))).collect(),
         Value::Path(path) => path.objects.clone(),
         _ => return Ok(None),
     }))

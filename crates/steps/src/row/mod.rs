@@ -1,6 +1,8 @@
 //! Operators that look at a batch and give a batch.
 
 pub mod expand;
+#[cfg(test)]
+pub mod fake_view;
 pub mod filter;
 pub mod kinds;
 pub mod local;
@@ -8,8 +10,6 @@ pub mod names;
 pub mod paths;
 pub mod property;
 pub mod source;
-#[cfg(test)]
-pub mod fake_view;
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::Result;

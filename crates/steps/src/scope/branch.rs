@@ -2,27 +2,63 @@
 //!
 //! No groups are made: a barrier inside a branch sees the stream of all traversers, as the language has it.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, TagSet};
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Error, Result, Value};
 
 use crate::barrier::held::FastMap;
-use crate::rows::Rows;
+use crate::rows::{Column, Rows};
 use crate::test::CompiledTest;
+
+/// Tells the merge which instances had rows: a branch with a barrier speaks of nothing too (`count()` of no
+/// rows is 0), and an instance in which nothing reached the split has no result at all.
+#[derive(Default)]
+struct Arrivals {
+    seen: FastMap<GroupId, TagSet>,
+}
+
+impl Arrivals {
+    /// Sends a row for every instance that is new here along an edge that leads straight to the merge.
+    fn announce(&mut self, edge: usize, group: GroupId, batch: &Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let seen = self.seen.entry(group).or_default();
+        let new: Vec<u32> = (0..batch.len()).filter(|&row| seen.insert(batch.tag(row))).map(|row| row as u32).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        out.emit(edge, group, batch.derive(&new, Column::Values(vec![Value::Null; new.len()])))
+    }
+}
 
 /// Sends every row into every branch.
 pub struct Split {
-    /// How many branches.
-    pub branches: usize,
+    branches: usize,
+    arrivals: Option<Arrivals>,
+}
+
+impl Split {
+    /// Into this many branches. With `announces`, the edge behind theirs leads to the merge's last port.
+    pub fn new(branches: usize, announces: bool) -> Self {
+        Split { branches, arrivals: announces.then(Arrivals::default) }
+    }
 }
 
 impl Operator<Rows> for Split {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.announce(self.branches, group, &batch, out)?;
+        }
         for edge in 1..self.branches {
             out.emit(edge, group, batch.clone())?;
         }
         out.emit(0, group, batch)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.seen.remove(&group);
+        }
+        out.finish_all(group, instances)
     }
 }
 
@@ -42,11 +78,16 @@ pub enum When {
 
 /// Sends each row into the first option that slot 0 matches; edge `options.len()` takes the others past.
 pub struct Switch {
-    /// The options in order.
-    pub options: Vec<When>,
+    options: Vec<When>,
+    arrivals: Option<Arrivals>,
 }
 
 impl Switch {
+    /// These options in order. With `announces`, the last edge leads to the merge's last port.
+    pub fn new(options: Vec<When>, announces: bool) -> Self {
+        Switch { options, arrivals: announces.then(Arrivals::default) }
+    }
+
     fn choose(&self, decision: Option<&Value>) -> usize {
         let past = self.options.len();
         let position = |f: &dyn Fn(&When) -> bool| self.options.iter().position(f);
@@ -69,6 +110,9 @@ impl Operator<Rows> for Switch {
         if batch.slots.is_empty() {
             return Err(Error::bug("choose() has a slot to decide by"));
         }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.announce(self.options.len() + 1, group, &batch, out)?;
+        }
         let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
         for row in 0..batch.len() {
             routes[self.choose(batch.slot(0, row))].push(row as u32);
@@ -81,33 +125,70 @@ impl Operator<Rows> for Switch {
         }
         Ok(())
     }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.seen.remove(&group);
+        }
+        out.finish_all(group, instances)
+    }
 }
 
-/// Where branches come together again: a port each.
+/// Where branches come together again: a port each, and one more where arrivals are announced.
 pub struct Merge {
-    branches: u32,
-    ended: FastMap<GroupId, u32>,
+    ports: u32,
+    announced: bool,
+    groups: FastMap<GroupId, Merging>,
+}
+
+#[derive(Default)]
+struct Merging {
+    ended: u32,
+    /// Instances that are known to have had rows before the split.
+    arrived: TagSet,
+    /// Rows of instances that are not known to yet.
+    held: Vec<Rows>,
 }
 
 impl Merge {
-    /// Of this many branches.
-    pub fn new(branches: usize) -> Self {
-        Merge { branches: branches as u32, ended: FastMap::default() }
+    /// Of this many ports; `announced`: the last one tells which instances had rows.
+    pub fn new(ports: usize, announced: bool) -> Self {
+        Merge { ports: ports as u32, announced, groups: FastMap::default() }
     }
 }
 
 impl Operator<Rows> for Merge {
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        out.emit(0, group, batch)
+    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if !self.announced {
+            return out.emit(0, group, batch);
+        }
+        let state = self.groups.entry(group).or_default();
+        if u32::from(port) + 1 == self.ports {
+            (0..batch.len()).for_each(|row| {
+                state.arrived.insert(batch.tag(row));
+            });
+            return Ok(());
+        }
+        let known = |row: &u32| state.arrived.contains(batch.tag(*row as usize));
+        let (now, later): (Vec<u32>, Vec<u32>) = (0..batch.len() as u32).partition(known);
+        if !later.is_empty() {
+            state.held.push(batch.take(&later));
+        }
+        if later.is_empty() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let ended = self.ended.entry(group).or_default();
-        *ended += 1;
-        if *ended < self.branches {
+        let state = self.groups.entry(group).or_default();
+        state.ended += 1;
+        if state.ended < self.ports {
             return Ok(());
         }
-        self.ended.remove(&group);
+        if let Some(state) = self.groups.remove(&group) {
+            for rows in state.held {
+                let arrived = rows.filter(|rows, row| state.arrived.contains(rows.tag(row)));
+                out.emit(0, group, arrived)?;
+            }
+        }
         out.finish_all(group, instances)
     }
 }

@@ -106,7 +106,11 @@ impl Local {
         let scope_group = out.open_group(group);
         self.queue.enter(scope_group, number);
         for edge in edges.clone() {
-            let rows = if edge + 1 == edges.end { std::mem::replace(&mut inside, Rows::of(Column::Values(Vec::new()))) } else { inside.clone() };
+            let rows = if edge + 1 == edges.end {
+                std::mem::replace(&mut inside, Rows::of(Column::Values(Vec::new())))
+            } else {
+                inside.clone()
+            };
             out.emit(edge, scope_group, rows)?;
             out.finish(edge, scope_group, count)?;
         }
@@ -197,18 +201,12 @@ impl Local {
 }
 
 /// Results in the place of the rows they come from.
-fn join(
-    rows: &Rows,
-    results: &Rows,
-    kept: &[u32],
-    origin: &[u32],
-    inner_path: bool,
-    remember: &Remember,
-) -> Rows {
+fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: bool, remember: &Remember) -> Rows {
     let mut joined = rows.derive(origin, results.objects.gather(kept));
     if results.bulk.is_some() {
         let bulks = kept.iter().zip(origin);
-        joined.bulk = Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
+        joined.bulk =
+            Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
     }
     if inner_path {
         joined.path = results.path.as_ref().map(|_| kept.iter().map(|k| results.path(*k as usize)).collect());

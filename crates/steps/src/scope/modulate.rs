@@ -16,6 +16,7 @@ use mangrove_plan::physical::Over;
 use crate::environment::Environment;
 use crate::lookup::{column_slot, key_slot, token_slot};
 use crate::path;
+use crate::row::local::elements;
 use crate::rows::{Column, Rows, Slot, Tags};
 use crate::scope::names::named_value;
 use crate::scope::queue::WaitQueue;
@@ -50,6 +51,14 @@ struct Job {
     results: Slot,
 }
 
+/// What a batch asks for: jobs, the objects of each, and how many objects each row has.
+#[derive(Default)]
+struct Work {
+    jobs: Vec<Job>,
+    inputs: Vec<Vec<Value>>,
+    lengths: Vec<Option<u32>>,
+}
+
 struct Batch {
     rows: Rows,
     jobs: Vec<Job>,
@@ -78,11 +87,9 @@ impl Modulate {
     }
 
     /// The objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows) -> (Vec<Job>, Vec<Vec<Value>>, Vec<Option<u32>>) {
-        let mut jobs: Vec<Job> = Vec::new();
-        let mut inputs: Vec<Vec<Value>> = Vec::new();
-        let mut lengths = Vec::new();
-        let mut add = |by: usize, items: Vec<(u32, u32)>, values: Vec<Value>| {
+    fn jobs(&self, rows: &Rows) -> Result<Work> {
+        let Work { mut jobs, mut inputs, mut lengths } = Work::default();
+        let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
             jobs.push(Job { by, results: vec![None; items.len()], items });
             inputs.push(values);
         };
@@ -90,7 +97,7 @@ impl Modulate {
             Over::Current => {
                 for by in 0..self.by.len() {
                     let items = (0..rows.len() as u32).map(|r| (r, by as u32)).collect();
-                    add(by, items, rows.objects.clone().into_values());
+                    add(by, (items, rows.objects.clone().into_values()));
                 }
             }
             Over::Names(names) => {
@@ -102,50 +109,43 @@ impl Modulate {
                             values.push(v);
                         }
                     }
-                    add(place % self.by.len(), items, values);
+                    add(place % self.by.len(), (items, values));
                 }
             }
             Over::PathObjects | Over::Elements | Over::MapValues => {
                 let rotates = self.over == Over::PathObjects;
-                let mut split: Vec<(Vec<(u32, u32)>, Vec<Value>)> = self.by.iter().map(|_| Default::default()).collect();
+                let mut split = vec![(Vec::new(), Vec::new()); self.by.len()];
                 for row in 0..rows.len() {
-                    let objects = self.parts(rows, row);
+                    let objects = self.parts(rows, row)?;
                     lengths.push(objects.as_ref().map(|o| o.len() as u32));
                     for (place, object) in objects.into_iter().flatten().enumerate() {
-                        let takers = if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
+                        let takers =
+                            if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
                         for by in takers {
                             split[by].0.push((row as u32, place as u32));
                             split[by].1.push(object.clone());
                         }
                     }
                 }
-                for (by, (items, values)) in split.into_iter().enumerate() {
-                    add(by, items, values);
+                for (by, gathered) in split.into_iter().enumerate() {
+                    add(by, gathered);
                 }
             }
         }
-        (jobs, inputs, lengths)
+        Ok(Work { jobs, inputs, lengths })
     }
 
     /// The objects of one row that are gathered into a list; `None` where it has none to take apart.
-    fn parts(&self, rows: &Rows, row: usize) -> Option<Vec<Value>> {
-        if self.over == Over::PathObjects {
-            return Some(path::objects(&rows.path(row)));
+    fn parts(&self, rows: &Rows, row: usize) -> Result<Option<Vec<Value>>> {
+        match (&self.over, rows.object(row)) {
+            (Over::PathObjects, _) => Ok(Some(path::objects(&rows.path(row)))),
+            (Over::MapValues, Value::Map(entries)) => Ok(Some(entries.iter().map(|(_, v)| v.clone()).collect())),
+            (_, object) => elements(&object),
         }
-        Some(match rows.object(row) {
-            Value::Map(entries) if self.over == Over::MapValues => entries.iter().map(|(_, v)| v.clone()).collect(),
-            Value::Map(entries) => entries.iter().map(|e| Value::map(vec![e.clone()])).collect(),
-            Value::List(values) | Value::Set(values) => values.to_vec(),
-            Value::BulkSet(values) => {
-                values.iter().flat_map(|(v, n)| std::iter::repeat_n(v.clone(), *n as usize)).collect()
-            }
-            Value::Path(path) => path.objects.clone(),
-            _ => return None,
-        })
     }
 
     fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let (mut jobs, inputs, lengths) = self.jobs(&rows);
+        let Work { mut jobs, inputs, lengths } = self.jobs(&rows)?;
         let mut scoped: Vec<(usize, usize, Rows)> = Vec::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
@@ -188,7 +188,9 @@ impl Modulate {
     }
 
     fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) {
-        let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else { return };
+        let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
+            return;
+        };
         let inside = self.inside.clone();
         let Some((batch, _)) = self.queue.state(number) else { return };
         let job = &mut batch.jobs[job];

@@ -56,9 +56,7 @@ impl Operator<Rows> for Ordered {
             let mut sorted = results.take(&order);
             sorted.tags = match &batch.tags {
                 Tags::One => Tags::One,
-                Tags::Many(outer) => {
-                    Tags::Many((0..sorted.len()).map(|row| outer[sorted.tag(row) as usize]).collect())
-                }
+                Tags::Many(outer) => Tags::Many((0..sorted.len()).map(|row| outer[sorted.tag(row) as usize]).collect()),
             };
             for chunk in sorted.chunks() {
                 out.emit(EXIT, group, chunk)?;

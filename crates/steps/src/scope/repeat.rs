@@ -90,7 +90,14 @@ impl Repeat {
     }
 
     /// Lets leave what leaves here and emits what is emitted; returns the rows that go on.
-    fn test(&self, rows: Rows, before: bool, iterations: u32, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Rows> {
+    fn test(
+        &self,
+        rows: Rows,
+        before: bool,
+        iterations: u32,
+        group: GroupId,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Rows> {
         let until = (self.shape.until_first == before).then_some(self.shape.until.as_ref()).flatten();
         let emit = (self.shape.emit_first == before).then_some(self.shape.emit.as_ref()).flatten();
         let (mut leaving, mut staying) = (Vec::new(), Vec::new());

@@ -1,0 +1,100 @@
+//! The engine against a plain interpreter, on random traversals over random graphs.
+//!
+//! The interpreter (`conformance/oracle`) is as simple as the language allows and shares with the engine
+//! only the vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both
+//! answers. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first seed.
+
+use mangrove::{Bytecode, Database, DatabaseOptions, Parameters, QueryOptions, Result, Value};
+use mangrove_oracle::generate::Options;
+use mangrove_oracle::graph::Graph;
+use mangrove_oracle::harness::{self, Engine};
+
+/// How the engine runs a traversal.
+#[derive(Clone, Copy)]
+enum Way {
+    /// On the caller's thread.
+    Inline,
+    /// On the database's executors.
+    Shared,
+    /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
+    Nodes(u16, Option<u64>),
+}
+
+struct Mangrove {
+    database: Database,
+    way: Way,
+}
+
+impl Engine for Mangrove {
+    fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>> {
+        let prepared = self.database.prepare_bytecode(traversal)?;
+        let (parameters, options) = (Parameters::new(), QueryOptions::default());
+        let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
+        match self.way {
+            Way::Inline => self.database.run(&prepared, &parameters)?.collect(),
+            Way::Shared => {
+                let mut all = Vec::new();
+                self.database.run_shared(&prepared, &parameters, &options, &mut |batch| {
+                    all.extend(batch.into_iter().flat_map(expand));
+                    Ok(())
+                })?;
+                Ok(all)
+            }
+            Way::Nodes(count, seed) => {
+                let transaction = self.database.begin()?;
+                let results = transaction.run_on_nodes(&prepared, &parameters, &options, count, seed)?;
+                transaction.commit()?;
+                Ok(results.into_iter().flat_map(expand).collect())
+            }
+        }
+    }
+}
+
+fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
+    // Few tablets, so that several nodes have something each.
+    let options = DatabaseOptions { tablet_count: 4, executor_count: 1, ..DatabaseOptions::default() };
+    let mut engine = Mangrove { database: Database::with_options(&options), way: Way::Inline };
+    for statement in graph.script() {
+        engine.run(&statement)?;
+    }
+    engine.way = way;
+    Ok(Box::new(engine))
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+fn check(first_seed: u64, count: u64, options: &Options, way: Way) {
+    let first = number("MANGROVE_FIRST", first_seed);
+    let seeds = first..first + number("MANGROVE_CASES", count);
+    match harness::run(seeds, options, &mut |graph| load(graph, way)) {
+        Ok(report) => println!("{report:?}"),
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+#[test]
+fn reads_and_writes_inline() {
+    check(0, 3_000, &Options::default(), Way::Inline);
+}
+
+#[test]
+fn many_writes() {
+    check(1_000_000, 1_000, &Options { write_share: 0.5, ..Options::default() }, Way::Inline);
+}
+
+#[test]
+fn on_executors() {
+    check(2_000_000, 300, &Options::default(), Way::Shared);
+}
+
+#[test]
+fn on_two_nodes() {
+    check(3_000_000, 1_000, &Options::default(), Way::Nodes(2, None));
+}
+
+#[test]
+fn on_four_nodes_with_shuffled_frames() {
+    check(4_000_000, 1_000, &Options::default(), Way::Nodes(4, Some(7)));
+}
