@@ -1,0 +1,49 @@
+//! Where and on what a run was made.
+
+use std::process::Command;
+
+use crate::report::Figure;
+
+/// The machine, the commit and the build.
+pub fn describe() -> Vec<Figure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (commit, changed) = commit();
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    vec![
+        figure("machine", processor(), "threads", threads as f64, "count"),
+        figure("memory", "total".to_owned(), "size", memory_bytes(), "B"),
+        figure("commit", commit, "files changed since", changed as f64, "count"),
+        figure("profile", profile.to_owned(), "debug assertions", f64::from(u8::from(cfg!(debug_assertions))), "flag"),
+    ]
+}
+
+fn figure(case: &str, variant: String, metric: &str, value: f64, unit: &'static str) -> Figure {
+    Figure { suite: "run", case: case.to_owned(), variant, metric: metric.to_owned(), value, unit }
+}
+
+/// What the first line that begins with `name` says after its colon.
+fn line_of(path: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_once(':').map(|(_, value)| value.trim().to_owned())
+}
+
+fn processor() -> String {
+    line_of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn memory_bytes() -> f64 {
+    let kibibytes = line_of("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    kibibytes.unwrap_or(0.0) * 1024.0
+}
+
+/// The commit of the working directory, and how many tracked files differ from it.
+fn commit() -> (String, usize) {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).map_or("unknown".to_owned(), |text| text.trim().to_owned());
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).map_or(0, |text| text.lines().count());
+    (commit, changed)
+}

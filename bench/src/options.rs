@@ -1,0 +1,121 @@
+//! What is run, on how large a graph, for how long.
+
+use clap::ValueEnum;
+use mangrove::{Error, Result};
+
+/// A group of cases that share their data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Suite {
+    /// The machine's own limits: memory and loopback
+    Machine,
+    /// Bytes a vertex and an edge
+    Memory,
+    /// Bulk load, from memory and from CSV
+    Load,
+    /// Reads by id: two properties of a vertex
+    Point,
+    /// One hop and two hops from a vertex
+    Hop,
+    /// Whole scans: adjacency, counts, a property
+    Scan,
+    /// Transactions that insert one vertex or one edge
+    Insert,
+}
+
+impl Suite {
+    /// All suites, the machine first.
+    pub const ALL: [Suite; 7] =
+        [Suite::Machine, Suite::Memory, Suite::Load, Suite::Point, Suite::Hop, Suite::Scan, Suite::Insert];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Suite::Machine => "machine",
+            Suite::Memory => "memory",
+            Suite::Load => "load",
+            Suite::Point => "point",
+            Suite::Hop => "hop",
+            Suite::Scan => "scan",
+            Suite::Insert => "insert",
+        }
+    }
+}
+
+/// How large the data is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Scale {
+    /// 2^10 vertices: only to see that everything works
+    Tiny,
+    /// 2^14 vertices, edge factor 16
+    Small,
+    /// 2^18 vertices, edge factor 16; point reads of 1 M people
+    Medium,
+    /// 2^20 vertices, edge factor 16; point reads of 10 M people
+    Full,
+}
+
+impl Scale {
+    /// The logarithm of the number of vertices of the graph.
+    pub fn log_vertices(self) -> u32 {
+        match self {
+            Scale::Tiny => 10,
+            Scale::Small => 14,
+            Scale::Medium => 18,
+            Scale::Full => 20,
+        }
+    }
+
+    /// How many people the point reads choose from.
+    pub fn people(self) -> usize {
+        match self {
+            Scale::Tiny => 1_000,
+            Scale::Small => 100_000,
+            Scale::Medium => 1_000_000,
+            Scale::Full => 10_000_000,
+        }
+    }
+
+    /// How much memory the machine's random reads go over.
+    pub fn memory_bytes(self) -> usize {
+        match self {
+            Scale::Tiny => 1 << 20,
+            Scale::Small => 256 << 20,
+            Scale::Medium | Scale::Full => 1 << 30,
+        }
+    }
+}
+
+/// Edges a vertex of the graph.
+pub(crate) const EDGE_FACTOR: usize = 16;
+
+/// What a run does.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which suites, in this order.
+    pub suites: Vec<Suite>,
+    /// How large.
+    pub scale: Scale,
+    /// How long each case is timed, all repetitions together.
+    pub seconds: f64,
+    /// How many threads do the same thing at once.
+    pub threads: usize,
+}
+
+/// Threads beyond this are a slip of the finger.
+const THREADS_MAX: usize = 1_024;
+
+/// So are longer times.
+const SECONDS_MAX: f64 = 86_400.0;
+
+impl Options {
+    /// Refuses what cannot be run.
+    pub fn check(&self) -> Result<()> {
+        if !(1..=THREADS_MAX).contains(&self.threads) {
+            return Err(Error::invalid(format!("{} threads were asked for; use 1 to {THREADS_MAX}", self.threads)));
+        }
+        if !(0.0..=SECONDS_MAX).contains(&self.seconds) {
+            return Err(Error::invalid(format!("{} seconds were asked for; use 0 to {SECONDS_MAX}", self.seconds)));
+        }
+        Ok(())
+    }
+}

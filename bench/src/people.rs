@@ -1,0 +1,160 @@
+//! People: vertices with an id of their own and three properties, all functions of their number.
+
+use std::fmt::Write;
+
+use mangrove::{Database, KeyId, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_store::{BulkColumn, ColumnData};
+use smol_str::{SmolStr, SmolStrBuilder};
+
+use crate::random::{below, mix};
+
+/// The label of people.
+pub const PERSON: &str = "person";
+/// A property: some integer, different for nearly everybody.
+pub const BORN: &str = "born";
+/// A property: a string that is short enough to stand in a column.
+pub const NAME: &str = "name";
+/// A property: one of a hundred integers.
+pub const AGE: &str = "age";
+
+/// The id of a person.
+pub fn id(number: u64) -> UserId {
+    UserId::int(number as i64)
+}
+
+/// When the person was born.
+#[inline]
+pub fn born(number: u64) -> i64 {
+    (mix(number) >> 24) as i64
+}
+
+/// What the person is called: eight letters.
+pub fn name(number: u64) -> SmolStr {
+    let mut name = SmolStrBuilder::new();
+    write!(name, "p{:07x}", mix(!number) >> 36).expect("writing to a string does not fail");
+    name.finish()
+}
+
+/// How old the person is.
+pub fn age(number: u64) -> i64 {
+    below(mix(number ^ 0xa9e), 100) as i64
+}
+
+/// A number for a value, the same for all ways to read it; numbers of several values are added up.
+#[inline]
+pub fn digest(value: &Value) -> u64 {
+    match value {
+        Value::I64(number) => *number as u64,
+        Value::I32(number) => *number as u64,
+        Value::String(text) => digest_text(text),
+        _ => u64::MAX,
+    }
+}
+
+/// [`digest`] of a string.
+#[inline]
+pub fn digest_text(text: &str) -> u64 {
+    text.bytes().take(8).fold(0, |digest, byte| digest << 8 | u64::from(byte))
+}
+
+/// People as plain arrays.
+pub struct Columns {
+    /// By number.
+    pub born: Vec<i64>,
+    /// By number.
+    pub names: Vec<SmolStr>,
+}
+
+impl Columns {
+    /// The first `count` people.
+    pub fn new(count: usize) -> Self {
+        let numbers = 0..count as u64;
+        Columns { born: numbers.clone().map(born).collect(), names: numbers.map(name).collect() }
+    }
+}
+
+/// What the catalog calls the names above.
+#[derive(Clone, Copy)]
+pub struct Names {
+    /// [`PERSON`]
+    pub person: LabelSetId,
+    /// [`BORN`]
+    pub born: KeyId,
+    /// [`NAME`]
+    pub name: KeyId,
+}
+
+impl Names {
+    /// In this database.
+    pub fn of(database: &Database) -> Self {
+        let catalog = database.catalog();
+        Names {
+            person: catalog.intern_label_text(PERSON),
+            born: catalog.intern_key(BORN),
+            name: catalog.intern_key(NAME),
+        }
+    }
+}
+
+/// What people are loaded with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Nothing.
+    Bare,
+    /// Their id.
+    Ids,
+    /// Their id, [`BORN`] and [`NAME`].
+    TwoProperties,
+    /// Their id and all properties.
+    AllProperties,
+}
+
+/// Vertices of one call of the loader.
+const BATCH: usize = 64 << 10;
+
+/// One call of the loader.
+pub struct Batch {
+    count: usize,
+    ids: Option<Vec<UserId>>,
+    columns: Vec<BulkColumn>,
+}
+
+/// The first `count` people as batches for the loader.
+pub fn batches(database: &Database, count: usize, shape: Shape) -> Vec<Batch> {
+    (0..count as u64).step_by(BATCH).map(|first| batch(database, first, count as u64, shape)).collect()
+}
+
+fn batch(database: &Database, first: u64, count: u64, shape: Shape) -> Batch {
+    let numbers = first..count.min(first + BATCH as u64);
+    let catalog = database.catalog();
+    let column = |key, values| BulkColumn { key: catalog.intern_key(key), values };
+    let mut columns = Vec::new();
+    if matches!(shape, Shape::TwoProperties | Shape::AllProperties) {
+        columns.push(column(BORN, ColumnData::I64(numbers.clone().map(born).collect())));
+        columns.push(column(NAME, ColumnData::String(numbers.clone().map(name).collect())));
+    }
+    if shape == Shape::AllProperties {
+        columns.push(column(AGE, ColumnData::I64(numbers.clone().map(age).collect())));
+    }
+    let ids = (shape != Shape::Bare).then(|| numbers.clone().map(id).collect());
+    Batch { count: (numbers.end - numbers.start) as usize, ids, columns }
+}
+
+/// Loads batches of people; their vertices in order.
+pub fn load(loader: &mut mangrove_store::BulkLoader, person: LabelSetId, batches: &[Batch]) -> Result<Vec<VertexId>> {
+    let mut vertices = Vec::new();
+    for batch in batches {
+        vertices.extend(loader.vertices(person, batch.count, batch.ids.as_deref(), &batch.columns)?);
+    }
+    Ok(vertices)
+}
+
+/// A database with people and nothing else.
+pub fn database(count: usize, shape: Shape) -> Result<Database> {
+    let database = Database::in_memory();
+    let mut loader = database.bulk_load()?;
+    let batches = batches(&database, count, shape);
+    load(&mut loader, Names::of(&database).person, &batches)?;
+    loader.finish()?;
+    Ok(database)
+}

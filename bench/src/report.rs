@@ -1,0 +1,313 @@
+//! What was measured: rows for people, figures for programs.
+//!
+//! The figures are an array of `{suite, case, variant, metric, value, unit}`, one number each. A row becomes several:
+//! the metric itself, `…_min` and `…_max` where there were repetitions, `limit` (what the machine or a hand-written
+//! loop takes for the same) and `target` (the design's). The first figures, of the suite `run`, say where and on
+//! what the others were measured.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, Table, presets};
+use mangrove::{Error, Result};
+use serde::Serialize;
+
+use crate::harness::Timing;
+
+/// One number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// The suite.
+    pub suite: &'static str,
+    /// What is done.
+    pub case: String,
+    /// In which way.
+    pub variant: String,
+    /// What is measured.
+    pub metric: String,
+    /// The number.
+    pub value: f64,
+    /// Of what.
+    pub unit: &'static str,
+}
+
+/// What a row measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Less is better.
+    Time,
+    /// More is better.
+    Rate,
+    /// Less is better.
+    Size,
+    /// How many times another row's value; less is better.
+    Ratio,
+}
+
+impl Metric {
+    fn name(self) -> &'static str {
+        match self {
+            Metric::Time => "time",
+            Metric::Rate => "rate",
+            Metric::Size => "size",
+            Metric::Ratio => "ratio",
+        }
+    }
+}
+
+/// One measurement with what it is to be compared with.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The suite.
+    pub suite: &'static str,
+    /// What is done.
+    pub case: String,
+    /// In which way.
+    pub variant: String,
+    /// What is measured.
+    pub metric: Metric,
+    /// The median.
+    pub value: f64,
+    /// The smallest and the largest value of the repetitions.
+    pub spread: Option<(f64, f64)>,
+    /// Of what.
+    pub unit: &'static str,
+    /// What a hand-written loop or the machine takes for the same.
+    pub limit: Option<f64>,
+    /// What the design asks for.
+    pub target: Option<f64>,
+}
+
+impl Row {
+    /// A time in nanoseconds.
+    pub fn time(suite: &'static str, case: &str, variant: &str, timing: Timing) -> Self {
+        let spread = Some((timing.min, timing.max));
+        Row { spread, ..Row::single(suite, case, variant, Metric::Time, timing.median, "ns") }
+    }
+
+    /// A rate, from the nanoseconds that `count` things took.
+    pub fn rate(
+        suite: &'static str,
+        case: &str,
+        variant: &str,
+        timing: Timing,
+        count: f64,
+        unit: &'static str,
+    ) -> Self {
+        let rate = |nanos: f64| count * 1e9 / nanos;
+        let spread = Some((rate(timing.max), rate(timing.min)));
+        Row { spread, ..Row::single(suite, case, variant, Metric::Rate, rate(timing.median), unit) }
+    }
+
+    /// A number that was not repeated.
+    pub fn single(
+        suite: &'static str,
+        case: &str,
+        variant: &str,
+        metric: Metric,
+        value: f64,
+        unit: &'static str,
+    ) -> Self {
+        let (case, variant) = (case.to_owned(), variant.to_owned());
+        Row { suite, case, variant, metric, value, spread: None, unit, limit: None, target: None }
+    }
+
+    /// With a limit to stand beside.
+    #[must_use]
+    pub fn beside(mut self, limit: impl Into<Option<f64>>) -> Self {
+        self.limit = limit.into();
+        self
+    }
+
+    /// With a target.
+    #[must_use]
+    pub fn aiming_at(mut self, target: impl Into<Option<f64>>) -> Self {
+        self.target = target.into();
+        self
+    }
+
+    /// How many times worse than the limit.
+    pub fn distance(&self) -> Option<f64> {
+        let limit = self.limit?;
+        Some(if self.metric == Metric::Rate { limit / self.value } else { self.value / limit })
+    }
+
+    /// Whether the target is met, where there is one.
+    pub fn is_on_target(&self) -> Option<bool> {
+        let target = self.target?;
+        Some(if self.metric == Metric::Rate { self.value >= target } else { self.value <= target })
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let figure = |metric: String, value| Figure {
+            suite: self.suite,
+            case: self.case.clone(),
+            variant: self.variant.clone(),
+            metric,
+            value,
+            unit: self.unit,
+        };
+        let name = self.metric.name();
+        let mut figures = vec![figure(name.to_owned(), self.value)];
+        if let Some((min, max)) = self.spread {
+            figures.push(figure(format!("{name}_min"), min));
+            figures.push(figure(format!("{name}_max"), max));
+        }
+        figures.extend(self.limit.map(|limit| figure("limit".to_owned(), limit)));
+        figures.extend(self.target.map(|target| figure("target".to_owned(), target)));
+        figures
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let spread = match self.spread {
+            Some((min, max)) => format!("{}–{}", quantity(min, ""), quantity(max, "")),
+            None => String::new(),
+        };
+        let target = match (self.target, self.is_on_target()) {
+            (Some(target), Some(true)) => format!("{} ✓", quantity(target, self.unit)),
+            (Some(target), _) => quantity(target, self.unit),
+            (None, _) => String::new(),
+        };
+        [
+            self.case.clone(),
+            self.variant.clone(),
+            quantity(self.value, self.unit),
+            spread,
+            self.limit.map(|limit| quantity(limit, self.unit)).unwrap_or_default(),
+            self.distance().map(|times| format!("{times:.2}×")).unwrap_or_default(),
+            target,
+        ]
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:8} {:28} {:12} {:>14}", self.suite, self.case, self.variant, quantity(self.value, self.unit))?;
+        if let Some(times) = self.distance() {
+            write!(f, "  {times:.2}× its limit")?;
+        }
+        match (self.target, self.is_on_target()) {
+            (Some(target), Some(met)) => {
+                write!(f, "  (target {}{})", quantity(target, self.unit), if met { ", met" } else { "" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A number as people read it: three or four digits, with a prefix of its unit.
+fn quantity(value: f64, unit: &str) -> String {
+    let (value, prefix) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "G"),
+        v if v >= 1e6 => (value / 1e6, "M"),
+        v if v >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let (value, unit) = match (prefix, unit) {
+        ("k", "ns") => (value, "µs"),
+        ("M", "ns") => (value, "ms"),
+        ("G", "ns") => (value, "s"),
+        (prefix, unit) => return format!("{} {prefix}{unit}", digits(value)).trim_end().to_owned(),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Everything a run measured.
+#[derive(Debug)]
+pub struct Report {
+    /// Where and on what.
+    pub environment: Vec<Figure>,
+    /// The measurements in order.
+    pub rows: Vec<Row>,
+}
+
+/// A report while it grows.
+pub(crate) struct Growing<'a> {
+    report: Report,
+    each: &'a mut dyn FnMut(&Row),
+}
+
+impl Growing<'_> {
+    /// Adds a row and tells of it.
+    pub fn push(&mut self, row: Row) {
+        (self.each)(&row);
+        self.report.rows.push(row);
+    }
+
+    /// The whole.
+    pub fn finish(self) -> Report {
+        self.report
+    }
+}
+
+impl Report {
+    /// An empty one that grows.
+    pub(crate) fn growing(environment: Vec<Figure>, each: &mut dyn FnMut(&Row)) -> Growing<'_> {
+        Growing { report: Report { environment, rows: Vec::new() }, each }
+    }
+
+    /// All numbers, those of the environment first.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.environment.iter().cloned().chain(self.rows.iter().flat_map(Row::figures)).collect()
+    }
+
+    /// The figures as a JSON array.
+    pub fn to_json(&self) -> Result<String> {
+        let text = serde_json::to_string_pretty(&self.figures());
+        text.map_err(|e| Error::bug(format!("figures that JSON cannot hold: {e}")))
+    }
+
+    /// The rows as a table, one part a suite.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        for figure in &self.environment {
+            text.push_str(&format!("{}: {} ({} {})\n", figure.case, figure.variant, figure.value, figure.unit));
+        }
+        for rows in self.rows.chunk_by(|a, b| a.suite == b.suite) {
+            let mut table = Table::new();
+            table.load_preset(presets::ASCII_MARKDOWN);
+            table.set_header([rows[0].suite, "variant", "median", "min–max", "limit", "times", "target"]);
+            table.add_rows(rows.iter().map(Row::cells));
+            table.column_iter_mut().skip(2).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+            text.push_str(&format!("\n{table}\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits_and_a_prefix() {
+        let cases = [
+            (2.716, "ns", "2.72 ns"),
+            (9_876.0, "ns", "9876 ns"),
+            (12_345.0, "ns", "12.3 µs"),
+            (2.5e6, "ns", "2.50 ms"),
+            (5.4e6, "edges/s", "5.40 Medges/s"),
+            (64.0, "", "64.0"),
+        ];
+        for (value, unit, expected) in cases {
+            assert_eq!(quantity(value, unit), expected);
+        }
+    }
+
+    #[test]
+    fn a_rate_is_worse_when_it_is_lower() {
+        let timing = Timing { median: 1e9, min: 5e8, max: 2e9 };
+        let row = Row::rate("load", "edges", "typed", timing, 4e6, "edges/s").beside(8e6).aiming_at(5e6);
+        assert_eq!((row.value, row.spread), (4e6, Some((2e6, 8e6))));
+        assert_eq!((row.distance(), row.is_on_target()), (Some(2.0), Some(false)));
+        let metrics: Vec<_> = row.figures().into_iter().map(|f| f.metric).collect();
+        assert_eq!(metrics, ["rate", "rate_min", "rate_max", "limit", "target"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! The suites, one a file.
+
+mod hop;
+mod insert;
+mod load;
+mod machine;
+mod memory;
+mod point;
+mod scan;
+
+use std::rc::Rc;
+
+use mangrove::Result;
+
+use crate::harness::{Operation, Schedule, measure, verify};
+use crate::options::{Options, Suite};
+use crate::report::{Growing, Row};
+use crate::served::Served;
+use crate::social::Social;
+use crate::ways::{Question, Way};
+
+/// Runs the suites that the options name.
+pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
+    let mut context = Context { options, schedule: Schedule::of(options), social: None };
+    options.suites.iter().try_for_each(|suite| match suite {
+        Suite::Machine => machine::run(&context, report),
+        Suite::Memory => memory::run(&context, report),
+        Suite::Load => load::run(&context, report),
+        Suite::Point => point::run(&context, report),
+        Suite::Hop => hop::run(&mut context, report),
+        Suite::Scan => scan::run(&mut context, report),
+        Suite::Insert => insert::run(&context, report),
+    })
+}
+
+/// What suites share.
+struct Context<'a> {
+    options: &'a Options,
+    schedule: Schedule,
+    /// Loaded when it is first needed.
+    social: Option<Rc<Social>>,
+}
+
+impl Context<'_> {
+    /// The graph that is only read.
+    fn social(&mut self) -> Result<Rc<Social>> {
+        if let Some(social) = &self.social {
+            return Ok(social.clone());
+        }
+        let social = Rc::new(Social::load(self.options.scale)?);
+        Ok(self.social.insert(social).clone())
+    }
+}
+
+/// One thing that is read in several ways.
+struct ReadCase<'a> {
+    suite: Suite,
+    name: &'a str,
+    /// Inputs are below this.
+    input_count: u64,
+    /// How many things one operation reads; times are divided by it.
+    unit_count: f64,
+    schedule: Schedule,
+    /// The median of the bare variant, once it was measured.
+    bare: Option<f64>,
+}
+
+impl<'a> ReadCase<'a> {
+    fn new(suite: Suite, name: &'a str, input_count: u64, schedule: Schedule) -> Self {
+        ReadCase { suite, name, input_count, unit_count: 1.0, schedule, bare: None }
+    }
+
+    /// Times the bare variant, which every other one is compared with.
+    fn measure_bare(&mut self, report: &mut Growing<'_>, make: impl Fn() -> Box<dyn Operation>) -> Result<()> {
+        let mut operations: Vec<_> = (0..self.schedule.threads).map(|_| make()).collect();
+        let timing = measure(self.schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
+        self.bare = Some(timing.median);
+        report.push(Row::time(self.suite.name(), self.name, "bare", timing));
+        Ok(())
+    }
+
+    /// Verifies a variant against the bare one and times it.
+    fn measure(
+        &self,
+        report: &mut Growing<'_>,
+        variant: &str,
+        target: Option<f64>,
+        reference: &mut dyn Operation,
+        make: impl Fn() -> Result<Box<dyn Operation>>,
+    ) -> Result<()> {
+        let mut operations = (0..self.schedule.threads).map(|_| make()).collect::<Result<Vec<_>>>()?;
+        let what = format!("{} {}, {variant}", self.suite.name(), self.name);
+        verify(&what, &mut *operations[0], self.input_count, &mut |input| reference.perform(input))?;
+        let timing = measure(self.schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
+        report.push(Row::time(self.suite.name(), self.name, variant, timing).beside(self.bare).aiming_at(target));
+        Ok(())
+    }
+
+    /// Asks a question in every way.
+    fn measure_ways(
+        &self,
+        report: &mut Growing<'_>,
+        question: &Question,
+        targets: impl Fn(Way) -> Option<f64>,
+        reference: &mut dyn Operation,
+        database: &mangrove::Database,
+        served: &Served,
+    ) -> Result<()> {
+        Way::ALL.into_iter().try_for_each(|way| {
+            self.measure(report, way.name(), targets(way), reference, || question.ask(way, database, served))
+        })
+    }
+}
+
+/// The target of a Gremlin query: so many times faster than the best embedded rival, in milliseconds at the median:
+/// 50 times when prepared, 10 times as text.
+fn against_rival(rival_ms: f64) -> impl Fn(Way) -> Option<f64> {
+    move |way| match way {
+        Way::Prepared => Some(rival_ms * 1e6 / 50.0),
+        Way::Text => Some(rival_ms * 1e6 / 10.0),
+        Way::Server => None,
+    }
+}

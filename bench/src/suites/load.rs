@@ -1,0 +1,175 @@
+//! Bulk load of people and whom they know: from memory, and from CSV files.
+//!
+//! Beside the load from memory stands the making of two static graphs from the same edges, one a direction; beside
+//! the CSV files a loop that splits the same bytes at line ends and commas and parses their integers.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use mangrove::{Database, GraphView, LabelFilter, LoadOptions, Result, Share};
+
+use super::Context;
+use crate::csr::Csr;
+use crate::harness::{measure_prepared, wrong};
+use crate::options::{Options, Suite};
+use crate::people::{self, Names, Shape};
+use crate::report::{Growing, Row};
+use crate::social::{self, KNOWS};
+
+const NAME: &str = Suite::Load.name();
+
+/// The targets of the design.
+const EDGES_PER_SECOND_MIN: f64 = 5e6;
+const ROWS_PER_SECOND_MIN: f64 = 1.5e6;
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let edges = social::edges(context.options.scale);
+    let count = 1usize << context.options.scale.log_vertices();
+    from_memory(context.options, count, &edges, report)?;
+    from_csv(context.options, count, &edges, report)
+}
+
+fn repetitions(options: &Options) -> usize {
+    // A load takes seconds where other operations take microseconds.
+    if options.seconds == 0.0 { 1 } else { 3 }
+}
+
+fn from_memory(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut Growing<'_>) -> Result<()> {
+    let bare = measure_prepared(
+        repetitions(options),
+        || Ok(()),
+        |()| {
+            let incoming: Vec<_> = edges.iter().map(|&(source, target)| (target, source)).collect();
+            let graphs = (Csr::new(count, edges), Csr::new(count, &incoming));
+            if graphs.0.edge_count() != graphs.1.edge_count() {
+                return Err(wrong("an edge has two ends".to_owned()));
+            }
+            Ok(())
+        },
+    )?;
+    let vertices = measure_prepared(
+        repetitions(options),
+        || {
+            let database = Database::in_memory();
+            let batches = people::batches(&database, count, Shape::TwoProperties);
+            Ok((database, batches))
+        },
+        |(database, batches)| {
+            let mut loader = database.bulk_load()?;
+            people::load(&mut loader, Names::of(&database).person, &batches)?;
+            loader.finish()?;
+            check_counts(&database, count, 0)
+        },
+    )?;
+    report.push(Row::rate(NAME, "vertices, id, 2 properties", "typed", vertices, count as f64, "vertices/s"));
+
+    let edge_count = edges.len() as f64;
+    let bare_row = Row::rate(NAME, "edges", "bare", bare, edge_count, "edges/s");
+    let limit = bare_row.value;
+    report.push(bare_row);
+    let typed = measure_prepared(
+        repetitions(options),
+        || {
+            let database = Database::in_memory();
+            let knows = database.catalog().intern_label_text(KNOWS);
+            let mut loader = database.bulk_load()?;
+            let people = people::batches(&database, count, Shape::Ids);
+            let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+            let ends = social::ends(&vertices, edges);
+            Ok((database, loader, knows, ends))
+        },
+        |(database, mut loader, knows, ends)| {
+            social::load_edges(&mut loader, knows, &ends)?;
+            loader.finish()?;
+            check_counts(&database, count, edges.len())
+        },
+    )?;
+    let row = Row::rate(NAME, "edges", "typed", typed, edge_count, "edges/s");
+    report.push(row.beside(limit).aiming_at(EDGES_PER_SECOND_MIN));
+    Ok(())
+}
+
+fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut Growing<'_>) -> Result<()> {
+    let folder = Folder::create()?;
+    let files = write_csv(&folder.0, count, edges)?;
+    let rows = (count + edges.len()) as f64;
+    let expected = edges.iter().map(|&(source, target)| u64::from(source) + u64::from(target)).sum::<u64>();
+    let bare = measure_prepared(
+        repetitions(options),
+        || Ok(()),
+        |()| match split(&files[1])? {
+            sum if sum == expected => split(&files[0]).map(drop),
+            sum => Err(wrong(format!("the files of edges add up to {sum}, not to {expected}"))),
+        },
+    )?;
+    let bare = Row::rate(NAME, "CSV", "bare", bare, rows, "rows/s");
+    let limit = bare.value;
+    report.push(bare);
+    let loaded = measure_prepared(
+        repetitions(options),
+        || Ok(Database::in_memory()),
+        |database| {
+            database.load(&files, &LoadOptions::default(), &mut |_| {})?;
+            check_counts(&database, count, edges.len())
+        },
+    )?;
+    report.push(Row::rate(NAME, "CSV", "load", loaded, rows, "rows/s").beside(limit).aiming_at(ROWS_PER_SECOND_MIN));
+    Ok(())
+}
+
+fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()> {
+    let transaction = database.begin_read()?;
+    let view: &dyn GraphView = transaction.view();
+    let found = (view.count_vertices(&LabelFilter::Any, Share::ALL)?, view.count_edges(&LabelFilter::Any, Share::ALL)?);
+    if found != (vertices as u64, edges as u64) {
+        return Err(wrong(format!("{vertices} vertices and {edges} edges were loaded and {found:?} found")));
+    }
+    Ok(())
+}
+
+/// A folder that goes with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("mangrove-bench-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Left behind at worst: the system clears its temporary files.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<PathBuf>> {
+    let (people, knows) = (folder.join("people.csv"), folder.join("knows.csv"));
+    let mut out = BufWriter::new(fs::File::create(&people)?);
+    writeln!(out, "id:ID,born:long,name:string,:LABEL")?;
+    for n in 0..count as u64 {
+        writeln!(out, "{n},{},{},person", people::born(n), people::name(n))?;
+    }
+    out.flush()?;
+    let mut out = BufWriter::new(fs::File::create(&knows)?);
+    writeln!(out, ":START_ID,:END_ID,:TYPE")?;
+    for (source, target) in edges {
+        writeln!(out, "{source},{target},knows")?;
+    }
+    out.flush()?;
+    Ok(vec![people, knows])
+}
+
+/// The sum of the first two fields of each line where they are integers.
+fn split(path: &Path) -> Result<u64> {
+    let bytes = fs::read(path)?;
+    let number = |field: &[u8]| {
+        let digits = field.iter().map(|byte| byte.wrapping_sub(b'0'));
+        digits.take_while(|digit| *digit < 10).fold(0u64, |n, digit| n.wrapping_mul(10).wrapping_add(u64::from(digit)))
+    };
+    let lines = bytes.split(|byte| *byte == b'\n');
+    Ok(lines.map(|line| line.split(|byte| *byte == b',').take(2).map(number).sum::<u64>()).sum())
+}

@@ -1,0 +1,145 @@
+//! Point reads: from the id that users know to two properties, one at a time and by 64.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove::{Database, Result, UserId, Value, ValueRows, VertexId};
+use smol_str::SmolStr;
+
+use super::{Context, ReadCase, against_rival};
+use crate::harness::Operation;
+use crate::options::Suite;
+use crate::people::{self, Columns, Names, Shape, digest, digest_text};
+use crate::random::{below, mix};
+use crate::report::Growing;
+use crate::served::Served;
+use crate::ways::{Question, Way};
+
+/// Ids of a batch.
+const BATCH: usize = 64;
+
+/// The targets of the design for the typed interface, in nanoseconds a vertex.
+const ALONE_NS_MAX: f64 = 600.0;
+const BATCHED_NS_MAX: f64 = 30.0;
+
+/// The fastest embedded rival's point look-up, in milliseconds.
+const RIVAL_MS: f64 = 0.144;
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let count = context.options.scale.people();
+    let database = people::database(count, Shape::TwoProperties)?;
+    let served = Served::start(&database)?;
+    let bare = Arc::new(Bare::new(count));
+
+    let mut case = ReadCase::new(Suite::Point, "alone", count as u64, context.schedule);
+    let alone = || -> Box<dyn Operation> {
+        let bare = bare.clone();
+        Box::new(move |input: u64| Ok(bare.read(input)))
+    };
+    case.measure_bare(report, alone)?;
+    case.measure(report, "typed", Some(ALONE_NS_MAX), &mut *alone(), || Ok(Box::new(Typed::new(&database, 1))))?;
+    let question = Question::new("g.V(x).values('born', 'name')", |input, parameters| {
+        parameters.insert("x".into(), Value::I64(input as i64));
+    });
+    case.measure_ways(report, &question, against_rival(RIVAL_MS), &mut *alone(), &database, &served)?;
+    case.measure(report, "new text", None, &mut *alone(), || {
+        let database = database.clone();
+        Ok(Box::new(move |input: u64| ask_anew(&database, input)))
+    })?;
+
+    let mut case = ReadCase::new(Suite::Point, "batch of 64", count as u64, context.schedule);
+    case.unit_count = BATCH as f64;
+    let batch = || -> Box<dyn Operation> {
+        let bare = bare.clone();
+        Box::new(move |input: u64| {
+            Ok(spread(input, count as u64, BATCH).map(|n| bare.read(n)).fold(0, u64::wrapping_add))
+        })
+    };
+    case.measure_bare(report, batch)?;
+    let typed = || -> Result<Box<dyn Operation>> { Ok(Box::new(Typed::new(&database, BATCH))) };
+    case.measure(report, "typed", Some(BATCHED_NS_MAX), &mut *batch(), typed)?;
+    let question = Question::new("g.V(x).values('born', 'name')", move |input, parameters| {
+        let ids = spread(input, count as u64, BATCH).map(|n| Value::I64(n as i64)).collect();
+        parameters.insert("x".into(), Value::list(ids));
+    });
+    let no_target = |_: Way| None;
+    case.measure_ways(report, &question, no_target, &mut *batch(), &database, &served)
+}
+
+/// The inputs of a batch. They may repeat, as a user's may; the answers are added up.
+fn spread(input: u64, count: u64, batch: usize) -> impl Iterator<Item = u64> {
+    (0..batch as u64).map(move |i| if batch == 1 { input } else { below(mix(input ^ (i << 40)), count) })
+}
+
+/// A hash map and two arrays.
+struct Bare {
+    numbers: HashMap<i64, u32, foldhash::fast::RandomState>,
+    columns: Columns,
+}
+
+impl Bare {
+    fn new(count: usize) -> Self {
+        let numbers = (0..count as u32).map(|n| (i64::from(n), n)).collect();
+        Bare { numbers, columns: Columns::new(count) }
+    }
+
+    fn read(&self, id: u64) -> u64 {
+        let Some(&number) = self.numbers.get(&(id as i64)) else { return 0 };
+        let name: &SmolStr = &self.columns.names[number as usize];
+        (self.columns.born[number as usize] as u64).wrapping_add(digest_text(name))
+    }
+}
+
+/// Look-up and two columns by the typed interface, in a read-only transaction of their own.
+struct Typed {
+    database: Database,
+    names: Names,
+    person_count: u64,
+    batch: usize,
+    ids: Vec<UserId>,
+    found: Vec<Option<VertexId>>,
+    vertices: Vec<VertexId>,
+    values: ValueRows,
+}
+
+impl Typed {
+    fn new(database: &Database, batch: usize) -> Self {
+        let names = Names::of(database);
+        let person_count = database.begin_read().and_then(|transaction| {
+            transaction.view().count_vertices(&mangrove::LabelFilter::Any, mangrove::Share::ALL)
+        });
+        Typed {
+            database: database.clone(),
+            names,
+            person_count: person_count.unwrap_or(0),
+            batch,
+            ids: Vec::new(),
+            found: Vec::new(),
+            vertices: Vec::new(),
+            values: ValueRows::default(),
+        }
+    }
+}
+
+impl Operation for Typed {
+    fn perform(&mut self, input: u64) -> Result<u64> {
+        let transaction = self.database.begin_read()?;
+        let view = transaction.view();
+        self.ids.clear();
+        self.ids.extend(spread(input, self.person_count, self.batch).map(people::id));
+        self.found.clear();
+        view.find_vertices(&self.ids, &mut self.found)?;
+        self.vertices.clear();
+        self.vertices.extend(self.found.iter().flatten());
+        self.values.clear();
+        view.vertex_values(&self.vertices, self.names.born, &mut self.values)?;
+        view.vertex_values(&self.vertices, self.names.name, &mut self.values)?;
+        Ok(self.values.value.iter().map(digest).fold(0, u64::wrapping_add))
+    }
+}
+
+/// A text that was never seen before: parsed, planned and forgotten, as when a program pastes values into text.
+fn ask_anew(database: &Database, input: u64) -> Result<u64> {
+    let results = database.query(&format!("g.V({input}L).values('born', 'name')"))?;
+    results.map(|value| Ok(digest(&value?))).try_fold(0u64, |sum, digest: Result<u64>| Ok(sum.wrapping_add(digest?)))
+}

@@ -1,0 +1,101 @@
+//! The ways to ask one question in Gremlin.
+
+use std::sync::Arc;
+
+use mangrove::{Database, Parameters, Prepared, Result, Value};
+
+use crate::client::Client;
+use crate::harness::Operation;
+use crate::people::digest;
+use crate::served::Served;
+
+/// A way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Prepared once, run with parameters.
+    Prepared,
+    /// As text with parameters: parsed and planned once, found in the plan cache ever after.
+    Text,
+    /// As text with parameters, through the server.
+    Server,
+}
+
+impl Way {
+    /// All ways.
+    pub const ALL: [Way; 3] = [Way::Prepared, Way::Text, Way::Server];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Prepared => "prepared",
+            Way::Text => "text",
+            Way::Server => "server",
+        }
+    }
+}
+
+/// Puts an input into parameters.
+pub type Bind = Arc<dyn Fn(u64, &mut Parameters) + Send + Sync>;
+
+/// A script with parameters, made from inputs. The answer to an input is the sum of the digests of the results.
+#[derive(Clone)]
+pub struct Question {
+    script: &'static str,
+    bind: Bind,
+}
+
+impl Question {
+    /// See [`Question`].
+    pub fn new(script: &'static str, bind: impl Fn(u64, &mut Parameters) + Send + Sync + 'static) -> Self {
+        Question { script, bind: Arc::new(bind) }
+    }
+
+    /// The question as an operation.
+    pub fn ask(&self, way: Way, database: &Database, served: &Served) -> Result<Box<dyn Operation>> {
+        let road = match way {
+            Way::Prepared => Road::Prepared(database.clone(), database.prepare(self.script)?),
+            Way::Text => Road::Text(database.clone(), self.script),
+            Way::Server => Road::Server(Box::new(Client::connect(served.address())?), self.script),
+        };
+        Ok(Box::new(Asking { road, bind: self.bind.clone(), parameters: Parameters::new() }))
+    }
+}
+
+enum Road {
+    Prepared(Database, Prepared),
+    Text(Database, &'static str),
+    Server(Box<Client>, &'static str),
+}
+
+struct Asking {
+    road: Road,
+    bind: Bind,
+    parameters: Parameters,
+}
+
+impl Operation for Asking {
+    fn perform(&mut self, input: u64) -> Result<u64> {
+        (self.bind)(input, &mut self.parameters);
+        let mut answer = 0u64;
+        let mut add = |value: &Value, bulk: u64| answer = answer.wrapping_add(digest(value).wrapping_mul(bulk));
+        match &mut self.road {
+            Road::Prepared(database, prepared) => run(database, prepared, &self.parameters, &mut add)?,
+            Road::Text(database, script) => run(database, &database.prepare(script)?, &self.parameters, &mut add)?,
+            Road::Server(client, script) => client.evaluate(script, &self.parameters, &mut add)?,
+        }
+        Ok(answer)
+    }
+}
+
+fn run(
+    database: &Database,
+    prepared: &Prepared,
+    parameters: &Parameters,
+    each: &mut dyn FnMut(&Value, u64),
+) -> Result<()> {
+    let mut results = database.run(prepared, parameters)?;
+    while let Some(batch) = results.next_batch()? {
+        batch.iter().for_each(|(value, bulk)| each(value, *bulk));
+    }
+    Ok(())
+}
