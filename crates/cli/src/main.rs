@@ -1,1 +1,80 @@
-fn main() {}
+//! The `mangrove` program: `serve`, `query`, `load`.
+//!
+//! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
+//! at a terminal needs around them:
+//!
+//! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
+//!   [`quantity`]: sizes and lengths of time as people write them.
+//! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
+//! - [`serve`], [`query`], [`load`]: one command each.
+//! - [`output`]: results as a table, JSON or CSV.
+//!
+//! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
+//! for an error that was met, 2 for a command line that is wrong; an error is one clear sentence on standard
+//! error with the way out.
+//!
+//! Not here: the interactive console, queries to a remote server, and what needs a durable graph (export,
+//! checkpoint, backup): later versions.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod clock;
+mod config;
+mod graphs;
+mod load;
+mod output;
+mod quantity;
+mod query;
+mod serve;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use mangrove::Error;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => serve::run(args),
+        Command::Query(args) => query::run(&args),
+        Command::Load(args) => load::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the results wanted no more of them.
+        Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Error(error)) => {
+            eprintln!("error: {}", error.message());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+enum Failure {
+    /// The reader of standard output closed it (`mangrove query … | head`).
+    ReaderGone,
+    /// Something went wrong.
+    Error(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+/// Failures to write results.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::Error(Error::from(error).context("standard output")),
+        }
+    }
+}

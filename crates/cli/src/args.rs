@@ -1,0 +1,228 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::quantity::{Size, TimeLimit};
+
+/// A property-graph database that answers Gremlin on live, transactional data.
+#[derive(Parser, Debug)]
+#[command(name = "mangrove", version, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mangrove serve
+  mangrove serve --load air-routes/ --map mappings/air-routes.toml
+  mangrove query 'g.inject(1, 2, 3).sum()'
+  mangrove query --load modern.json \"g.V().hasLabel('person').values('name')\"
+  mangrove load people.csv knows.csv --rejects bad-rows.csv
+
+`mangrove help COMMAND` says more about each.";
+
+/// What the program does.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Serve graphs to Gremlin clients over WebSocket
+    Serve(ServeArgs),
+    /// Run one Gremlin script and print its results
+    Query(QueryArgs),
+    /// Load files, say what became of every row, and optionally query the graph
+    Load(LoadArgs),
+}
+
+/// Which graph.
+#[derive(Args, Debug, Clone, Default)]
+pub struct GraphArgs {
+    /// Where the graph lives. This version keeps graphs in memory only: `memory:` is a new, empty one that is
+    /// gone when the program ends [default: memory:]
+    #[arg(long, value_name = "LOCATION", env = "MANGROVE_DATA")]
+    pub data: Option<String>,
+
+    /// Refuse writes while the graph uses this much memory, as in 512MB or 4GiB
+    #[arg(long, value_name = "SIZE", env = "MANGROVE_MEMORY_LIMIT")]
+    pub memory_limit: Option<Size>,
+
+    /// What the columns of tables mean, where their headers do not say (see mappings/README.md)
+    #[arg(long, value_name = "FILE", env = "MANGROVE_MAP")]
+    pub map: Option<PathBuf>,
+}
+
+/// `mangrove serve`.
+#[derive(Args, Debug, Default)]
+#[command(after_help = SERVE_HELP)]
+pub struct ServeArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub graph: GraphArgs,
+
+    /// Load a file, or the files of a folder, at start; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub load: Vec<PathBuf>,
+
+    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8182]
+    #[arg(long, value_name = "ADDRESS", env = "MANGROVE_LISTEN")]
+    pub listen: Option<SocketAddr>,
+
+    /// Listen where other machines can reach it. There is no authentication yet
+    #[arg(long)]
+    pub allow_remote: bool,
+
+    /// A configuration file (TOML): several named graphs, and what the flags say. Flags win over the
+    /// environment, the environment over the file
+    #[arg(long, value_name = "FILE", env = "MANGROVE_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// How long a query may run, unless it says otherwise: 30s, 500ms, none [default: 30s]
+    #[arg(long, value_name = "TIME", env = "MANGROVE_EVALUATION_TIMEOUT")]
+    pub evaluation_timeout: Option<TimeLimit>,
+
+    /// How much memory one query may hold at a time [default: 2GiB]
+    #[arg(long, value_name = "SIZE", env = "MANGROVE_QUERY_MEMORY_LIMIT")]
+    pub query_memory_limit: Option<Size>,
+}
+
+const SERVE_HELP: &str = "\
+The graph has the traversal sources `g` and `gsi`. Clients connect to ws://ADDRESS/gremlin; http://ADDRESS/health
+says whether the server is up. SIGINT or SIGTERM ends it. Logs go to standard error; MANGROVE_LOG=debug says more.
+
+Examples:
+  mangrove serve
+  mangrove serve --listen 127.0.0.1:8183 --load modern.json --evaluation-timeout 5s
+  mangrove serve --config mangrove.toml
+
+A configuration file:
+  listen = \"127.0.0.1:8182\"
+  [graphs.modern]
+  load = [\"tinkerpop-modern.json\"]          # beside the configuration file
+  sources = { gmodern = \"serializable\", gmodern_si = \"snapshot\" }";
+
+/// `mangrove query`.
+#[derive(Args, Debug)]
+#[command(after_help = QUERY_HELP)]
+pub struct QueryArgs {
+    /// The traversal, in Gremlin; `-` reads it from standard input
+    pub script: String,
+
+    /// Which graph.
+    #[command(flatten)]
+    pub graph: GraphArgs,
+
+    /// Load a file, or the files of a folder, first; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub load: Vec<PathBuf>,
+
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// A value for a parameter of the script: JSON, or else a string; may be given several times
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    pub parameters: Vec<String>,
+
+    /// How long the query may run: 30s, 500ms, none [default: none]
+    #[arg(long, value_name = "TIME", env = "MANGROVE_EVALUATION_TIMEOUT")]
+    pub evaluation_timeout: Option<TimeLimit>,
+}
+
+const QUERY_HELP: &str = "\
+Examples:
+  mangrove query 'g.inject(1, 2, 3).sum()'
+  mangrove query --load modern.json \"g.V().hasLabel('person').project('name', 'age').by('name').by('age')\"
+  mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
+  mangrove query --load modern.json \"g.V().out().out().explain()\"
+
+The query runs here, on files: querying a running server (--url) comes in a later version; until then use any
+Gremlin client.";
+
+/// `mangrove load`.
+#[derive(Args, Debug)]
+#[command(after_help = LOAD_HELP)]
+pub struct LoadArgs {
+    /// The files; a folder stands for the files in it
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Which graph.
+    #[command(flatten)]
+    pub graph: GraphArgs,
+
+    /// The format of every file [default: by extension]
+    #[arg(long, value_enum)]
+    pub format: Option<InputFormat>,
+
+    /// Between the fields of tables [default: the mapping's, or detected]
+    #[arg(long, value_name = "CHARACTER")]
+    pub delimiter: Option<char>,
+
+    /// Write rejected rows to this file, with their place and the reason
+    #[arg(long, value_name = "FILE")]
+    pub rejects: Option<PathBuf>,
+
+    /// How many rows may be rejected before the load stops [default: 1000]
+    #[arg(long, value_name = "COUNT")]
+    pub max_rejects: Option<u64>,
+
+    /// A Gremlin script to run on the graph afterwards; may be given several times
+    #[arg(long = "query", value_name = "SCRIPT")]
+    pub queries: Vec<String>,
+}
+
+const LOAD_HELP: &str = "\
+This version keeps graphs in memory, so what is loaded is gone when the program ends: `load` checks files and
+says what became of their rows. To keep asking, load with `mangrove serve --load`.
+
+Examples:
+  mangrove load people.csv knows.csv
+  mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
+  mangrove load modern.json --query 'g.V().groupCount().by(label)'";
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table to read
+    Table,
+    /// One JSON document: an array of results
+    Json,
+    /// A JSON document a line
+    Jsonl,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+/// What a file to be loaded is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// A table: CSV, TSV and their kin
+    Csv,
+    /// GraphSON, one vertex a line
+    Graphson,
+    /// GraphML
+    Graphml,
+}
+
+impl From<InputFormat> for mangrove::Format {
+    fn from(format: InputFormat) -> Self {
+        match format {
+            InputFormat::Csv => mangrove::Format::Table,
+            InputFormat::Graphson => mangrove::Format::GraphSon,
+            InputFormat::Graphml => mangrove::Format::GraphMl,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,120 @@
+//! Results as a table to read.
+
+use std::io::Write;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use mangrove::Value;
+
+use super::text::{Grid, is_number, text};
+use crate::Failure;
+
+/// A column of a table.
+pub struct Column {
+    name: String,
+    right: bool,
+}
+
+impl Column {
+    /// A column of text.
+    pub fn text(name: impl Into<String>) -> Self {
+        Column { name: name.into(), right: false }
+    }
+
+    /// A column of numbers, which stand on the right.
+    pub fn number(name: impl Into<String>) -> Self {
+        Column { name: name.into(), right: true }
+    }
+}
+
+/// A table as text.
+pub fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_preset(UTF8_FULL_CONDENSED);
+    table.set_header(columns.iter().map(|column| column.name.as_str()));
+    for row in rows {
+        table.add_row(row);
+    }
+    for (at, _) in columns.iter().enumerate().filter(|(_, column)| column.right) {
+        if let Some(shown) = table.column_mut(at) {
+            shown.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}
+
+/// Prints results as a table; a lone text of several lines (a plan, a profile) as it is.
+pub fn print(results: &[Value], out: &mut dyn Write) -> Result<u64, Failure> {
+    match results {
+        [] => {}
+        [Value::String(text)] if text.contains('\n') => writeln!(out, "{}", text.trim_end())?,
+        results => writeln!(out, "{}", of_results(results))?,
+    }
+    Ok(results.len() as u64)
+}
+
+fn of_results(results: &[Value]) -> String {
+    let Grid { columns, rows } = match results {
+        // One map has an entry a row: the counts of a group are many.
+        [Value::Map(entries)] if !entries.is_empty() => entries_as_rows(entries),
+        _ => Grid::new(results),
+    };
+    let is_numeric = |at: usize| rows.iter().all(|row| row[at].as_ref().is_none_or(is_number));
+    let columns: Vec<Column> =
+        columns.into_iter().enumerate().map(|(at, name)| Column { right: is_numeric(at), name }).collect();
+    let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(String::new, text);
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    render(&columns, &rows)
+}
+
+fn entries_as_rows(entries: &[(Value, Value)]) -> Grid {
+    let rows = entries.iter().map(|(key, value)| vec![Some(key.clone()), Some(value.clone())]).collect();
+    Grid { columns: vec!["key".to_owned(), "value".to_owned()], rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(results: &[Value]) -> String {
+        let mut out = Vec::new();
+        print(results, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_stand_on_the_right() {
+        let map = |name: &str, n: i32| {
+            Value::map(vec![(Value::from("name"), Value::from(name)), (Value::from("n"), Value::I32(n))])
+        };
+        let expected = "\
+┌──────┬─────┐
+│ name ┆   n │
+╞══════╪═════╡
+│ ada  ┆   7 │
+│ bob  ┆ 100 │
+└──────┴─────┘
+";
+        assert_eq!(printed(&[map("ada", 7), map("bob", 100)]), expected);
+    }
+
+    #[test]
+    fn one_map_has_an_entry_a_row() {
+        let counts = Value::map(vec![(Value::from("a"), Value::I64(1)), (Value::I32(5), Value::I64(20))]);
+        let expected = "\
+┌─────┬───────┐
+│ key ┆ value │
+╞═════╪═══════╡
+│ a   ┆     1 │
+│ 5   ┆    20 │
+└─────┴───────┘
+";
+        assert_eq!(printed(&[counts]), expected);
+    }
+
+    #[test]
+    fn a_plan_is_printed_as_it_is_and_nothing_as_nothing() {
+        assert_eq!(printed(&[Value::from("scan\n  expand\n")]), "scan\n  expand\n");
+        assert_eq!(printed(&[]), "");
+    }
+}

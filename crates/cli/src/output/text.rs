@@ -1,0 +1,212 @@
+//! A value as a person reads it, and results as columns of such values.
+
+use mangrove::{Detached, Direction, PathValue, Token, Value};
+
+/// Results as rows of cells.
+pub struct Grid {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The cells; `None` where a map has no such key.
+    pub rows: Vec<Vec<Option<Value>>>,
+}
+
+/// The name of the only column of results that are not all maps.
+const RESULT: &str = "result";
+
+impl Grid {
+    /// Maps whose keys are all names become columns; anything else is one column.
+    pub fn new(results: &[Value]) -> Self {
+        let mut columns: Vec<String> = Vec::new();
+        for result in results {
+            let Some(names) = names(result) else { return Self::single(results) };
+            for name in names {
+                if !columns.contains(&name) {
+                    columns.push(name);
+                }
+            }
+        }
+        if columns.is_empty() {
+            return Self::single(results);
+        }
+        let rows = results.iter().map(|result| cells(result, &columns)).collect();
+        Grid { columns, rows }
+    }
+
+    fn single(results: &[Value]) -> Self {
+        let rows = results.iter().map(|result| vec![Some(result.clone())]).collect();
+        Grid { columns: vec![RESULT.to_owned()], rows }
+    }
+}
+
+/// The keys of a map that has names for keys.
+fn names(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Map(entries) => entries.iter().map(|(key, _)| key_name(key)).collect(),
+        _ => None,
+    }
+}
+
+fn cells(map: &Value, columns: &[String]) -> Vec<Option<Value>> {
+    let mut cells = vec![None; columns.len()];
+    if let Value::Map(entries) = map {
+        for (key, value) in entries.iter() {
+            let at = key_name(key).and_then(|name| columns.iter().position(|column| *column == name));
+            if let Some(at) = at {
+                cells[at] = Some(value.clone());
+            }
+        }
+    }
+    cells
+}
+
+/// The name a key of a map has as a column or in JSON; `None` where it is no name.
+pub fn key_name(key: &Value) -> Option<String> {
+    match key {
+        Value::String(name) => Some(name.to_string()),
+        Value::Token(token) => Some(token_name(*token).to_owned()),
+        Value::Direction(direction) => Some(direction_name(*direction).to_owned()),
+        _ => None,
+    }
+}
+
+/// `T.id` is shown as `id`.
+pub fn token_name(token: Token) -> &'static str {
+    match token {
+        Token::Id => "id",
+        Token::Label => "label",
+        Token::Key => "key",
+        Token::Value => "value",
+    }
+}
+
+/// The name of a direction.
+pub fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Out => "OUT",
+        Direction::In => "IN",
+        Direction::Both => "BOTH",
+    }
+}
+
+/// A value as text.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::I8(n) => n.to_string(),
+        Value::I16(n) => n.to_string(),
+        Value::I32(n) => n.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::BigInt(n) => n.to_string(),
+        Value::F32(x) => float(f64::from(*x), format!("{x:?}")),
+        Value::F64(x) => float(*x, format!("{x:?}")),
+        Value::Decimal(n) => n.to_string(),
+        Value::Char(c) => c.to_string(),
+        Value::String(s) => s.to_string(),
+        Value::Bytes(bytes) => format!("0x{}", bytes.iter().map(|b| format!("{b:02x}")).collect::<String>()),
+        Value::Uuid(id) => id.to_string(),
+        Value::DateTime(time) => time.to_string(),
+        Value::Duration(time) => time.to_string(),
+        Value::List(items) => list(items),
+        Value::Set(items) => format!("{{{}}}", joined(items.iter().map(text))),
+        Value::Map(entries) => {
+            format!("{{{}}}", joined(entries.iter().map(|(key, value)| format!("{}: {}", text(key), text(value)))))
+        }
+        Value::BulkSet(items) => format!("{{{}}}", joined(items.iter().map(|(item, n)| format!("{}×{n}", text(item))))),
+        Value::F32Array(items) => format!("[{}]", joined(items.iter().map(f32::to_string))),
+        Value::Vertex(id) => format!("v[{}]", id.external()),
+        Value::Edge(id) => format!("e[{}]", id.external()),
+        Value::VertexProperty(property) => format!("vp[{}]", text(&property.value)),
+        Value::Property(property) => format!("p[{}]", text(&property.value)),
+        Value::Path(path) => list(&path.objects),
+        Value::Token(token) => token_name(*token).to_owned(),
+        Value::Direction(direction) => direction_name(*direction).to_owned(),
+        Value::Detached(element) => detached(element),
+        // `Value` may grow; what this program does not know yet it can still name.
+        other => format!("({})", other.type_name()),
+    }
+}
+
+/// An element in Gremlin's notation: `v[1]`, `e[7][1-knows->2]`.
+fn detached(element: &Detached) -> String {
+    match element {
+        Detached::Vertex { id, .. } => format!("v[{}]", text(id)),
+        Detached::Edge { id, label, source, target, .. } => {
+            format!("e[{}][{}-{label}->{}]", text(id), text(&source.0), text(&target.0))
+        }
+        Detached::VertexProperty(property) => format!("vp[{}->{}]", property.key, text(&property.value)),
+        Detached::Property { key, value } => format!("p[{key}->{}]", text(value)),
+    }
+}
+
+/// The shortest text that reads back as the same number, with its point (1.0) or exponent.
+fn float(x: f64, shortest: String) -> String {
+    match x {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        _ => shortest,
+    }
+}
+
+fn list(items: &[Value]) -> String {
+    format!("[{}]", joined(items.iter().map(text)))
+}
+
+fn joined(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a cell is a number, which stands on the right.
+pub fn is_number(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::I8(_)
+            | Value::I16(_)
+            | Value::I32(_)
+            | Value::I64(_)
+            | Value::BigInt(_)
+            | Value::F32(_)
+            | Value::F64(_)
+            | Value::Decimal(_)
+    )
+}
+
+/// A path's labels with its objects, for JSON.
+pub fn labeled(path: &PathValue) -> impl Iterator<Item = (&[smol_str::SmolStr], &Value)> {
+    path.labels.iter().map(Vec::as_slice).zip(&path.objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn elements_are_in_gremlins_notation() {
+        let vertex = |id: i32| (Value::I32(id), "person".into());
+        let edge = Detached::Edge {
+            id: Value::I32(7),
+            label: "knows".into(),
+            source: vertex(1),
+            target: vertex(2),
+            properties: Vec::new(),
+        };
+        assert_eq!(text(&Value::Detached(Arc::new(edge))), "e[7][1-knows->2]");
+        assert_eq!(text(&Value::list(vec![Value::F64(2.0), Value::F64(0.5), Value::from("x")])), "[2.0, 0.5, x]");
+        assert_eq!(text(&Value::F64(f64::NAN)), "NaN");
+        assert_eq!(text(&Value::map(vec![(Value::Token(Token::Id), Value::I32(1))])), "{id: 1}");
+    }
+
+    #[test]
+    fn maps_become_columns_only_if_all_results_are_maps() {
+        let map = |key: &str, n: i32| Value::map(vec![(Value::from(key), Value::I32(n))]);
+        let grid = Grid::new(&[map("a", 1), map("b", 2)]);
+        assert_eq!(grid.columns, ["a", "b"]);
+        assert_eq!(grid.rows[1], [None, Some(Value::I32(2))]);
+        assert_eq!(Grid::new(&[map("a", 1), Value::I32(2)]).columns, ["result"]);
+        let keyed_by_number = Value::map(vec![(Value::I32(1), Value::I32(2))]);
+        assert_eq!(Grid::new(&[keyed_by_number]).columns, ["result"]);
+        assert_eq!(Grid::new(&[Value::map(Vec::new())]).columns, ["result"]);
+    }
+}

@@ -1,0 +1,6 @@
+//! The built program, run as a user runs it.
+
+mod common;
+mod load;
+mod query;
+mod serve;

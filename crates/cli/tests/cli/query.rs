@@ -1,0 +1,131 @@
+//! `mangrove query`, as a user runs it.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::common::{Folder, fail, mangrove, ran, run, succeed};
+
+/// The arguments of a query over the people, with more arguments before the script.
+fn over_people<'a>(files: &'a [String; 2], more: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["query", "--load", &files[0], "--load", &files[1]];
+    args.extend(more);
+    args.push(script);
+    args
+}
+
+#[test]
+fn a_script_needs_no_graph() {
+    assert_eq!(succeed(&["query", "--format", "csv", "g.inject(1, 2, 3).sum()"]), "result\n6\n");
+}
+
+#[test]
+fn maps_are_tables_with_columns() {
+    let folder = Folder::new("tables");
+    let files = folder.people();
+    let script = "g.V().hasLabel('person').project('name', 'knows').by('name').by(out('knows').count()).order().by(select('name'))";
+    let expected = "\
+┌──────┬───────┐
+│ name ┆ knows │
+╞══════╪═══════╡
+│ ada  ┆     2 │
+│ bob  ┆     0 │
+│ eve  ┆     0 │
+└──────┴───────┘
+";
+    assert_eq!(succeed(&over_people(&files, &[], script)), expected);
+    let csv = succeed(&over_people(&files, &["--format", "csv"], script));
+    assert_eq!(csv, "name,knows\nada,2\nbob,0\neve,0\n");
+}
+
+#[test]
+fn elements_are_shown_by_their_ids() {
+    let folder = Folder::new("elements");
+    let files = folder.people();
+    let table = succeed(&over_people(&files, &[], "g.V(1)"));
+    assert!(table.contains("v[1]"), "{table}");
+    let table = succeed(&over_people(&files, &[], "g.V(1).outE('knows').has('since', 2005)"));
+    assert!(table.contains("[1-knows->3]"), "{table}");
+    let json = succeed(&over_people(&files, &["--format", "jsonl"], "g.V(1)"));
+    assert!(json.starts_with(r#"{"id":1,"label":"person","properties":{"#) && json.contains(r#""age":[36]"#), "{json}");
+}
+
+#[test]
+fn json_is_one_document() {
+    let out = succeed(&["query", "--format", "json", "g.inject(1, 'a', [1.5, true])"]);
+    assert_eq!(out, "[\n  1,\n  \"a\",\n  [1.5,true]\n]\n");
+    assert_eq!(succeed(&["query", "--format", "json", "g.V()"]), "[]\n");
+}
+
+#[test]
+fn parameters_are_values_and_never_script() {
+    let folder = Folder::new("parameters");
+    let files = folder.people();
+    let who = |value: &str| {
+        let parameter = format!("who={value}");
+        let script = "g.V().has('name', who).count()";
+        succeed(&over_people(&files, &["--param", &parameter, "--format", "csv"], script))
+    };
+    assert_eq!(who("ada"), "result\n1\n");
+    assert_eq!(who("x').drop().has('a"), "result\n0\n");
+    let error = fail(1, &["query", "g.V().has('name', who)"]);
+    assert!(error.contains("`who` has no value"), "{error}");
+}
+
+#[test]
+fn a_plan_is_printed_as_text() {
+    let plan = succeed(&["query", "g.V().out('knows').count().explain()"]);
+    assert!(plan.lines().count() > 1 && !plan.contains('│'), "{plan}");
+}
+
+#[test]
+fn a_script_may_come_from_standard_input() {
+    let mut child = mangrove()
+        .args(["query", "-", "--format", "csv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"g.inject('x')\n").unwrap();
+    assert_eq!(ran(child.wait_with_output().unwrap()).out, "result\nx\n");
+}
+
+#[test]
+fn a_reader_may_stop_reading() {
+    let script = "g.inject(1).repeat(union(identity(), identity())).times(16)";
+    let mut child = mangrove()
+        .args(["query", "--format", "jsonl", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn errors_are_one_sentence_with_the_way_out() {
+    for (args, part) in [
+        (vec!["query", "g.V().oot()"], "oot"),
+        (vec!["query", "g.V("], "line 1"),
+        (vec!["query", "--data", "/var/graph", "g.V()"], "use `memory:`"),
+        (vec!["query", "--load", "no-such-file.csv", "g.V()"], "no-such-file.csv"),
+        (vec!["query", "--map", "no-such-map.toml", "--load", "x.csv", "g.V()"], "no-such-map.toml"),
+        (vec!["query", "--param", "who", "g.V()"], "NAME=VALUE"),
+        (vec!["query", "--evaluation-timeout", "50ms", "g.inject(1).repeat(identity()).until(is(2))"], "50"),
+    ] {
+        let error = fail(1, &args);
+        assert!(error.starts_with("error: ") && error.contains(part), "{args:?}: {error}");
+    }
+    let wrong = fail(2, &["query", "--evaluation-timeout", "soon", "g.V()"]);
+    assert!(wrong.contains("is not a time limit"), "{wrong}");
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["serve", "query", "load"] {
+        let help = succeed(&[command, "--help"]);
+        assert!(help.contains("Examples:") && help.contains(&format!("mangrove {command} ")), "{help}");
+    }
+    assert!(run(&["--version"]).out.starts_with("mangrove "));
+}

@@ -1,0 +1,95 @@
+//! `mangrove serve`, as a user runs it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use crate::common::{Folder, fail, mangrove};
+
+/// A running server; killed if a test fails before it was stopped.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(args: &[&str]) -> Self {
+        let mut child = mangrove()
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_suffix("/gremlin").and_then(|line| line.split_once("ws://"));
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).1.to_owned();
+        Serving { child, address }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Sends a signal by name; returns the exit code.
+    fn signal(mut self, name: &str) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn signals_end_it_cleanly() {
+    for name in ["INT", "TERM"] {
+        let serving = Serving::start(&[]);
+        assert!(serving.get("/health").starts_with("HTTP/1.1 200"), "{name}");
+        assert_eq!(serving.signal(name), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn a_configuration_file_names_graphs() {
+    let folder = Folder::new("config");
+    folder.people();
+    let config = folder.file(
+        "mangrove.toml",
+        "[graphs.people]\nload = [\"people.csv\", \"knows.csv\"]\nsources = { gpeople = \"snapshot\" }\n",
+    );
+    let serving = Serving::start(&["--config", &config]);
+    assert!(serving.get("/health").contains("200"));
+    assert_eq!(serving.signal("TERM"), Some(0));
+}
+
+#[test]
+fn what_it_cannot_serve_it_says() {
+    let folder = Folder::new("refuse");
+    let config = folder
+        .file("two.toml", "[graphs.a]\nsources = { x = \"snapshot\" }\n[graphs.b]\nsources = { x = \"snapshot\" }\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (args, part) in [
+        (vec!["serve", "--listen", "0.0.0.0:0"], "other machines"),
+        (vec!["serve", "--listen", &address], "choose another"),
+        (vec!["serve", "--config", &config], "traversal source x"),
+        (vec!["serve", "--config", "no-such-file.toml"], "no-such-file.toml"),
+        (vec!["serve", "--data", "/var/graph"], "use `memory:`"),
+        (vec!["serve", "--load", "no-such-file.csv"], "no-such-file.csv"),
+    ] {
+        let error = fail(1, &args);
+        assert!(error.contains("error: ") && error.contains(part), "{args:?}: {error}");
+    }
+    fail(2, &["serve", "--listen", "somewhere"]);
+}

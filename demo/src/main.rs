@@ -1,0 +1,112 @@
+//! What `make demo` runs: loads a sample graph, asks it traversals of rising difficulty, runs two
+//! transactions, prints tables with timings, and exits with 0 only if everything went as it should.
+//!
+//! Usage: `mangrove-demo [DIRECTORY]`, the directory that `demo/fetch.py` filled; without one, or where it
+//! is empty, the graph is generated.
+
+#![forbid(unsafe_code)]
+
+mod sample;
+mod transactions;
+mod traversals;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use mangrove::{Database, LoadOptions, LoadReport, Mapping, Result};
+
+use sample::Sample;
+
+const MAPPING: &str = include_str!("../../mappings/us-flights.toml");
+
+fn main() -> ExitCode {
+    match run(std::env::args_os().nth(1).map(PathBuf::from)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(folder: Option<PathBuf>) -> Result<()> {
+    let sample = Sample::find(folder)?;
+    println!("{}\n", sample.description());
+    let db = Database::in_memory();
+    let report = load(&db, &sample)?;
+    println!("{}\n", load_table(&report));
+    traversals::run(&db)?;
+    transactions::run(&db)?;
+    println!(
+        "{} bytes in memory, {} a vertex or edge. Done.",
+        db.memory().total_bytes(),
+        bytes_an_element(&db, &report)
+    );
+    Ok(())
+}
+
+fn bytes_an_element(db: &Database, report: &LoadReport) -> u64 {
+    db.memory().total_bytes() / (report.vertices + report.edges).max(1)
+}
+
+fn load(db: &Database, sample: &Sample) -> Result<LoadReport> {
+    let begin = now();
+    let options = LoadOptions {
+        mapping: Some(Mapping::parse(MAPPING)?),
+        clock: Arc::new(move || begin.elapsed()),
+        ..LoadOptions::default()
+    };
+    db.load(sample.files(), &options, &mut |_| {})
+}
+
+fn load_table(report: &LoadReport) -> String {
+    let mut table = table(&["file", "vertices", "edges", "rejected rows"]);
+    for file in &report.files {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        table.add_row([name, file.vertices.to_string(), file.edges.to_string(), file.rejects.to_string()]);
+    }
+    let totals = [report.vertices, report.edges, report.rejects].map(|n| n.to_string());
+    table.add_row([vec![format!("total, in {:.1} ms", report.seconds * 1e3)], totals.to_vec()].concat());
+    numbers_right(&mut table, 1..4);
+    table.to_string()
+}
+
+/// A table with a header.
+fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_FULL_CONDENSED).set_header(columns);
+    table
+}
+
+fn numbers_right(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
+    for at in columns {
+        if let Some(column) = table.column_mut(at) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// The time now, for a person to read how long something took.
+#[expect(clippy::disallowed_methods, reason = "a program at the edge: the figure is printed and nothing depends on it")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn shown(elapsed: Duration) -> String {
+    format!("{:.3} ms", elapsed.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole demo on the generated graph: it must run where nothing can be fetched.
+    #[test]
+    fn the_demo_runs_on_the_generated_graph() {
+        run(None).unwrap();
+    }
+}

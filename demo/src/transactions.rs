@@ -1,0 +1,78 @@
+//! Two transactions: one that is rolled back, one that commits. Each reads its own writes, and nobody else
+//! sees them before the commit.
+
+use mangrove::{Database, Error, Result, Transaction, Value};
+
+use crate::{now, shown, table};
+
+const ROUTES_OF_ATLANTA: &str = "g.V('ATL').bothE('route').count()";
+const ROUTES_OF_THE_NEW_AIRLINE: &str = "g.E().has('route', 'airline', 'MGV').count()";
+
+/// Runs both.
+pub fn run(db: &Database) -> Result<()> {
+    let before = number(db.query(ROUTES_OF_ATLANTA)?.collect()?)?;
+    println!("Transaction 1: Atlanta closes. Its routes are dropped; then the storm passes: rolled back.");
+    let inside =
+        compare(db, ROUTES_OF_ATLANTA, |tx| tx.query("g.V('ATL').bothE('route').drop()")?.collect(), End::RollBack)?;
+    expect("routes of Atlanta inside", inside.inside, 0)?;
+    expect("routes of Atlanta after the rollback", inside.after, before)?;
+
+    println!("Transaction 2: a new airline opens two routes: committed.");
+    let open = "g.V('BOI').as('a').V('BGR').as('b').addE('route').from('a').to('b').property('airline', 'MGV')\
+                .addE('route').from('b').to('a').property('airline', 'MGV')";
+    let opened = compare(db, ROUTES_OF_THE_NEW_AIRLINE, |tx| tx.query(open)?.collect(), End::Commit)?;
+    expect("routes of the new airline outside before the commit", opened.outside, 0)?;
+    expect("routes of the new airline after the commit", opened.after, 2)
+}
+
+enum End {
+    Commit,
+    RollBack,
+}
+
+/// What a question's answer is inside a transaction, outside it meanwhile, and after it.
+struct Answers {
+    inside: i64,
+    outside: i64,
+    after: i64,
+}
+
+fn compare(
+    db: &Database,
+    question: &str,
+    write: impl FnOnce(&Transaction) -> Result<Vec<Value>>,
+    end: End,
+) -> Result<Answers> {
+    let begin = now();
+    let tx = db.begin()?;
+    write(&tx)?;
+    let inside = number(tx.query(question)?.collect()?)?;
+    let outside = number(db.query(question)?.collect()?)?;
+    let ended = match end {
+        End::Commit => tx.commit().map(|_| "committed")?,
+        End::RollBack => {
+            tx.rollback();
+            "rolled back"
+        }
+    };
+    let elapsed = begin.elapsed();
+    let after = number(db.query(question)?.collect()?)?;
+    let mut table = table(&["question", "inside", "outside meanwhile", &format!("after it was {ended}")]);
+    table.add_row([question.to_owned(), inside.to_string(), outside.to_string(), after.to_string()]);
+    println!("{table}\n   {}\n", shown(elapsed));
+    Ok(Answers { inside, outside, after })
+}
+
+fn number(results: Vec<Value>) -> Result<i64> {
+    match results.as_slice() {
+        [Value::I64(n)] => Ok(*n),
+        other => Err(Error::bug(format!("count() gave {other:?}"))),
+    }
+}
+
+fn expect(what: &str, found: i64, expected: i64) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::bug(format!("{what}: {found}, and should be {expected}")))
+}
