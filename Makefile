@@ -1,0 +1,57 @@
+# Everything a newcomer runs. `make help` says what each target does; `make test` is all that CI runs.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+PYTHON ?= python3
+
+# What CI's cases are multiplied by in `make test-full`, and how long `make soak` goes on.
+FULL_CASES ?= 100000
+SOAK_HOURS ?= 4
+# What is served, and how: make serve ARGS="--load modern.json"
+ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: help
+help: ## Say what each target does
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+.PHONY: tools
+tools: ## Check for (and, as root on Debian, install) what the other targets need
+	@.ci/tools
+
+.PHONY: demo
+demo: tools ## Build, load a sample graph, run traversals and transactions, print them
+	$(CARGO) build --release --package mangrove-demo
+	-@$(PYTHON) demo/fetch.py target/demo
+	@target/release/mangrove-demo target/demo
+
+.PHONY: test
+test: tools ## Everything CI runs: format, lints, tests, documentation, the official Python client
+	@.ci/test
+
+.PHONY: test-full
+test-full: tools ## `make test` with many more random cases
+	@MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+
+.PHONY: soak
+soak: tools ## Random traversals against the interpreter for SOAK_HOURS hours, new seeds every round
+	@.ci/soak $(SOAK_HOURS)
+
+.PHONY: conformance
+conformance: tools ## The official Python client against a server that is started for it
+	$(CARGO) build --workspace --bin mangrove
+	@conformance/drivers/run.sh target/debug/mangrove
+
+.PHONY: lint
+lint: tools ## Format check and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: serve
+serve: tools ## Serve a graph on 127.0.0.1:8182 (ARGS="--load FILE …")
+	$(CARGO) run --release --package mangrove-cli -- serve $(ARGS)
+
+.PHONY: bench
+bench: tools ## Measure beside the limits of this machine (BENCH_ARGS="--suite …")
+	$(CARGO) run --release --package mangrove-bench -- $(BENCH_ARGS)
