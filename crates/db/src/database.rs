@@ -126,9 +126,9 @@ impl Database {
         self.inner.plans.script(script)
     }
 
-    /// Plans a traversal that is bytecode already.
+    /// Plans a traversal that is bytecode already. The plan is kept: the same bytecode is planned once.
     pub fn prepare_bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
-        Prepared::new(bytecode, mangrove_gremlin::Terminal::None)
+        self.inner.plans.bytecode(bytecode)
     }
 
     /// Runs a prepared traversal in a transaction of its own.

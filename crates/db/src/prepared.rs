@@ -134,27 +134,44 @@ pub(crate) struct PlanCache {
 
 #[derive(Default)]
 struct Plans {
-    by_text: HashMap<Arc<str>, Prepared, foldhash::fast::RandomState>,
+    by_text: HashMap<Arc<str>, (Option<Bytecode>, Prepared), foldhash::fast::RandomState>,
     in_order: VecDeque<Arc<str>>,
 }
 
 impl PlanCache {
     /// The script, prepared now or before.
     pub fn script(&self, script: &str) -> Result<Prepared> {
-        if let Some(prepared) = self.plans.lock().by_text.get(script) {
+        if let Some((None, prepared)) = self.plans.lock().by_text.get(script) {
             return Ok(prepared.clone());
         }
         let (prepared, volatile) = prepare_script(script)?;
-        if !volatile && script.len() <= CACHED_SCRIPT_BYTES_MAX {
-            self.keep(script, &prepared);
+        if !volatile {
+            self.keep(script, None, &prepared);
         }
         Ok(prepared)
     }
 
-    fn keep(&self, script: &str, prepared: &Prepared) {
+    /// The traversal, prepared now or before. It is looked up by the script it would be written as; since a few
+    /// values of different types are written alike, the bytecode itself decides.
+    pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
+        let script = bytecode.to_string();
+        if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
+            && known == bytecode
+        {
+            return Ok(prepared.clone());
+        }
+        let prepared = Prepared::new(bytecode, Terminal::None)?;
+        self.keep(&script, Some(bytecode.clone()), &prepared);
+        Ok(prepared)
+    }
+
+    fn keep(&self, script: &str, bytecode: Option<Bytecode>, prepared: &Prepared) {
+        if script.len() > CACHED_SCRIPT_BYTES_MAX {
+            return;
+        }
         let text: Arc<str> = script.into();
         let mut plans = self.plans.lock();
-        if plans.by_text.insert(text.clone(), prepared.clone()).is_none() {
+        if plans.by_text.insert(text.clone(), (bytecode, prepared.clone())).is_none() {
             plans.in_order.push_back(text);
         }
         while plans.by_text.len() > PLANS_MAX {

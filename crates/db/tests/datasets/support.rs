@@ -104,7 +104,7 @@ pub fn text(value: &Value) -> String {
         Value::BigInt(n) => n.to_string(),
         Value::F32(x) => x.to_string(),
         Value::F64(x) => x.to_string(),
-        Value::String(s) => format!("{:?}", s.as_str()),
+        Value::String(s) => serde_json::to_string(s.as_str()).unwrap(),
         Value::Uuid(uuid) => uuid.to_string(),
         Value::DateTime(at) => at.to_string(),
         Value::List(values) | Value::Set(values) => list(values),

@@ -1,0 +1,14 @@
+//! OpenFlights: parallel edges by the thousand, nulls, and rows that name what is not there.
+
+use mangrove_testdata::dataset;
+
+use crate::support::{check_file, load};
+
+#[test]
+fn counts_and_degrees() {
+    let Some(folder) = dataset("openflights") else { return };
+    let (db, report) = load(&[folder], Some("openflights"));
+    // Two names occur twice in the list of countries; 892 routes name an unknown airport.
+    assert_eq!(report.rejects, 2 + 892);
+    check_file(&db, "OpenFlights", include_str!("queries/openflights.txt"));
+}
