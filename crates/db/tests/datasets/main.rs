@@ -6,9 +6,9 @@
 //! of the files in the test (SNAP) or by hand (tinysnb, OpenFlights). Traversals are data: `queries/*.txt`, in
 //! the format that [`cases`] explains.
 //!
-//! A data set that is not there is skipped with a printed word. The traversals that say exactly what a benchmark's
-//! pattern says, and take long for it, run with `MANGROVE_TEST_FULL` set; the same questions in a cheaper form
-//! always run.
+//! A data set that is not there is skipped with a printed word. Traversals that write a benchmark's pattern down
+//! word for word, and take long for it, run with `MANGROVE_TEST_FULL` set; the same question in a form that
+//! is counted faster always runs.
 
 mod air_routes;
 mod cases;

@@ -32,7 +32,8 @@ impl EdgeList {
 
     /// Whom a vertex reaches in exactly two steps along the edges.
     fn two_steps(&self, start: i64) -> BTreeSet<i64> {
-        let next = |from: &BTreeSet<i64>| self.edges.iter().filter(|(s, _)| from.contains(s)).map(|(_, t)| *t).collect();
+        let next =
+            |from: &BTreeSet<i64>| self.edges.iter().filter(|(s, _)| from.contains(s)).map(|(_, t)| *t).collect();
         let first: BTreeSet<i64> = next(&BTreeSet::from([start]));
         next(&first)
     }
@@ -75,7 +76,9 @@ fn check_graph(name: &str, vertices: i64, edges: i64, component: i64) {
     assert_eq!(number(&db, &format!("g.V({hub}).out().out().dedup().count()")), reached, "{name}");
 
     // The hub lies in the largest weak component, whose size the publisher of the tests gives.
-    let script = format!("g.V({hub}).repeat(both().where(without('seen')).dedup().aggregate('seen')).cap('seen').unfold().count()");
+    let script = format!(
+        "g.V({hub}).repeat(both().where(without('seen')).dedup().aggregate('seen')).cap('seen').unfold().count()"
+    );
     assert_eq!(number(&db, &script), component, "{name}");
 }
 
