@@ -32,6 +32,10 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     threads: usize,
 
+    /// Measure only what has this text in its `case/variant`, as in `one hop/prepared`: for profiling
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+
     /// Write the figures to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -49,7 +53,13 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<()> {
     let suites = if arguments.suite.is_empty() { Suite::ALL.to_vec() } else { arguments.suite };
-    let options = Options { suites, scale: arguments.scale, seconds: arguments.seconds, threads: arguments.threads };
+    let options = Options {
+        suites,
+        scale: arguments.scale,
+        seconds: arguments.seconds,
+        threads: arguments.threads,
+        only: arguments.only,
+    };
     options.check()?;
     let report = mangrove_bench::run(&options, &mut |row| eprintln!("{row}"))?;
     println!("{}", report.table());

@@ -99,6 +99,8 @@ pub struct Options {
     pub seconds: f64,
     /// How many threads do the same thing at once.
     pub threads: usize,
+    /// Of the cases with several variants, only those whose `case/variant` contains this: for profiling.
+    pub only: Option<String>,
 }
 
 /// Threads beyond this are a slip of the finger.
@@ -108,6 +110,11 @@ const THREADS_MAX: usize = 1_024;
 const SECONDS_MAX: f64 = 86_400.0;
 
 impl Options {
+    /// Whether a variant of a case is to be measured.
+    pub(crate) fn wants(&self, case: &str, variant: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| format!("{case}/{variant}").contains(only))
+    }
+
     /// Refuses what cannot be run.
     pub fn check(&self) -> Result<()> {
         if !(1..=THREADS_MAX).contains(&self.threads) {

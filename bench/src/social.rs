@@ -6,6 +6,7 @@ use crate::csr::Csr;
 use crate::kronecker;
 use crate::options::{EDGE_FACTOR, Scale};
 use crate::people::{self, Columns, Names, Shape};
+use crate::random::{Random, mix};
 
 /// The label of edges.
 pub const KNOWS: &str = "knows";
@@ -13,15 +14,22 @@ pub const KNOWS: &str = "knows";
 /// The seed of every graph.
 const SEED: u64 = 20;
 
-/// Queries start from vertices with so many out-neighbors: light queries, as most are. Hubs are for the scans.
-const START_DEGREES: std::ops::RangeInclusive<u64> = 8..=24;
+/// Edges a vertex of the graph without hubs.
+const EVEN_FACTOR: usize = 10;
 
 /// Edges of one call of the loader.
 pub const EDGE_BATCH: usize = 1 << 20;
 
-/// The edges by numbers of people.
+/// The edges by numbers of people: a Kronecker graph.
 pub fn edges(scale: Scale) -> Vec<(u32, u32)> {
     kronecker::edges(scale.log_vertices(), EDGE_FACTOR, SEED)
+}
+
+/// The edges of a graph without hubs, every pair as likely as any other: the one the rivals were measured on.
+pub fn even_edges(scale: Scale) -> Vec<(u32, u32)> {
+    let (count, mut random) = (1u64 << scale.log_vertices(), Random::new(mix(SEED)));
+    let mut person = || random.below(count) as u32;
+    (0..count as usize * EVEN_FACTOR).map(|_| (person(), person())).collect()
 }
 
 /// The people and whom they know, in a database and as plain arrays.
@@ -38,26 +46,22 @@ pub struct Social {
     pub columns: Columns,
     /// The edges as a static graph.
     pub csr: Csr,
-    /// Where queries start.
-    pub starts: Vec<u32>,
 }
 
 impl Social {
-    /// Generates and loads it.
-    pub fn load(scale: Scale) -> Result<Self> {
-        let edges = edges(scale);
+    /// Loads as many people as the scale has and these edges.
+    pub fn load(scale: Scale, edges: &[(u32, u32)]) -> Result<Self> {
         let count = 1 << scale.log_vertices();
-        let csr = Csr::new(count, &edges);
+        let csr = Csr::new(count, edges);
         let database = Database::in_memory();
         let names = Names::of(&database);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
         let people = people::batches(&database, count, Shape::AllProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
-        load_edges(&mut loader, knows, &ends(&vertices, &edges))?;
+        load_edges(&mut loader, knows, &ends(&vertices, edges))?;
         loader.finish()?;
-        let starts = (0..count as u32).filter(|&v| START_DEGREES.contains(&csr.degree(v as usize))).collect();
-        Ok(Social { database, names, knows, vertices, columns: Columns::new(count), csr, starts })
+        Ok(Social { database, names, knows, vertices, columns: Columns::new(count), csr })
     }
 }
 

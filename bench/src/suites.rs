@@ -8,27 +8,24 @@ mod memory;
 mod point;
 mod scan;
 
-use std::rc::Rc;
-
 use mangrove::Result;
 
 use crate::harness::{Operation, Schedule, measure, verify};
 use crate::options::{Options, Suite};
 use crate::report::{Growing, Row};
 use crate::served::Served;
-use crate::social::Social;
 use crate::ways::{Question, Way};
 
 /// Runs the suites that the options name.
 pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
-    let mut context = Context { options, schedule: Schedule::of(options), social: None };
+    let context = Context { options, schedule: Schedule::of(options) };
     options.suites.iter().try_for_each(|suite| match suite {
         Suite::Machine => machine::run(&context, report),
         Suite::Memory => memory::run(&context, report),
         Suite::Load => load::run(&context, report),
         Suite::Point => point::run(&context, report),
-        Suite::Hop => hop::run(&mut context, report),
-        Suite::Scan => scan::run(&mut context, report),
+        Suite::Hop => hop::run(&context, report),
+        Suite::Scan => scan::run(&context, report),
         Suite::Insert => insert::run(&context, report),
     })
 }
@@ -37,19 +34,6 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
 struct Context<'a> {
     options: &'a Options,
     schedule: Schedule,
-    /// Loaded when it is first needed.
-    social: Option<Rc<Social>>,
-}
-
-impl Context<'_> {
-    /// The graph that is only read.
-    fn social(&mut self) -> Result<Rc<Social>> {
-        if let Some(social) = &self.social {
-            return Ok(social.clone());
-        }
-        let social = Rc::new(Social::load(self.options.scale)?);
-        Ok(self.social.insert(social).clone())
-    }
 }
 
 /// One thing that is read in several ways.
@@ -60,20 +44,24 @@ struct ReadCase<'a> {
     input_count: u64,
     /// How many things one operation reads; times are divided by it.
     unit_count: f64,
-    schedule: Schedule,
+    context: &'a Context<'a>,
     /// The median of the bare variant, once it was measured.
     bare: Option<f64>,
 }
 
 impl<'a> ReadCase<'a> {
-    fn new(suite: Suite, name: &'a str, input_count: u64, schedule: Schedule) -> Self {
-        ReadCase { suite, name, input_count, unit_count: 1.0, schedule, bare: None }
+    fn new(suite: Suite, name: &'a str, input_count: u64, context: &'a Context<'a>) -> Self {
+        ReadCase { suite, name, input_count, unit_count: 1.0, context, bare: None }
     }
 
     /// Times the bare variant, which every other one is compared with.
     fn measure_bare(&mut self, report: &mut Growing<'_>, make: impl Fn() -> Box<dyn Operation>) -> Result<()> {
-        let mut operations: Vec<_> = (0..self.schedule.threads).map(|_| make()).collect();
-        let timing = measure(self.schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
+        if !self.context.options.wants(self.name, "bare") {
+            return Ok(());
+        }
+        let schedule = self.context.schedule;
+        let mut operations: Vec<_> = (0..schedule.threads).map(|_| make()).collect();
+        let timing = measure(schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
         self.bare = Some(timing.median);
         report.push(Row::time(self.suite.name(), self.name, "bare", timing));
         Ok(())
@@ -88,10 +76,14 @@ impl<'a> ReadCase<'a> {
         reference: &mut dyn Operation,
         make: impl Fn() -> Result<Box<dyn Operation>>,
     ) -> Result<()> {
-        let mut operations = (0..self.schedule.threads).map(|_| make()).collect::<Result<Vec<_>>>()?;
+        if !self.context.options.wants(self.name, variant) {
+            return Ok(());
+        }
+        let schedule = self.context.schedule;
+        let mut operations = (0..schedule.threads).map(|_| make()).collect::<Result<Vec<_>>>()?;
         let what = format!("{} {}, {variant}", self.suite.name(), self.name);
         verify(&what, &mut *operations[0], self.input_count, &mut |input| reference.perform(input))?;
-        let timing = measure(self.schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
+        let timing = measure(schedule, self.input_count, &mut operations)?.divided_by(self.unit_count);
         report.push(Row::time(self.suite.name(), self.name, variant, timing).beside(self.bare).aiming_at(target));
         Ok(())
     }

@@ -4,7 +4,7 @@
 use mangrove_bench::{Options, Report, Scale, Suite};
 
 fn run(threads: usize) -> Report {
-    let options = Options { suites: Suite::ALL.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads };
+    let options = Options { suites: Suite::ALL.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads, only: None };
     mangrove_bench::run(&options, &mut |_| {}).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn two_threads_do_the_same_thing_at_once() {
 
 #[test]
 fn options_that_cannot_be_run_are_refused() {
-    let options = Options { suites: Vec::new(), scale: Scale::Tiny, seconds: 1.0, threads: 0 };
+    let options = Options { suites: Vec::new(), scale: Scale::Tiny, seconds: 1.0, threads: 0, only: None };
     assert!(options.check().unwrap_err().message().contains("0 threads"));
     assert!(Options { seconds: f64::NAN, threads: 1, ..options }.check().is_err());
 }

@@ -1,10 +1,10 @@
-//! Hops: from a vertex by its id to its neighbors, and to theirs.
+//! Hops: from a vertex by its id to its neighbors, and to theirs, in a graph without hubs (about ten neighbors
+//! each), for these are light queries; hubs are for the scans.
 //!
 //! - *one hop*: a property of every out-neighbor;
 //! - *two hops, paths*: how many paths of two edges leave the vertex;
 //! - *two hops, distinct*: how many vertices they lead to.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -20,7 +20,7 @@ use crate::options::Suite;
 use crate::people::{self, Columns, Names, digest};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
-use crate::social::Social;
+use crate::social::{self, Social};
 use crate::ways::Question;
 
 /// The fastest embedded rival's one hop and distinct two hops, in milliseconds.
@@ -64,23 +64,23 @@ impl Hops {
     }
 }
 
-pub(super) fn run(context: &mut Context<'_>, report: &mut Growing<'_>) -> Result<()> {
-    let social = context.social()?;
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let scale = context.options.scale;
+    let social = Social::load(scale, &social::even_edges(scale))?;
     let served = Served::start(&social.database)?;
     let bare = Arc::new(Bare::new(&social));
     describe(&social, report);
     for hops in Hops::ALL {
-        let mut case = ReadCase::new(Suite::Hop, hops.name(), bare.starts.len() as u64, context.schedule);
+        let mut case = ReadCase::new(Suite::Hop, hops.name(), bare.born.len() as u64, context);
         let reference = || -> Box<dyn Operation> {
             let (bare, mut scratch) = (bare.clone(), Vec::new());
             Box::new(move |input: u64| Ok(bare.read(hops, input, &mut scratch)))
         };
         case.measure_bare(report, reference)?;
-        let typed = || -> Result<Box<dyn Operation>> { Ok(Box::new(Typed::new(&social, bare.clone(), hops))) };
+        let typed = || -> Result<Box<dyn Operation>> { Ok(Box::new(Typed::new(&social, hops))) };
         case.measure(report, "typed", None, &mut *reference(), typed)?;
-        let starts = bare.clone();
-        let question = Question::new(hops.script(), move |input, parameters: &mut Parameters| {
-            parameters.insert("x".into(), Value::I64(i64::from(starts.starts[input as usize])));
+        let question = Question::new(hops.script(), |input, parameters: &mut Parameters| {
+            parameters.insert("x".into(), Value::I64(input as i64));
         });
         let targets = against_rival(hops.rival_ms());
         case.measure_ways(report, &question, targets, &mut *reference(), &social.database, &served)?;
@@ -93,14 +93,13 @@ pub(super) fn run(context: &mut Context<'_>, report: &mut Growing<'_>) -> Result
     Ok(())
 }
 
-/// How much work a query is: the means over all starts.
-fn describe(social: &Rc<Social>, report: &mut Growing<'_>) {
-    let count = social.starts.len() as f64;
-    let neighbors = |v: &u32| social.csr.neighbors(*v as usize);
-    let one: usize = social.starts.iter().map(|v| neighbors(v).len()).sum();
-    let two: u64 = social.starts.iter().flat_map(neighbors).map(|&n| social.csr.degree(n as usize)).sum();
-    for (variant, total) in [("one hop", one as f64), ("two hops", two as f64)] {
-        report.push(Row::single(Suite::Hop.name(), "paths a query", variant, Metric::Size, total / count, ""));
+/// How much work a query is: the means over all vertices.
+fn describe(social: &Social, report: &mut Growing<'_>) {
+    let (csr, count) = (&social.csr, social.csr.vertex_count());
+    let two: u64 = (0..count).flat_map(|v| csr.neighbors(v)).map(|&n| csr.degree(n as usize)).sum();
+    for (variant, total) in [("one hop", csr.edge_count() as u64), ("two hops", two)] {
+        let mean = total as f64 / count as f64;
+        report.push(Row::single(Suite::Hop.name(), "paths a query", variant, Metric::Size, mean, ""));
     }
 }
 
@@ -109,7 +108,6 @@ struct Bare {
     numbers: HashMap<i64, u32, foldhash::fast::RandomState>,
     born: Vec<i64>,
     csr: Csr,
-    starts: Vec<u32>,
 }
 
 impl Bare {
@@ -118,12 +116,11 @@ impl Bare {
         let Columns { born, .. } = Columns::new(count);
         let csr = social.csr.clone();
         let numbers = (0..count as u32).map(|n| (i64::from(n), n)).collect();
-        Bare { numbers, born, csr, starts: social.starts.clone() }
+        Bare { numbers, born, csr }
     }
 
     fn read(&self, hops: Hops, input: u64, scratch: &mut Vec<u64>) -> u64 {
-        let id = i64::from(self.starts[input as usize]);
-        let Some(&start) = self.numbers.get(&id) else { return 0 };
+        let Some(&start) = self.numbers.get(&(input as i64)) else { return 0 };
         let neighbors = self.csr.neighbors(start as usize);
         match hops {
             Hops::One => neighbors.iter().map(|&n| self.born[n as usize] as u64).fold(0, u64::wrapping_add),
@@ -148,7 +145,6 @@ struct Typed {
     database: Database,
     names: Names,
     hops: Hops,
-    bare: Arc<Bare>,
     request: ExpandRequest,
     found: Vec<Option<VertexId>>,
     near: Expansion,
@@ -158,13 +154,12 @@ struct Typed {
 }
 
 impl Typed {
-    fn new(social: &Social, bare: Arc<Bare>, hops: Hops) -> Self {
+    fn new(social: &Social, hops: Hops) -> Self {
         let labels = LabelFilter::Sets([social.knows].into());
         Typed {
             database: social.database.clone(),
             names: social.names,
             hops,
-            bare,
             request: ExpandRequest { direction: Direction::Out, labels, edges: false, limit: usize::MAX },
             found: Vec::new(),
             near: Expansion::default(),
@@ -185,7 +180,7 @@ fn expand(view: &dyn GraphView, from: &[VertexId], request: &ExpandRequest, out:
 
 impl Operation for Typed {
     fn perform(&mut self, input: u64) -> Result<u64> {
-        let start = people::id(u64::from(self.bare.starts[input as usize]));
+        let start = people::id(input);
         let transaction = self.database.begin_read()?;
         let view = transaction.view();
         self.found.clear();

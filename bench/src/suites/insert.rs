@@ -57,6 +57,9 @@ fn vertices(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let limit = bare.median;
     report.push(Row::time(NAME, CASE, "bare", bare));
     for way in [None, Some(Way::Prepared), Some(Way::Text), Some(Way::Server)] {
+        if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
+            continue;
+        }
         let (database, numbers) = (people::database(0, Shape::Ids)?, Numbers::default());
         let served = Served::start(&database)?;
         let mut make = || match way {
@@ -159,6 +162,9 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let limit = bare.median;
     report.push(Row::time(NAME, CASE, "bare", bare));
     for way in [None, Some(Way::Prepared), Some(Way::Text), Some(Way::Server)] {
+        if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
+            continue;
+        }
         let (database, numbers) = (people::database(count, Shape::Ids)?, Numbers::default());
         let knows = database.catalog().intern_label_text(KNOWS);
         let served = Served::start(&database)?;

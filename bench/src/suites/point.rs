@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     let served = Served::start(&database)?;
     let bare = Arc::new(Bare::new(count));
 
-    let mut case = ReadCase::new(Suite::Point, "alone", count as u64, context.schedule);
+    let mut case = ReadCase::new(Suite::Point, "alone", count as u64, context);
     let alone = || -> Box<dyn Operation> {
         let bare = bare.clone();
         Box::new(move |input: u64| Ok(bare.read(input)))
@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
         Ok(Box::new(move |input: u64| ask_anew(&database, input)))
     })?;
 
-    let mut case = ReadCase::new(Suite::Point, "batch of 64", count as u64, context.schedule);
+    let mut case = ReadCase::new(Suite::Point, "batch of 64", count as u64, context);
     case.unit_count = BATCH as f64;
     let batch = || -> Box<dyn Operation> {
         let bare = bare.clone();

@@ -4,7 +4,6 @@
 //! graph would do, and once copied into columns of rows and neighbors, which is what the typed interface hands
 //! out. The scan with *dirty* vertices runs on a graph of its own, after 2 % of the vertices got one edge more.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use mangrove::{
@@ -19,7 +18,7 @@ use crate::options::Suite;
 use crate::people::digest;
 use crate::random::Random;
 use crate::report::{Growing, Row};
-use crate::social::Social;
+use crate::social::{self, Social};
 
 const NAME: &str = Suite::Scan.name();
 
@@ -33,10 +32,10 @@ const DIRTY_MAX: f64 = 1.3;
 /// One vertex in so many is dirtied.
 const DIRTY_ONE_IN: usize = 50;
 
-pub(super) fn run(context: &mut Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     // One thread: a scan is divided among threads by whoever runs it, and no part of the interface does yet.
     let schedule = context.schedule.alone();
-    let social = context.social()?;
+    let social = Social::load(context.options.scale, &social::edges(context.options.scale))?;
     let summed = adjacency(&social, schedule, report)?;
     counts(&social, schedule, report)?;
     property(&social, schedule, report)?;
@@ -56,7 +55,7 @@ fn neighbor_sum(csr: &Csr) -> u64 {
 }
 
 /// Times the static graph and the live one; the time of the static one, in nanoseconds an edge.
-fn adjacency(social: &Rc<Social>, schedule: Schedule, report: &mut Growing<'_>) -> Result<f64> {
+fn adjacency(social: &Social, schedule: Schedule, report: &mut Growing<'_>) -> Result<f64> {
     let edges = social.csr.edge_count() as f64;
     let expected = neighbor_sum(&social.csr);
     let csr = Arc::new(social.csr.clone());
@@ -142,7 +141,7 @@ fn ask(database: &Database, script: &str) -> Result<Box<dyn Operation>> {
     }))
 }
 
-fn counts(social: &Rc<Social>, schedule: Schedule, report: &mut Growing<'_>) -> Result<()> {
+fn counts(social: &Social, schedule: Schedule, report: &mut Growing<'_>) -> Result<()> {
     let (vertices, edges) = (social.csr.vertex_count() as u64, social.csr.edge_count() as u64);
     let database = social.database.clone();
     let labels = LabelFilter::Sets([social.names.person].into());
@@ -158,7 +157,7 @@ fn counts(social: &Rc<Social>, schedule: Schedule, report: &mut Growing<'_>) -> 
     Ok(())
 }
 
-fn property(social: &Rc<Social>, schedule: Schedule, report: &mut Growing<'_>) -> Result<()> {
+fn property(social: &Social, schedule: Schedule, report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "sum of a property, a vertex";
     let count = social.csr.vertex_count() as f64;
     let born = social.columns.born.clone();
@@ -198,7 +197,7 @@ fn sum_property(social: &Social) -> Box<dyn Operation> {
 
 /// The live scan again, after some vertices got another edge. `summed` is the time of the static graph.
 fn dirty(context: &Context<'_>, schedule: Schedule, summed: f64, report: &mut Growing<'_>) -> Result<()> {
-    let social = Social::load(context.options.scale)?;
+    let social = Social::load(context.options.scale, &social::edges(context.options.scale))?;
     let mut random = Random::new(2);
     let (count, mut expected) = (social.vertices.len(), live_sum(&social));
     let with_edges: Vec<usize> = (0..count).filter(|&v| social.csr.degree(v) > 0).collect();
