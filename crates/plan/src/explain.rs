@@ -1,7 +1,10 @@
 //! `explain()`: the plan as text, a line an operator, scopes indented.
 
-use crate::logical::{Condition, Operand, Test};
-use crate::physical::{Access, LocalKind, LoopTest, Op, PathRequirement, PhysicalPlan, Pipeline, SlotBy, Stage};
+use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
+use crate::physical::{
+    Access, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope, SlotBy,
+    SlotOperand, Stage,
+};
 
 /// The plan as text.
 pub fn explain(plan: &PhysicalPlan) -> String {
@@ -40,43 +43,73 @@ fn pipeline(pipeline: &Pipeline, depth: usize, text: &mut String) {
     }
 }
 
+fn scope(name: &str, inner: &Pipeline, depth: usize, text: &mut String) {
+    line(depth, name, text);
+    pipeline(inner, depth + 1, text);
+}
+
 fn nested(operator: &Op, depth: usize, text: &mut String) {
-    let mut scope = |name: &str, inner: &Pipeline| {
-        line(depth, name, text);
-        pipeline(inner, depth + 1, text);
-    };
     match operator {
         Op::Modulate(modulate) => {
             for by in &modulate.by {
                 match by {
-                    SlotBy::First(inner) => scope("first of", inner),
-                    SlotBy::Exists(inner) => scope("whether", inner),
+                    SlotBy::First(inner) => scope("first result of", inner, depth, text),
+                    SlotBy::Exists(inner) => scope("whether there is a result of", inner, depth, text),
                     _ => {}
                 }
             }
         }
         Op::Local(local) => match &local.kind {
-            LocalKind::Filter(_, inner) => inner.iter().for_each(|p| scope("scope", p)),
-            LocalKind::FlatMap { pipelines, .. } => pipelines.iter().for_each(|p| scope("scope", p)),
-            LocalKind::SideEffect(inner) => scope("scope", inner),
+            LocalKind::Filter(_, inner) => inner.iter().for_each(|p| scope("scope", p, depth, text)),
+            LocalKind::FlatMap { pipelines, .. } => pipelines.iter().for_each(|p| scope("scope", p, depth, text)),
+            LocalKind::SideEffect(inner) => scope("scope", inner, depth, text),
         },
-        Op::Union(branches) => branches.iter().for_each(|p| scope("branch", p)),
-        Op::Switch { options } => options.iter().for_each(|(when, p)| scope(&format!("option {when:?}"), p)),
-        Op::Group { value, .. } => scope("members", value),
-        Op::Ordered { pipeline: inner, .. } => scope("in order", inner),
-        Op::Repeat(repeat) => {
-            for (name, test) in [("until", &repeat.until), ("emit", &repeat.emit)] {
-                match test {
-                    Some(LoopTest::Exists(inner)) => scope(name, inner),
-                    Some(LoopTest::Times(n)) => scope(&format!("times {}", operand(n)), &Pipeline::default()),
-                    Some(LoopTest::Always) => scope(name, &Pipeline::default()),
-                    Some(LoopTest::Test(t)) => scope(&format!("{name} {}", test_text(t)), &Pipeline::default()),
-                    None => {}
-                }
+        Op::Union(branches) => branches.iter().for_each(|p| scope("branch", p, depth, text)),
+        Op::Switch { options } => {
+            for (when, inner) in options {
+                scope(&option_text(when), inner, depth, text);
             }
-            scope("body", &repeat.body);
         }
+        Op::Group { value, .. } => scope("members", value, depth, text),
+        Op::Ordered { pipeline: inner, .. } => pipeline(inner, depth, text),
+        Op::Repeat(repeat) => nested_loop(repeat, depth, text),
         _ => {}
+    }
+}
+
+/// The parts of a loop in the order in which rows meet them.
+fn nested_loop(repeat: &RepeatScope, depth: usize, text: &mut String) {
+    let tests = [("until", &repeat.until, repeat.until_first), ("emit", &repeat.emit, repeat.emit_first)];
+    let some = |before: bool, text: &mut String| {
+        for (name, test, first) in tests {
+            match test {
+                Some(test) if first == before => loop_test(name, test, depth, text),
+                _ => {}
+            }
+        }
+    };
+    some(true, text);
+    scope("body", &repeat.body, depth, text);
+    some(false, text);
+}
+
+fn loop_test(name: &str, test: &LoopTest, depth: usize, text: &mut String) {
+    match test {
+        LoopTest::Always => line(depth, &format!("{name} always"), text),
+        LoopTest::Times(times) => line(depth, &format!("{name} {} iterations", number(times)), text),
+        LoopTest::Test(test) => line(depth, &format!("{name} {}", test_text(test)), text),
+        LoopTest::Exists(inner) => scope(&format!("{name} there is a result of"), inner, depth, text),
+    }
+}
+
+fn option_text(when: &ChooseOption) -> String {
+    match when {
+        ChooseOption::True => "option true".to_owned(),
+        ChooseOption::False => "option false".to_owned(),
+        ChooseOption::Value(value) => format!("option {}", operand(value)),
+        ChooseOption::Test(test) => format!("option {}", test_text(test)),
+        ChooseOption::None => "otherwise".to_owned(),
+        ChooseOption::Unproductive => "option unproductive".to_owned(),
     }
 }
 
@@ -109,29 +142,50 @@ pub fn describe(operator: &Op) -> String {
             format!("{} edge {}{}", if *negate { "has no" } else { "has" }, direction(d), labels_of(labels))
         }
         Op::Is(test) => format!("is {}", test_text(test)),
-        Op::Modulate(modulate) => format!("by: {} slot(s) over {:?}", modulate.by.len(), modulate.over),
+        Op::Modulate(modulate) => modulate_text(modulate),
+        Op::Constant(value) => format!("constant {}", operand(value)),
+        Op::SlotMap { single: false, names, .. } => format!("map of {}", names.join(", ")),
+        Op::CompareSlots(test) => format!("compare {}", label_test_text(test)),
+        Op::Tail(count) => format!("tail {}", number(count)),
+        Op::AddVertex { label, properties, .. } => {
+            format!("add vertex {}, {} properties", slot_operand(label), properties.len())
+        }
+        Op::AddEdge { label, properties, .. } => {
+            format!("add edge {}, {} properties", slot_operand(label), properties.len())
+        }
+        Op::SetProperty(property) => format!("set property {} {}", property.key, slot_operand(&property.value)),
         Op::Values(keys) => format!("values{}", labels_of(keys)),
         Op::Properties(keys) => format!("properties{}", labels_of(keys)),
         Op::Dedup { slots: 0 } => "dedup".to_owned(),
         Op::Dedup { slots } => format!("dedup by {slots} slot(s)"),
         Op::Order { orders, limit } => {
-            let top = limit.as_ref().map_or(String::new(), |l| format!(", first {}", operand(l)));
+            let top = limit.as_ref().map_or(String::new(), |l| format!(", first {}", number(l)));
             format!("order {}{top}", orders.iter().map(|o| o.name()).collect::<Vec<_>>().join(", "))
         }
         Op::Range { low, high } => {
-            format!("range {}..{}", operand(low), high.as_ref().map_or(String::new(), operand))
+            format!("range {}..{}", number(low), high.as_ref().map_or(String::new(), number))
         }
         Op::Reduce(reduction) => format!("{reduction:?}").to_lowercase(),
         Op::Local(local) => {
-            let turn = if local.serial { ", one after the other" } else { "" };
+            let turn = match (local.serial, local.ordered) {
+                (true, _) => ", one after the other",
+                (false, true) => ", in order",
+                (false, false) => "",
+            };
             let kind = match &local.kind {
                 LocalKind::Filter(kind, _) => format!("filter by {kind:?}").to_lowercase(),
                 LocalKind::FlatMap { first: true, .. } => "first result".to_owned(),
+                LocalKind::FlatMap { otherwise_row: true, .. } => "results, or the row".to_owned(),
+                LocalKind::FlatMap { pipelines, .. } if pipelines.len() > 1 => {
+                    "results of the first that has any".to_owned()
+                }
                 LocalKind::FlatMap { .. } => "results".to_owned(),
                 LocalKind::SideEffect(_) => "side effect".to_owned(),
             };
             format!("scope a row: {kind}{turn}")
         }
+        Op::Ordered { always: true, .. } => "keep the order".to_owned(),
+        Op::Ordered { .. } => "keep the order between nodes".to_owned(),
         Op::Union(branches) => format!("union of {}", branches.len()),
         Op::Switch { options } => format!("choose among {}", options.len()),
         Op::Repeat(_) => "repeat".to_owned(),
@@ -147,7 +201,6 @@ pub fn describe(operator: &Op) -> String {
 fn name_of(operator: &Op) -> &'static str {
     match operator {
         Op::Inject(_) => "inject",
-        Op::CompareSlots(_) => "compare slots",
         Op::PathShape { simple: true, .. } => "simple path",
         Op::PathShape { simple: false, .. } => "cyclic path",
         Op::Discard => "discard",
@@ -158,7 +211,6 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Token(mangrove_graph::Token::Label) => "label",
         Op::Token(mangrove_graph::Token::Key) => "key",
         Op::Token(mangrove_graph::Token::Value) => "value",
-        Op::Constant(_) => "constant",
         Op::Identity => "identity",
         Op::Unfold => "unfold",
         Op::Loops(_) => "loops",
@@ -168,17 +220,58 @@ fn name_of(operator: &Op) -> &'static str {
         Op::LocalTail(_) => "tail locally",
         Op::LocalOrder(_) => "order locally",
         Op::Path { .. } => "path",
-        Op::SlotMap { single: true, .. } => "select",
-        Op::SlotMap { .. } => "map of slots",
+        Op::SlotMap { .. } => "select",
         Op::SelectColumn(_) => "select column",
-        Op::Tail(_) => "tail",
         Op::Barrier => "barrier",
-        Op::AddVertex { .. } => "add vertex",
-        Op::AddEdge { .. } => "add edge",
-        Op::SetProperty(_) => "set property",
         Op::Drop => "drop",
-        Op::Ordered { .. } => "ordered",
         _ => "operator",
+    }
+}
+
+/// What a [`Modulate`] takes, and of what.
+pub fn modulate_text(modulate: &Modulate) -> String {
+    let takes = |by: &SlotBy| match by {
+        SlotBy::Identity => "itself".to_owned(),
+        SlotBy::Key(key) => key.to_string(),
+        SlotBy::Token(token) => format!("T.{}", format!("{token:?}").to_lowercase()),
+        SlotBy::Column(column) => column.name().to_owned(),
+        SlotBy::Test(test) => test_text(test),
+        SlotBy::First(_) => "first result".to_owned(),
+        SlotBy::Exists(_) => "whether there is a result".to_owned(),
+    };
+    let of = match &modulate.over {
+        Over::Current => "the object".to_owned(),
+        Over::PathObjects => "the objects of the path".to_owned(),
+        Over::Elements => "the elements".to_owned(),
+        Over::MapValues => "the values of the map".to_owned(),
+        Over::Names(names) => {
+            let name = |(name, _): &(Option<crate::logical::Name>, _)| match name {
+                Some(name) => format!("`{name}`"),
+                None => "the object".to_owned(),
+            };
+            names.iter().map(name).collect::<Vec<_>>().join(", ")
+        }
+    };
+    format!("take of {of}: {}", modulate.by.iter().map(takes).collect::<Vec<_>>().join(", "))
+}
+
+fn slot_operand(value: &SlotOperand) -> String {
+    match value {
+        SlotOperand::Operand(value) => operand(value),
+        SlotOperand::Slot(slot) => format!("slot {slot}"),
+    }
+}
+
+fn label_test_text(test: &LabelTest) -> String {
+    let all = |tests: &[LabelTest], word: &str| tests.iter().map(label_test_text).collect::<Vec<_>>().join(word);
+    match test {
+        LabelTest::Compare(comparison, name) => format!("{} `{name}`", format!("{comparison:?}").to_lowercase()),
+        LabelTest::Within(names) => format!("within `{}`", names.join("`, `")),
+        LabelTest::Without(names) => format!("without `{}`", names.join("`, `")),
+        LabelTest::Text(operation, name) => format!("{operation:?} `{name}`"),
+        LabelTest::And(tests) => all(tests, " and "),
+        LabelTest::Or(tests) => all(tests, " or "),
+        LabelTest::Not(test) => format!("not ({})", label_test_text(test)),
     }
 }
 
@@ -212,7 +305,7 @@ fn condition_text(condition: &Condition) -> String {
 fn test_text(test: &Test) -> String {
     let all = |tests: &[Test], word: &str| tests.iter().map(test_text).collect::<Vec<_>>().join(word);
     match test {
-        Test::Compare(comparison, o) => format!("{comparison:?} {}", operand(o)).to_lowercase(),
+        Test::Compare(comparison, o) => format!("{} {}", format!("{comparison:?}").to_lowercase(), operand(o)),
         Test::Within(os) => format!("within {} value(s)", os.len()),
         Test::Without(os) => format!("without {} value(s)", os.len()),
         Test::Text(operation, o) => format!("{operation:?} {}", operand(o)),
@@ -220,6 +313,11 @@ fn test_text(test: &Test) -> String {
         Test::Or(tests) => all(tests, " or "),
         Test::Not(test) => format!("not ({})", test_text(test)),
     }
+}
+
+/// A count or position, without the suffix of its type.
+fn number(number: &Operand) -> String {
+    crate::lower::literal_integer(number).map_or_else(|| operand(number), |n| n.to_string())
 }
 
 fn operand(operand: &Operand) -> String {

@@ -4,16 +4,17 @@
 //! - `V().count()` asks the pages for their counts.
 //! - `order().limit(n)` keeps the first `n` while it sorts.
 
+use mangrove_gremlin::Order;
+
 use crate::logical::{Operand, Reduction};
 use crate::lower::literal_integer;
 use crate::physical::{Access, Op, Stage};
 
-/// Fuses the operators of a chain. `at_start`: the chain begins the traversal, so that its source runs for
-/// one row exactly.
-pub fn fuse(stages: &mut Vec<Stage>, at_start: bool) {
+/// Fuses the operators of a chain.
+pub fn fuse(stages: &mut Vec<Stage>) {
     let mut at = 0;
     while at + 1 < stages.len() {
-        if let Some(operator) = fused(&stages[at].operator, &stages[at + 1].operator, at_start && at == 0) {
+        if let Some(operator) = fused(&stages[at].operator, &stages[at + 1].operator) {
             let labels = std::mem::take(&mut stages[at + 1].labels);
             let keeps_range = matches!(operator, Op::Order { .. });
             stages[at].operator = operator;
@@ -28,12 +29,12 @@ pub fn fuse(stages: &mut Vec<Stage>, at_start: bool) {
     }
 }
 
-fn fused(first: &Op, second: &Op, at_start: bool) -> Option<Op> {
+fn fused(first: &Op, second: &Op) -> Option<Op> {
     match (first, second) {
         (Op::Expand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
             Some(Op::CountExpand { direction: *direction, labels: labels.clone() })
         }
-        (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if at_start && conditions.is_empty() => {
+        (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
             let labels = match access {
                 Access::All => None,
                 Access::Labels(names) => Some(names.clone()),
@@ -41,7 +42,7 @@ fn fused(first: &Op, second: &Op, at_start: bool) -> Option<Op> {
             };
             Some(Op::CountAll { edges: false, labels })
         }
-        (Op::Edges { ids: None, conditions }, Op::Reduce(Reduction::Count)) if at_start => {
+        (Op::Edges { ids: None, conditions }, Op::Reduce(Reduction::Count)) => {
             let labels = match &conditions[..] {
                 [] => None,
                 [crate::logical::Condition::LabelIn(names)] => Some(names.clone()),
@@ -49,15 +50,19 @@ fn fused(first: &Op, second: &Op, at_start: bool) -> Option<Op> {
             };
             Some(Op::CountAll { edges: true, labels })
         }
-        // The range stays behind: it still skips, and it splits bulks exactly.
-        (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. }) if is_bound(high) => {
+        // The range stays behind: it still skips, and it splits bulks exactly. A shuffle is not cut while it
+        // goes on: what came first would be drawn more often than the rest.
+        (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. })
+            if is_bound(high) && !orders.contains(&Order::Shuffle) =>
+        {
             Some(Op::Order { orders: orders.clone(), limit: Some(high.clone()) })
         }
         _ => None,
     }
 }
 
-/// A high end that is one: not the negative number that means "to the end".
+/// A high end that is one, as far as is known now: not the negative number that means "to the end". A
+/// parameter may turn out to be one; the sort then keeps everything.
 fn is_bound(high: &Operand) -> bool {
-    literal_integer(high).is_some_and(|n| n >= 0)
+    literal_integer(high).is_none_or(|n| n >= 0)
 }

@@ -4,8 +4,14 @@
 //! reader. Three things are worked out on the way: what rows must carry ([`Requirements`]), which part of
 //! the stream is ordered, and how the vertices of a source are found.
 
+mod access;
+mod order;
+
 use mangrove_graph::{Error, IndexInfo, Result, Token};
-use mangrove_gremlin::{Comparison, Pop};
+use mangrove_gremlin::Pop;
+
+pub use access::{Bound, equal_operands, range_bounds};
+use order::Chain;
 
 use crate::logical::*;
 use crate::physical::*;
@@ -25,7 +31,7 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
     let requirements = crate::requirements::requirements(traversal, configuration);
     let lowering = Lowering { facts, requirements: &requirements };
     let mut root = lowering.pipeline(traversal, false)?.0;
-    crate::fuse::fuse(&mut root.stages, true);
+    crate::fuse::fuse(&mut root.stages);
     let mutating = traversal.is_mutating();
     Ok(PhysicalPlan {
         root,
@@ -42,130 +48,10 @@ struct Lowering<'a> {
     requirements: &'a Requirements,
 }
 
-/// The stages of one chain, and whether the stream at its end is ordered.
-struct Chain {
-    stages: Vec<Stage>,
-    ordered: bool,
-    /// Where the run of row-by-row stages since the last ordering barrier begins.
-    run: usize,
-}
-
-impl Chain {
-    fn push(&mut self, operator: Op) {
-        self.stages.push(Stage { operator, labels: Vec::new() });
-    }
-
-    fn modulate(&mut self, over: Over, by: Vec<SlotBy>) {
-        self.push(Op::Modulate(Modulate { over, by }));
-    }
-
-    /// Closes the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order.
-    fn close_run(&mut self) {
-        let run = &self.stages[self.run..];
-        if run
-            .iter()
-            .any(|s| matches!(s.operator, Op::Union(_) | Op::Switch { .. } | Op::Repeat(_)) && s.operator.keeps_state())
-        {
-            // A barrier in a branch sees the stream of all rows: they cannot be kept apart, and what comes out
-            // has no order to keep.
-            self.ordered = false;
-        }
-        if self.ordered && self.stages[self.run..].iter().any(|s| s.operator.may_reorder()) {
-            let stages = self.stages.split_off(self.run);
-            let always = stages.iter().any(|s| matches!(s.operator, Op::Union(_) | Op::Switch { .. } | Op::Repeat(_)));
-            self.push(Op::Ordered { pipeline: Pipeline { stages }, always });
-        }
-        self.run = self.stages.len();
-    }
-}
-
-impl Op {
-    /// Whether rows may come out in another order than they went in, on several nodes at least.
-    fn may_reorder(&self) -> bool {
-        matches!(
-            self,
-            Op::Vertices { .. }
-                | Op::Edges { .. }
-                | Op::Expand { .. }
-                | Op::EdgeVertex(_)
-                | Op::Filter(_)
-                | Op::HasEdges { .. }
-                | Op::Modulate(_)
-                | Op::Values(_)
-                | Op::Properties(_)
-                | Op::ValueMap { .. }
-                | Op::ElementMap(_)
-                | Op::Token(_)
-                | Op::Local(_)
-                | Op::Union(_)
-                | Op::Switch { .. }
-                | Op::Repeat(_)
-        )
-    }
-
-    /// Whether its rows hold an object of their own, which belongs to the path; filters, barriers and
-    /// branches pass on what came.
-    fn makes_objects(&self) -> bool {
-        match self {
-            Op::Local(scope) => matches!(scope.kind, LocalKind::FlatMap { inner_path: false, .. }),
-            Op::Group { side_effect, .. } | Op::GroupCount { side_effect } => side_effect.is_none(),
-            Op::Identity
-            | Op::Filter(_)
-            | Op::HasEdges { .. }
-            | Op::Is(_)
-            | Op::Modulate(_)
-            | Op::CompareSlots(_)
-            | Op::PathShape { .. }
-            | Op::Discard
-            | Op::ReplaceMapValues
-            | Op::Order { .. }
-            | Op::Dedup { .. }
-            | Op::Range { .. }
-            | Op::Tail(_)
-            | Op::Aggregate(_)
-            | Op::Barrier
-            | Op::SetProperty(_)
-            | Op::Drop
-            | Op::Union(_)
-            | Op::Switch { .. }
-            | Op::Repeat(_)
-            | Op::Ordered { .. } => false,
-            _ => true,
-        }
-    }
-
-    /// Whether it reads its input's order: the ordered run ends before it.
-    fn reads_order(&self) -> bool {
-        matches!(
-            self,
-            Op::Range { .. }
-                | Op::Tail(_)
-                | Op::Reduce(_)
-                | Op::Dedup { .. }
-                | Op::Aggregate(_)
-                | Op::Barrier
-                | Op::Group { .. }
-                | Op::GroupCount { .. }
-                | Op::Cap(_)
-                | Op::Order { .. }
-                | Op::CountExpand { .. }
-                | Op::AddVertex { .. }
-                | Op::AddEdge { .. }
-                | Op::SetProperty(_)
-                | Op::Drop
-        )
-    }
-
-    /// Whether its output is ordered when its input was.
-    fn keeps_order(&self) -> bool {
-        !matches!(self, Op::Reduce(_) | Op::Group { .. } | Op::GroupCount { .. } | Op::Cap(_) | Op::CountExpand { .. })
-    }
-}
-
 impl Lowering<'_> {
     /// Lowers a chain; says whether its output is ordered.
     fn pipeline(&self, traversal: &Traversal, ordered: bool) -> Result<(Pipeline, bool)> {
-        let mut chain = Chain { stages: Vec::new(), ordered, run: 0 };
+        let mut chain = Chain::new(ordered);
         for node in &traversal.steps {
             let before = chain.stages.len();
             self.step(&node.step, &mut chain).map_err(|e| match node.position {
@@ -173,7 +59,7 @@ impl Lowering<'_> {
                 None => e,
             })?;
             self.label(node, before, &mut chain);
-            self.track_order(before, &mut chain);
+            chain.track_order(before);
         }
         chain.close_run();
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
@@ -181,7 +67,7 @@ impl Lowering<'_> {
 
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
         let mut pipeline = self.pipeline(traversal, false)?.0;
-        crate::fuse::fuse(&mut pipeline.stages, false);
+        crate::fuse::fuse(&mut pipeline.stages);
         Ok(pipeline)
     }
 
@@ -209,23 +95,10 @@ impl Lowering<'_> {
         }
     }
 
-    fn track_order(&self, before: usize, chain: &mut Chain) {
-        // The operators of the new step, one at a time: a run ends before one that reads order.
-        if let Some(at) = (before..chain.stages.len()).find(|&i| chain.stages[i].operator.reads_order()) {
-            let tail = chain.stages.split_off(at);
-            chain.close_run();
-            chain.stages.extend(tail);
-            let sorts = |s: &Stage| matches!(s.operator, Op::Order { .. });
-            let keeps = chain.stages[chain.run..].iter().all(|s| s.operator.keeps_order());
-            chain.ordered = chain.stages[chain.run..].iter().any(sorts) || (chain.ordered && keeps);
-            chain.run = chain.stages.len();
-        }
-    }
-
     fn step(&self, step: &Step, chain: &mut Chain) -> Result<()> {
         match step {
             Step::Vertices { ids, conditions } => {
-                let (access, conditions) = self.access(ids.as_ref(), conditions);
+                let (access, conditions) = access::access(self.facts, ids.as_ref(), conditions);
                 chain.push(Op::Vertices { access, conditions });
             }
             Step::Edges { ids, conditions } => {
@@ -257,7 +130,8 @@ impl Lowering<'_> {
             }
             Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
             Step::Dedup { labels, by } => {
-                let slots = match (labels.is_empty(), by.is_empty()) {
+                let by_object = by.iter().all(|b| *b == By::Identity);
+                let slots = match (labels.is_empty(), by_object) {
                     (true, true) => 0,
                     (true, false) => {
                         chain.modulate(Over::Current, self.slots_by(by)?);
@@ -420,7 +294,7 @@ impl Lowering<'_> {
         let slot = match &choose.on {
             ChooseOn::Test(test) => SlotBy::Test(test.clone()),
             ChooseOn::Exists(t) => SlotBy::Exists(self.child(t)?),
-            ChooseOn::Value(t) => SlotBy::First(self.child(t)?),
+            ChooseOn::Value(t) => self.first_of(t)?,
         };
         chain.modulate(Over::Current, vec![slot]);
         let options = choose.options.iter().map(|(when, t)| Ok((when.clone(), self.child(t)?)));
@@ -429,30 +303,32 @@ impl Lowering<'_> {
     }
 
     fn filter(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
+        match (kind, traversals) {
+            // One operator each, so that the first that fails spares the others.
+            (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, chain)),
+            (FilterKind::None, [only]) => self.test(kind, only, chain),
+            (FilterKind::Any | FilterKind::None, traversals) => {
+                let serial = traversals.iter().any(Traversal::is_mutating);
+                let kind = LocalKind::Filter(kind, self.children(traversals)?);
+                chain.push(Op::Local(LocalScope { kind, serial, ordered: chain.ordered }));
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows for which one traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
+    fn test(&self, kind: FilterKind, traversal: &Traversal, chain: &mut Chain) -> Result<()> {
         // One hop that is only asked whether it exists needs no scope: a semi-join over the degrees.
-        if let ([only], FilterKind::All | FilterKind::None) = (traversals, kind)
-            && let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &only.steps[..]
+        if let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &traversal.steps[..]
             && marks.is_empty()
         {
             let negate = kind == FilterKind::None;
             chain.push(Op::HasEdges { direction: *direction, labels: labels.clone(), negate });
             return Ok(());
         }
-        let serial = traversals.iter().any(Traversal::is_mutating);
-        let scope = |kind, pipelines, ordered| {
-            Op::Local(LocalScope { kind: LocalKind::Filter(kind, pipelines), serial, ordered })
-        };
-        match kind {
-            // One scope each, so that the first that fails spares the others.
-            FilterKind::All => {
-                for traversal in traversals {
-                    chain.push(scope(kind, vec![self.child(traversal)?], chain.ordered));
-                }
-            }
-            FilterKind::Any | FilterKind::None => {
-                chain.push(scope(kind, self.children(traversals)?, chain.ordered));
-            }
-        }
+        let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
+        let kind = LocalKind::Filter(kind, vec![self.child(traversal)?]);
+        chain.push(Op::Local(LocalScope { kind, serial, ordered }));
         Ok(())
     }
 
@@ -491,8 +367,23 @@ impl Lowering<'_> {
             By::Key(key) => SlotBy::Key(key.clone()),
             By::Token(token) => SlotBy::Token(*token),
             By::Column(column) => SlotBy::Column(*column),
-            By::Traversal(t) => SlotBy::First(self.child(t)?),
+            By::Traversal(t) => self.first_of(t)?,
         })
+    }
+
+    /// The first result of a traversal; what a token says is looked up without a scope.
+    fn first_of(&self, traversal: &Traversal) -> Result<SlotBy> {
+        if let [StepNode { step, labels, .. }] = &traversal.steps[..]
+            && labels.is_empty()
+        {
+            match step {
+                Step::Id => return Ok(SlotBy::Token(Token::Id)),
+                Step::Label => return Ok(SlotBy::Token(Token::Label)),
+                Step::Identity => return Ok(SlotBy::Identity),
+                _ => {}
+            }
+        }
+        Ok(SlotBy::First(self.child(traversal)?))
     }
 
     fn slots_by(&self, by: &[By]) -> Result<Vec<SlotBy>> {
@@ -570,92 +461,6 @@ impl Lowering<'_> {
             meta: meta.collect::<Result<_>>()?,
             value: self.argument(&property.value, slots)?,
         })
-    }
-
-    /// How the vertices are found, and what is still to be tested of them: ids before an index before
-    /// labels before everything. An index look-up is exact, so its condition is not tested again.
-    fn access(&self, ids: Option<&Vec<Operand>>, conditions: &[Condition]) -> (Access, Vec<Condition>) {
-        let mut rest = conditions.to_vec();
-        if let Some(ids) = ids {
-            return (Access::Ids(ids.clone()), rest);
-        }
-        // hasId(…) right behind V() names the vertices as V(…) would.
-        let by_id =
-            rest.iter().position(|c| matches!(c, Condition::Id(Test::Compare(Comparison::Eq, _) | Test::Within(_))));
-        if let Some(at) = by_id
-            && let Condition::Id(test) = rest.remove(at)
-        {
-            return (Access::IdSet(equal_operands(&test).unwrap_or_default()), rest);
-        }
-        let labels = rest.iter().find_map(|c| match c {
-            Condition::LabelIn(names) => Some(names.clone()),
-            _ => None,
-        });
-        let usable = |condition: &Condition| {
-            let Condition::Property(key, test) = condition else { return None };
-            let equality = equal_operands(test).is_some();
-            let range = range_bounds(test).is_some();
-            self.facts.indexes.iter().find(|(info, label, indexed)| {
-                indexed == key
-                    && (equality || (range && info.ordered))
-                    && label.as_ref().is_none_or(|l| labels.as_ref().is_some_and(|names| names[..] == [l.clone()]))
-            })
-        };
-        // Equality narrows more than a range.
-        let mut found: Vec<(usize, &UsableIndex, bool)> = rest
-            .iter()
-            .enumerate()
-            .filter_map(|(at, c)| {
-                let Condition::Property(_, test) = c else { return None };
-                usable(c).map(|index| (at, index, equal_operands(test).is_none()))
-            })
-            .collect();
-        found.sort_by_key(|(.., is_range)| *is_range);
-        if let Some((at, (info, label, key), _)) = found.first() {
-            let description = match label {
-                Some(label) => format!("{label}.{key}"),
-                None => key.to_string(),
-            };
-            return (Access::Index { index: info.id, description, condition: *at }, rest);
-        }
-        match labels {
-            Some(names) => {
-                let at = rest.iter().position(|c| matches!(c, Condition::LabelIn(n) if *n == names));
-                at.map(|at| rest.remove(at));
-                (Access::Labels(names), rest)
-            }
-            None => (Access::All, rest),
-        }
-    }
-}
-
-/// The operands a value must equal one of, if the test says just that.
-pub fn equal_operands(test: &Test) -> Option<Vec<Operand>> {
-    match test {
-        Test::Compare(Comparison::Eq, operand) => Some(vec![operand.clone()]),
-        Test::Within(operands) => Some(operands.clone()),
-        _ => None,
-    }
-}
-
-/// A bound of a range, and whether the bound itself belongs to it.
-pub type Bound = Option<(Operand, bool)>;
-
-/// The bounds a value must lie between, if the test says just that.
-pub fn range_bounds(test: &Test) -> Option<(Bound, Bound)> {
-    match test {
-        Test::Compare(Comparison::Gt, o) => Some((Some((o.clone(), false)), None)),
-        Test::Compare(Comparison::Gte, o) => Some((Some((o.clone(), true)), None)),
-        Test::Compare(Comparison::Lt, o) => Some((None, Some((o.clone(), false)))),
-        Test::Compare(Comparison::Lte, o) => Some((None, Some((o.clone(), true)))),
-        Test::And(tests) => {
-            let [a, b] = &tests[..] else { return None };
-            match (range_bounds(a)?, range_bounds(b)?) {
-                ((low, None), (None, high)) | ((None, high), (low, None)) => Some((low, high)),
-                _ => None,
-            }
-        }
-        _ => None,
     }
 }
 

@@ -9,7 +9,9 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
     let mut full = path_shown(traversal, configuration) == PathRequirement::Full;
     let mut loops = false;
     let mut names: Vec<Name> = Vec::new();
+    let mut given: Vec<Name> = Vec::new();
     traversal.visit(&mut |node| {
+        given.extend(node.labels.iter().cloned());
         full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other));
         loops |= matches!(node.step, Step::Loops(_));
         for name in node.step.names_read() {
@@ -18,6 +20,8 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
             }
         }
     });
+    // What no step is labeled with is a side effect or the key of a map: no path holds it.
+    names.retain(|name| given.contains(name));
     let path = match (full, names.is_empty()) {
         (true, _) => PathRequirement::Full,
         (false, false) => PathRequirement::Labels(names),

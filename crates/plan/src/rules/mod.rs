@@ -1,11 +1,13 @@
 //! Rules that rewrite a logical traversal into an equivalent, cheaper one.
 //!
-//! The order of [`RULES`] matters: conditions are gathered before they are folded into a source, edges are
-//! hopped over before anything looks for hops. Every rule holds its own preconditions; none depends on
+//! The order of [`RULES`] matters: filters are made simpler and taken out of filters before conditions are
+//! folded into a source. Every rule holds its own preconditions; none depends on
 //! another having run for its correctness, only for its effect.
 
+mod count_to_existence;
 mod fold_conditions;
 mod hop_over_edges;
+mod inline_filters;
 mod nested;
 
 use crate::logical::{Configuration, Traversal};
@@ -21,6 +23,8 @@ pub struct Rule {
 
 /// All rules, in order.
 pub const RULES: &[Rule] = &[
+    Rule { name: "simplify tests of existence", apply: count_to_existence::apply },
+    Rule { name: "inline filters", apply: inline_filters::apply },
     Rule { name: "hop over edges", apply: hop_over_edges::apply },
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply },
 ];

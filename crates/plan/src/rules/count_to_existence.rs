@@ -1,0 +1,95 @@
+//! `where(t.count().is(0))` asks whether `t` has no result, `where(t.count().is(gt(0)))` whether it has one:
+//! the first result answers, and nothing is counted. Not where `t` writes or fills side effects, which
+//! another step may see.
+
+use mangrove_gremlin::Comparison;
+
+use crate::logical::{ChooseOn, Emit, FilterKind, Reduction, Step, StepNode, Test, Traversal, Until};
+use crate::lower::literal_integer;
+use crate::physical::PathRequirement;
+
+pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+    let mut changed = false;
+    for node in &mut traversal.steps {
+        for asked in only_asked_whether(&mut node.step) {
+            changed |= rewrite(asked);
+        }
+        if let Step::FilterTraversal(kind, operands) = &mut node.step
+            && let Some((inner_kind, inner)) = nested(*kind, operands)
+        {
+            (*kind, *operands) = (inner_kind, inner);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// The traversals in a step that are only asked whether they have a result.
+fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
+    match step {
+        Step::FilterTraversal(_, operands) => operands.iter_mut().collect(),
+        Step::Choose(choose) => match &mut choose.on {
+            ChooseOn::Exists(condition) => vec![condition],
+            _ => Vec::new(),
+        },
+        Step::Repeat(repeat) => {
+            let until = match &mut repeat.until {
+                Some(Until::Traversal(until)) => Some(until),
+                _ => None,
+            };
+            let emit = match &mut repeat.emit {
+                Some(Emit::Traversal(emit)) => Some(emit),
+                _ => None,
+            };
+            until.into_iter().chain(emit).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Rewrites one such traversal, if it tests a count so.
+fn rewrite(operand: &mut Traversal) -> bool {
+    let Some(some) = tests_existence(operand) else { return false };
+    operand.steps.truncate(operand.steps.len() - 2);
+    if !some {
+        let inner = std::mem::take(operand);
+        let step = Step::FilterTraversal(FilterKind::None, vec![inner]);
+        operand.steps.push(StepNode { step, labels: Vec::new(), position: None });
+    }
+    true
+}
+
+/// Whether the traversal ends in a count that must be at least one (`Some(true)`) or zero (`Some(false)`).
+fn tests_existence(traversal: &Traversal) -> Option<bool> {
+    let [_, .., count, is] = &traversal.steps[..] else { return None };
+    let (Step::Reduce(Reduction::Count), Step::Is(Test::Compare(comparison, bound))) = (&count.step, &is.step) else {
+        return None;
+    };
+    let labeled = !count.labels.is_empty() || !is.labels.is_empty();
+    if labeled || traversal.is_mutating() || traversal.uses_side_effects() {
+        return None;
+    }
+    match (comparison, literal_integer(bound)?) {
+        (Comparison::Gt | Comparison::Neq, 0) | (Comparison::Gte, 1) => Some(true),
+        (Comparison::Eq | Comparison::Lte, 0) | (Comparison::Lt, 1) => Some(false),
+        _ => None,
+    }
+}
+
+/// A filter that is the only operand of a filter is that filter, or its negation.
+fn nested(kind: FilterKind, operands: &mut [Traversal]) -> Option<(FilterKind, Vec<Traversal>)> {
+    let [Traversal { steps }] = operands else { return None };
+    let [StepNode { step: Step::FilterTraversal(inner_kind, inner), labels, .. }] = &mut steps[..] else { return None };
+    if !labels.is_empty() {
+        return None;
+    }
+    let combined = match (kind, *inner_kind, inner.len()) {
+        (FilterKind::All | FilterKind::Any, kind, _) => kind,
+        (FilterKind::None, FilterKind::None, 1) => FilterKind::All,
+        (FilterKind::None, FilterKind::Any, _) => FilterKind::None,
+        (FilterKind::None, FilterKind::All, 1) => FilterKind::None,
+        (FilterKind::None, FilterKind::None, _) => FilterKind::Any,
+        (FilterKind::None, FilterKind::All, _) => return None,
+    };
+    Some((combined, std::mem::take(inner)))
+}

@@ -1,0 +1,57 @@
+//! `where(has(…))`, `and(has(…), is(…))`, `filter(not(…))`: an operand that consists of filters alone needs
+//! no scope of its own. Its filters stand in the chain as they are, where conditions can be gathered and
+//! folded into a source. `not(has("k"))` is `hasNot("k")`.
+
+use crate::logical::{Condition, FilterKind, Step, StepNode, Traversal};
+use crate::physical::PathRequirement;
+
+pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+    let mut changed = false;
+    let mut at = 0;
+    while at < traversal.steps.len() {
+        let Some(filters) = inlined(&mut traversal.steps[at]) else {
+            at += 1;
+            continue;
+        };
+        // What was put in is looked at again: it may hold such operands itself.
+        traversal.steps.splice(at..=at, filters);
+        changed = true;
+    }
+    changed
+}
+
+/// The filters that together do what the step does; its labels go to the last.
+fn inlined(node: &mut StepNode) -> Option<Vec<StepNode>> {
+    let Step::FilterTraversal(kind, operands) = &mut node.step else { return None };
+    let mut filters: Vec<StepNode> = match (*kind, &mut operands[..]) {
+        (FilterKind::None, [Traversal { steps }]) => {
+            let [StepNode { step: Step::Has(conditions), labels, position }] = &steps[..] else { return None };
+            let ([Condition::HasKey(key)], true) = (&conditions[..], labels.is_empty()) else { return None };
+            let step = Step::Has(vec![Condition::HasNot(key.clone())]);
+            vec![StepNode { step, labels: Vec::new(), position: *position }]
+        }
+        (FilterKind::All, operands) if operands.iter().any(is_filters_only) => {
+            operands.iter_mut().flat_map(|operand| in_place(operand, node.position)).collect()
+        }
+        _ => return None,
+    };
+    filters.last_mut()?.labels.append(&mut node.labels);
+    Some(filters)
+}
+
+/// An operand of a filter that every row must pass, as steps of the chain.
+fn in_place(operand: &mut Traversal, position: Option<mangrove_gremlin::Position>) -> Vec<StepNode> {
+    if is_filters_only(operand) {
+        return std::mem::take(&mut operand.steps);
+    }
+    let step = Step::FilterTraversal(FilterKind::All, vec![std::mem::take(operand)]);
+    vec![StepNode { step, labels: Vec::new(), position }]
+}
+
+/// Whether a traversal passes its rows on as they are, or drops them.
+fn is_filters_only(traversal: &Traversal) -> bool {
+    let filters = |node: &StepNode| {
+        node.labels.is_empty() && matches!(node.step, Step::Has(_) | Step::Is(_) | Step::FilterTraversal(..))
+    };
+    !traversal.steps.is_empty() && traversal.steps.iter().all(filters)
+}

@@ -1,0 +1,87 @@
+//! Golden plans: what each traversal of `tests/plans/*.test` becomes, as `explain()` shows it.
+//!
+//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [LABEL.]KEY`
+//! gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the next empty
+//! one are the plan. `MANGROVE_UPDATE=1` writes the plans as they are now: read the difference in review.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{IndexId, IndexInfo, KeyId, LabelId};
+use mangrove_gremlin::{ParseOptions, Statement, parse_one};
+use mangrove_plan::lower::UsableIndex;
+use mangrove_plan::{GraphFacts, compile, explain, lower, rules};
+
+fn plan(script: &str, facts: &GraphFacts) -> String {
+    let statement = parse_one(script, &ParseOptions::default()).unwrap_or_else(|e| panic!("{script}: {e}"));
+    let Statement::Traversal { bytecode, .. } = statement else { panic!("{script} is no traversal") };
+    let mut compiled = compile(&bytecode).unwrap_or_else(|e| panic!("{script}: {e}"));
+    let rules = rules::rewrite(&mut compiled.traversal, &compiled.configuration);
+    let plan = lower(&compiled.traversal, &compiled.configuration, facts).unwrap_or_else(|e| panic!("{script}: {e}"));
+    let rules = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
+    rules + &explain::explain(&plan)
+}
+
+/// `[ordered] [LABEL.]KEY`
+fn index(text: &str, number: u32) -> UsableIndex {
+    let (ordered, name) = text.strip_prefix("ordered ").map_or((false, text), |name| (true, name));
+    let (label, key) = name.split_once('.').map_or((None, name), |(label, key)| (Some(label), key));
+    let info =
+        IndexInfo { id: IndexId(number), label: label.map(|_| LabelId(0)), key: KeyId(number), ordered, unique: false };
+    (info, label.map(Into::into), key.into())
+}
+
+/// The file with every plan as it is now.
+fn rewritten(text: &str) -> String {
+    let mut facts = GraphFacts::default();
+    let mut now = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        now.push_str(line);
+        now.push('\n');
+        if let Some(text) = line.strip_prefix("index ") {
+            let number = facts.indexes.len() as u32;
+            facts.indexes.push(index(text, number));
+        } else if let Some(script) = line.strip_prefix("> ") {
+            now.push_str(&plan(script, &facts));
+            if lines.by_ref().find(|line| line.is_empty()).is_some() {
+                now.push('\n');
+            }
+        }
+    }
+    now
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans");
+    let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "test")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn plans_are_as_recorded() {
+    let update = std::env::var_os("MANGROVE_UPDATE").is_some();
+    let files = files();
+    assert!(!files.is_empty(), "the golden plans are missing");
+    for file in files {
+        let recorded = fs::read_to_string(&file).unwrap();
+        let now = rewritten(&recorded);
+        if update {
+            fs::write(&file, now).unwrap();
+            continue;
+        }
+        let differs = recorded.lines().zip(now.lines()).position(|(a, b)| a != b);
+        if let Some(at) = differs.or((recorded != now).then_some(0)) {
+            let around = |text: &str| text.lines().skip(at.saturating_sub(6)).take(14).collect::<Vec<_>>().join("\n");
+            panic!(
+                "{}, line {}: recorded\n{}\n\nnow\n{}\n\nMANGROVE_UPDATE=1 records what is now",
+                file.display(),
+                at + 1,
+                around(&recorded),
+                around(&now)
+            );
+        }
+    }
+}
