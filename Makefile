@@ -23,8 +23,8 @@ tools: ## Check for (and, as root on Debian, install) what the other targets nee
 .PHONY: demo
 demo: tools ## Build, load a sample graph, run traversals and transactions, print them
 	$(CARGO) build --release --package mangrove-demo
-	-@$(PYTHON) demo/fetch.py target/demo
-	@target/release/mangrove-demo target/demo
+	@$(PYTHON) demo/fetch.py target/demo || true
+	@$(CARGO) run --quiet --release --package mangrove-demo -- target/demo
 
 .PHONY: test
 test: tools ## Everything CI runs: format, lints, tests, documentation, the official Python client
@@ -41,7 +41,7 @@ soak: tools ## Random traversals against the interpreter for SOAK_HOURS hours, n
 .PHONY: conformance
 conformance: tools ## The official Python client against a server that is started for it
 	$(CARGO) build --workspace --bin mangrove
-	@conformance/drivers/run.sh target/debug/mangrove
+	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 
 .PHONY: lint
 lint: tools ## Format check and lints

@@ -10,6 +10,7 @@ mod sample;
 mod transactions;
 mod traversals;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use sample::Sample;
 const MAPPING: &str = include_str!("../../mappings/us-flights.toml");
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().nth(1).map(PathBuf::from)) {
+    match run(std::env::args_os().nth(1).map(PathBuf::from), &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -33,24 +34,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(folder: Option<PathBuf>) -> Result<()> {
+fn run(folder: Option<PathBuf>, out: &mut dyn Write) -> Result<()> {
     let sample = Sample::find(folder)?;
-    println!("{}\n", sample.description());
+    writeln!(out, "{}\n", sample.description())?;
     let db = Database::in_memory();
     let report = load(&db, &sample)?;
-    println!("{}\n", load_table(&report));
-    traversals::run(&db)?;
-    transactions::run(&db)?;
-    println!(
-        "{} bytes in memory, {} a vertex or edge. Done.",
-        db.memory().total_bytes(),
-        bytes_an_element(&db, &report)
-    );
+    writeln!(out, "{}\n", load_table(&report))?;
+    traversals::run(&db, out)?;
+    transactions::run(&db, out)?;
+    let bytes = db.memory().total_bytes();
+    writeln!(
+        out,
+        "{bytes} bytes in memory, {} a vertex or edge. Done.",
+        bytes / (report.vertices + report.edges).max(1)
+    )?;
     Ok(())
-}
-
-fn bytes_an_element(db: &Database, report: &LoadReport) -> u64 {
-    db.memory().total_bytes() / (report.vertices + report.edges).max(1)
 }
 
 fn load(db: &Database, sample: &Sample) -> Result<LoadReport> {
@@ -107,6 +105,9 @@ mod tests {
     /// The whole demo on the generated graph: it must run where nothing can be fetched.
     #[test]
     fn the_demo_runs_on_the_generated_graph() {
-        run(None).unwrap();
+        let mut printed = Vec::new();
+        run(None, &mut printed).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        assert!(printed.contains("GENERATED") && printed.ends_with("Done.\n"), "{printed}");
     }
 }

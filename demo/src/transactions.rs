@@ -1,6 +1,8 @@
 //! Two transactions: one that is rolled back, one that commits. Each reads its own writes, and nobody else
 //! sees them before the commit.
 
+use std::io::Write;
+
 use mangrove::{Database, Error, Result, Transaction, Value};
 
 use crate::{now, shown, table};
@@ -9,18 +11,23 @@ const ROUTES_OF_ATLANTA: &str = "g.V('ATL').bothE('route').count()";
 const ROUTES_OF_THE_NEW_AIRLINE: &str = "g.E().has('route', 'airline', 'MGV').count()";
 
 /// Runs both.
-pub fn run(db: &Database) -> Result<()> {
+pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     let before = number(db.query(ROUTES_OF_ATLANTA)?.collect()?)?;
-    println!("Transaction 1: Atlanta closes. Its routes are dropped; then the storm passes: rolled back.");
-    let inside =
-        compare(db, ROUTES_OF_ATLANTA, |tx| tx.query("g.V('ATL').bothE('route').drop()")?.collect(), End::RollBack)?;
+    writeln!(out, "Transaction 1: Atlanta closes. Its routes are dropped; then the storm passes: rolled back.")?;
+    let inside = compare(
+        db,
+        out,
+        ROUTES_OF_ATLANTA,
+        |tx| tx.query("g.V('ATL').bothE('route').drop()")?.collect(),
+        End::RollBack,
+    )?;
     expect("routes of Atlanta inside", inside.inside, 0)?;
     expect("routes of Atlanta after the rollback", inside.after, before)?;
 
-    println!("Transaction 2: a new airline opens two routes: committed.");
+    writeln!(out, "Transaction 2: a new airline opens two routes: committed.")?;
     let open = "g.V('BOI').as('a').V('BGR').as('b').addE('route').from('a').to('b').property('airline', 'MGV')\
                 .addE('route').from('b').to('a').property('airline', 'MGV')";
-    let opened = compare(db, ROUTES_OF_THE_NEW_AIRLINE, |tx| tx.query(open)?.collect(), End::Commit)?;
+    let opened = compare(db, out, ROUTES_OF_THE_NEW_AIRLINE, |tx| tx.query(open)?.collect(), End::Commit)?;
     expect("routes of the new airline outside before the commit", opened.outside, 0)?;
     expect("routes of the new airline after the commit", opened.after, 2)
 }
@@ -39,6 +46,7 @@ struct Answers {
 
 fn compare(
     db: &Database,
+    out: &mut dyn Write,
     question: &str,
     write: impl FnOnce(&Transaction) -> Result<Vec<Value>>,
     end: End,
@@ -59,7 +67,7 @@ fn compare(
     let after = number(db.query(question)?.collect()?)?;
     let mut table = table(&["question", "inside", "outside meanwhile", &format!("after it was {ended}")]);
     table.add_row([question.to_owned(), inside.to_string(), outside.to_string(), after.to_string()]);
-    println!("{table}\n   {}\n", shown(elapsed));
+    writeln!(out, "{table}\n   {}\n", shown(elapsed))?;
     Ok(Answers { inside, outside, after })
 }
 

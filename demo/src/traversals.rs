@@ -1,5 +1,7 @@
 //! Traversals of rising difficulty.
 
+use std::io::Write;
+
 use mangrove::{Database, Detached, Materialize, Parameters, QueryOptions, Result, Value};
 
 use crate::{now, numbers_right, shown, table};
@@ -69,10 +71,10 @@ const QUESTIONS: &[Question] = &[
 const ROWS_MAX: usize = 8;
 
 /// Asks them all.
-pub fn run(db: &Database) -> Result<()> {
+pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     for (number, question) in QUESTIONS.iter().enumerate() {
-        println!("{}. {}\n   {}", number + 1, question.words, question.gremlin);
-        println!("{}\n", answer(db, question.gremlin)?);
+        writeln!(out, "{}. {}\n   {}", number + 1, question.words, question.gremlin)?;
+        writeln!(out, "{}\n", answer(db, question.gremlin)?)?;
     }
     Ok(())
 }
