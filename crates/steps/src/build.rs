@@ -35,6 +35,7 @@ use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
 use crate::scope::ordered::Ordered;
 use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
+use crate::scope::visited::Visited;
 use crate::sink::Sink;
 use crate::test::CompiledTest;
 
@@ -67,6 +68,7 @@ pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16) -> Resu
         environment: environment.clone(),
         nodes,
         depth: 0,
+        visited: None,
     };
     let start = builder.reserve(Placement::Home, "start")?;
     builder.operators[start as usize] = Some(Box::new(Start));
@@ -128,6 +130,8 @@ struct Builder {
     environment: Environment,
     nodes: u16,
     depth: usize,
+    /// What the `dedup()`s of the loop have seen whose body is being built.
+    visited: Option<Arc<Visited>>,
 }
 
 impl Builder {
@@ -184,7 +188,9 @@ impl Builder {
     fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
         self.depth += 1;
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let loop_around = self.visited.take();
         let end = self.chain(pipeline, begin)?;
+        self.visited = loop_around;
         self.depth -= 1;
         let port = u8::try_from(port)
             .map_err(|_| Error::invalid("a step has more than 250 nested traversals; split it into several steps"))?;
@@ -337,7 +343,7 @@ impl Builder {
                 let limit = limit.as_ref().map(|l| self.position(l, "limit()")).transpose()?;
                 Box::new(Order::new(orders.clone(), limit))
             }
-            Op::Dedup { slots } => Box::new(Dedup::new(*slots)),
+            Op::Dedup { slots } => Box::new(Dedup::new(*slots, self.visited.clone())),
             Op::Range { low, high } => {
                 let (low, high) = self.bounds(low, high.as_ref())?;
                 Box::new(Range::new(low, high, first..self.topology.next()))
@@ -561,10 +567,13 @@ impl Builder {
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
         let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };
         self.inside(&before, next.from, 1)?;
+        let visited = self.visited.clone().unwrap_or_default();
+        let loop_around = self.visited.replace(visited.clone());
         self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
+        self.visited = loop_around;
         let loops = self.environment.requirements.loops;
         let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
-        self.set(next.from, Repeat::new(shape));
+        self.set(next.from, Repeat::new(shape, visited));
         Ok(next)
     }
 

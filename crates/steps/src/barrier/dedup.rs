@@ -1,4 +1,6 @@
-//! `dedup()`: the first of equal rows of an instance.
+//! `dedup()`: the first of equal rows of an instance; in the body of a loop, of all its iterations.
+
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 use mangrove_flow::{GroupId, Operator, Output};
@@ -7,6 +9,7 @@ use mangrove_graph::{Result, Value};
 
 use crate::barrier::held::FastMap;
 use crate::rows::{Column, Rows};
+use crate::scope::visited::Visited;
 
 /// What is compared.
 #[derive(PartialEq, Eq, Hash)]
@@ -17,41 +20,61 @@ enum Key {
     Values(Vec<Equivalent>),
 }
 
-type Seen = HashSet<(u32, Key), foldhash::fast::RandomState>;
-
-/// Lets the first of equal rows through, as one traverser.
-pub struct Dedup {
-    slots: usize,
-    seen: FastMap<GroupId, Seen>,
-}
+/// What was let through, by instance.
+#[derive(Default)]
+pub struct Seen(HashSet<(u32, Key), foldhash::fast::RandomState>);
 
 /// About what an entry of the set costs: tag and key, control byte and load factor.
 const ENTRY_BYTES: u64 = 64;
 
+impl Seen {
+    /// The rows that are the first of their kind, and how many bytes more it takes to remember them.
+    fn admit(&mut self, batch: Rows, slots: usize) -> (Rows, u64) {
+        let before = self.bytes();
+        let mut first = batch.filter(|rows, row| match key(rows, row, slots) {
+            Some(key) => self.0.insert((rows.tag(row), key)),
+            None => false,
+        });
+        first.bulk = None;
+        (first, self.bytes() - before)
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        self.0.len() as u64 * ENTRY_BYTES
+    }
+}
+
+/// Lets the first of equal rows through, as one traverser.
+pub struct Dedup {
+    slots: usize,
+    /// Outside of loops: what was seen of each group until it ends.
+    seen: FastMap<GroupId, Seen>,
+    /// Directly in the body of a loop: what was seen in all iterations.
+    visited: Option<Arc<Visited>>,
+}
+
 impl Dedup {
     /// Compares this many slots together; 0: the object.
-    pub fn new(slots: usize) -> Self {
-        Dedup { slots, seen: FastMap::default() }
+    pub fn new(slots: usize, visited: Option<Arc<Visited>>) -> Self {
+        Dedup { slots, seen: FastMap::default(), visited }
     }
 }
 
 impl Operator<Rows> for Dedup {
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let seen = self.seen.entry(group).or_default();
-        let before = seen.len();
         let slots = self.slots;
-        let mut first = batch.filter(|rows, row| match key(rows, row, slots) {
-            Some(key) => seen.insert((rows.tag(row), key)),
-            None => false,
-        });
-        out.context().charge((seen.len() - before) as u64 * ENTRY_BYTES)?;
-        first.bulk = None;
+        let (first, bytes) = match &self.visited {
+            Some(visited) => visited.with(group, out.operator(), |seen| seen.admit(batch, slots)),
+            None => self.seen.entry(group).or_default().admit(batch, slots),
+        };
+        out.context().charge(bytes)?;
         out.emit(0, group, first)
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(seen) = self.seen.remove(&group) {
-            out.context().release(seen.len() as u64 * ENTRY_BYTES);
+            out.context().release(seen.bytes());
         }
         out.finish_all(group, instances)
     }

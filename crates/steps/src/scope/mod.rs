@@ -14,3 +14,4 @@ pub mod names;
 pub mod ordered;
 pub mod queue;
 pub mod repeat;
+pub mod visited;

@@ -3,10 +3,13 @@
 //! The body is one scope for the whole stream: tags of the surroundings go on inside, and a barrier in the
 //! body sees all traversers of an iteration. Iterations run one after the other (breadth first): what one
 //! leaves behind is merged where rows remember no path, so a walk through a dense graph holds at most a row
-//! a vertex, and the first traverser to arrive came by a shortest way.
+//! a vertex, and the first traverser to arrive came by a shortest way. Only `dedup()` remembers from one iteration to
+//! the next (see [`crate::scope::visited`]).
 //!
 //! Ports: 0 rows enter, 1 rows back from the tests before the body, 2 rows back from the body and the tests
 //! behind it. Edges: 0 to the tests before the body, 1 to the body, 2 out.
+
+use std::sync::Arc;
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
@@ -14,6 +17,7 @@ use mangrove_graph::{Result, Value};
 use crate::barrier::held::FastMap;
 use crate::barrier::merge::Merger;
 use crate::rows::Rows;
+use crate::scope::visited::Visited;
 use crate::test::CompiledTest;
 
 /// A test of a loop, with its operands resolved.
@@ -56,6 +60,7 @@ struct Loop {
 /// A loop scope.
 pub struct Repeat {
     shape: Shape,
+    visited: Arc<Visited>,
     loops: FastMap<GroupId, Loop>,
     outside: FastMap<GroupId, GroupId>,
 }
@@ -65,15 +70,16 @@ const BODY: usize = 1;
 const EXIT: usize = 2;
 
 impl Repeat {
-    /// A loop of this shape.
-    pub fn new(shape: Shape) -> Self {
-        Repeat { shape, loops: FastMap::default(), outside: FastMap::default() }
+    /// A loop of this shape; what `dedup()`s in its body have seen is in `visited`.
+    pub fn new(shape: Shape, visited: Arc<Visited>) -> Self {
+        Repeat { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
     }
 
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Loop {
-        let outside = &mut self.outside;
+        let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
             let inside = out.open_group(group);
+            visited.iteration_begins(group, inside);
             outside.insert(inside, group);
             Loop { iteration: 0, inside, next: Merger::default(), instances: None }
         })
@@ -125,15 +131,18 @@ impl Repeat {
     /// Sends the rows that a finished iteration left behind into the next one, or ends the loop.
     fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         out.close_group(inside);
+        self.visited.iteration_ends(inside);
         let Some(group) = self.outside.remove(&inside) else { return Ok(()) };
         let Some(state) = self.loops.get_mut(&group) else { return Ok(()) };
         let instances = state.instances.unwrap_or(1);
         let rows = state.next.take(out).filter(|_| !out.is_cancelled(group));
         let Some(rows) = rows else {
             self.loops.remove(&group);
+            self.visited.loop_ends(group, out);
             return out.finish(EXIT, group, instances);
         };
         let inside = out.open_group(group);
+        self.visited.iteration_begins(group, inside);
         self.outside.insert(inside, group);
         state.iteration += 1;
         state.inside = inside;
