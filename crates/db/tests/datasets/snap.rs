@@ -80,6 +80,7 @@ fn check_graph(name: &str, vertices: i64, edges: i64, component: i64) {
         "g.V({hub}).repeat(both().where(without('seen')).dedup().aggregate('seen')).cap('seen').unfold().count()"
     );
     assert_eq!(number(&db, &script), component, "{name}");
+    assert_eq!(number(&db, &format!("g.V({hub}).repeat(both().dedup()).emit().count()")), component, "{name}");
 }
 
 #[test]
