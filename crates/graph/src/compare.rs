@@ -10,6 +10,7 @@
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use crate::value::Value;
@@ -46,13 +47,38 @@ pub fn equivalent(a: &Value, b: &Value) -> bool {
         (Value::F32(x), Value::F32(y)) => x == y || (x.is_nan() && y.is_nan()),
         (Value::F64(x), Value::F64(y)) => x == y || (x.is_nan() && y.is_nan()),
         (Value::List(x), Value::List(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| equivalent(x, y)),
-        (Value::Set(x), Value::Set(y)) => x.len() == y.len() && x.iter().all(|x| y.iter().any(|y| equivalent(x, y))),
-        (Value::Map(x), Value::Map(y)) => {
-            x.len() == y.len() && x.iter().all(|(k, v)| y.iter().any(|(k2, v2)| equivalent(k, k2) && equivalent(v, v2)))
-        }
+        (Value::Set(x), Value::Set(y)) => x.len() == y.len() && is_subset(x, y),
+        (Value::Map(x), Value::Map(y)) => x.len() == y.len() && is_submap(x, y),
         (Value::Entry(x), Value::Entry(y)) => equivalent(&x.0, &y.0) && equivalent(&x.1, &y.1),
+        (Value::Property(x), Value::Property(y)) => x.key == y.key && equivalent(&x.value, &y.value),
+        (Value::Path(x), Value::Path(y)) => {
+            x.objects.len() == y.objects.len()
+                && x.labels == y.labels
+                && x.objects.iter().zip(&y.objects).all(|(x, y)| equivalent(x, y))
+        }
         _ => std::mem::discriminant(a) == std::mem::discriminant(b) && equal(a, b),
     }
+}
+
+/// With more members than this, sets and maps are compared by hash.
+const COMPARED_PAIRWISE_MAX: usize = 16;
+
+/// Whether every value of a set is in another.
+fn is_subset(of: &[Value], all: &[Value]) -> bool {
+    if all.len() <= COMPARED_PAIRWISE_MAX {
+        return of.iter().all(|x| all.iter().any(|y| equivalent(x, y)));
+    }
+    let all: HashSet<Equivalent> = all.iter().cloned().map(Equivalent).collect();
+    of.iter().all(|x| all.contains(&Equivalent(x.clone())))
+}
+
+/// Whether every entry of a map is in another.
+fn is_submap(of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
+    if all.len() <= COMPARED_PAIRWISE_MAX {
+        return of.iter().all(|(k, v)| all.iter().any(|(k2, v2)| equivalent(k, k2) && equivalent(v, v2)));
+    }
+    let all: HashMap<Equivalent, &Value> = all.iter().map(|(k, v)| (Equivalent(k.clone()), v)).collect();
+    of.iter().all(|(k, v)| all.get(&Equivalent(k.clone())).is_some_and(|there| equivalent(v, there)))
 }
 
 /// A hash that agrees with [`equivalent`].
@@ -76,25 +102,56 @@ pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
         Value::Uuid(v) => v.hash(state),
         Value::DateTime(v) => v.instant().hash(state),
         Value::Duration(v) => v.hash(state),
-        Value::List(v) => v.iter().for_each(|v| hash_equivalent(v, state)),
-        // Order does not matter for sets and maps: only their size takes part.
-        Value::Set(v) => v.len().hash(state),
-        Value::Map(v) => v.len().hash(state),
+        Value::List(v) => hash_in_order(v, state),
+        // Order does not matter for sets and maps: the sum of their members' hashes has none.
+        Value::Set(v) => {
+            v.len().hash(state);
+            hash_sum(v.iter().map(hash_of)).hash(state);
+        }
+        Value::Map(v) => {
+            v.len().hash(state);
+            hash_sum(v.iter().map(|(key, value)| hash_of(key).rotate_left(1) ^ hash_of(value))).hash(state);
+        }
         Value::Entry(v) => {
             hash_equivalent(&v.0, state);
             hash_equivalent(&v.1, state);
         }
-        Value::BulkSet(v) => v.len().hash(state),
-        Value::F32Array(v) => v.len().hash(state),
+        Value::BulkSet(v) => {
+            v.len().hash(state);
+            for (value, count) in v.iter() {
+                hash_equivalent(value, state);
+                count.hash(state);
+            }
+        }
+        Value::F32Array(v) => v.iter().for_each(|f| float_bits(f64::from(*f)).hash(state)),
         Value::Vertex(v) => v.hash(state),
         Value::Edge(v) => v.hash(state),
         Value::VertexProperty(v) => (v.vertex, v.key, v.ordinal).hash(state),
-        Value::Property(v) => v.key.hash(state),
-        Value::Path(v) => v.objects.iter().for_each(|v| hash_equivalent(v, state)),
+        Value::Property(v) => {
+            v.key.hash(state);
+            hash_equivalent(&v.value, state);
+        }
+        Value::Path(v) => hash_in_order(&v.objects, state),
         Value::Token(v) => v.hash(state),
         Value::Direction(v) => v.hash(state),
         Value::Detached(_) => {}
     }
+}
+
+fn hash_in_order<H: Hasher>(values: &[Value], state: &mut H) {
+    values.len().hash(state);
+    values.iter().for_each(|v| hash_equivalent(v, state));
+}
+
+/// The hash of one member of a set or map. It cannot go on with the state of the whole: that depends on order.
+fn hash_of(value: &Value) -> u64 {
+    let mut state = std::hash::DefaultHasher::new();
+    hash_equivalent(value, &mut state);
+    state.finish()
+}
+
+fn hash_sum(hashes: impl Iterator<Item = u64>) -> u64 {
+    hashes.fold(0, u64::wrapping_add)
 }
 
 fn float_bits(v: f64) -> u64 {
@@ -270,6 +327,39 @@ mod tests {
         assert!(!equal(&nan, &nan));
         assert!(equivalent(&nan, &nan));
         assert!(!equal(&Value::Null, &Value::I32(0)));
+    }
+
+    fn hash(value: &Value) -> u64 {
+        hash_of(value)
+    }
+
+    #[test]
+    fn what_is_equivalent_hashes_alike() {
+        let numbers = |range: std::ops::Range<i32>| range.map(Value::I32).collect::<Vec<_>>();
+        let reversed = |mut values: Vec<Value>| {
+            values.reverse();
+            values
+        };
+        for count in [3, 40] {
+            let set = Value::Set(numbers(0..count).into());
+            let turned = Value::Set(reversed(numbers(0..count)).into());
+            let other = Value::Set(numbers(1..count + 1).into());
+            assert!(equivalent(&set, &turned) && hash(&set) == hash(&turned));
+            assert!(!equivalent(&set, &other) && hash(&set) != hash(&other));
+            let entries = |keys: Vec<Value>| keys.into_iter().map(|k| (k.clone(), Value::list(vec![k]))).collect();
+            let map = Value::map(entries(numbers(0..count)));
+            let turned = Value::map(entries(reversed(numbers(0..count))));
+            let other = Value::map(numbers(0..count).into_iter().map(|k| (k, Value::Null)).collect());
+            assert!(equivalent(&map, &turned) && hash(&map) == hash(&turned));
+            assert!(!equivalent(&map, &other) && hash(&map) != hash(&other));
+        }
+        let array = |zero: f32| Value::F32Array(vec![zero, 1.0].into());
+        assert!(equivalent(&array(0.0), &array(-0.0)) && hash(&array(0.0)) == hash(&array(-0.0)));
+        let path = |object: Value| {
+            Value::Path(std::sync::Arc::new(crate::PathValue { objects: vec![object], labels: vec![Vec::new()] }))
+        };
+        assert!(!equivalent(&path(Value::I32(1)), &path(Value::F64(1.0))));
+        assert!(equal(&path(Value::I32(1)), &path(Value::F64(1.0))));
     }
 
     #[test]
