@@ -160,8 +160,8 @@ fn run_once(shared: &Shared, cell: Arc<Cell>) {
     let mut slot = cell.task.lock();
     let Some(task) = slot.as_mut() else { return };
     // A task that panics is finished; its drop tells whoever waits for it. The executor goes on.
-    let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES)))
-        .unwrap_or(TaskStatus::Done);
+    let status =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES))).unwrap_or(TaskStatus::Done);
     let again = match status {
         TaskStatus::Done => {
             *slot = None;

@@ -74,7 +74,8 @@ impl QueryContext {
 
     /// Accounts for bytes that an operator now holds; fails when that is more than the query may.
     pub fn charge(&self, bytes: u64) -> Result<()> {
-        let held = self.memory.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Too many bytes to count end the query like any other amount that is too large.
+        let held = self.memory.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.memory_peak.fetch_max(held, Ordering::Relaxed);
         if held > self.limits.memory_bytes {
             return Err(Error::new(

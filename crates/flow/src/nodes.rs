@@ -58,7 +58,9 @@ impl<B: Batch> Nodes<B> {
                 }
             }
             if !busy && self.in_flight.iter().all(VecDeque::is_empty) {
-                return Err(Error::bug("the dataflow has stopped before its end: a message or an end-of-stream is missing"));
+                return Err(Error::bug(
+                    "the dataflow has stopped before its end: a message or an end-of-stream is missing",
+                ));
             }
         }
     }

@@ -20,10 +20,18 @@ pub(crate) struct Message<B> {
 }
 
 pub(crate) enum Body<B> {
-    Data(B),
+    /// A batch, and what the query is charged for it while it waits.
+    Data { batch: B, charged: u64 },
     /// The sender's last word for the group: how many messages it sent here, and how many instances the
     /// group had.
     End { messages: u64, instances: u32 },
+}
+
+impl<B> Body<B> {
+    /// A batch that is not charged yet.
+    pub fn data(batch: B) -> Self {
+        Body::Data { batch, charged: 0 }
+    }
 }
 
 /// What waits at an operator. What returns from a scope goes before what would enter it.
@@ -109,7 +117,7 @@ impl<B: Batch> Router<B> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         if self.nodes == 1 {
-            return self.enqueue(Message { operator: to, port, group, body: Body::Data(batch) });
+            return self.enqueue(Message { operator: to, port, group, body: Body::data(batch) });
         }
         let parts = match exchange {
             Exchange::Local => vec![(self.node, batch)],
@@ -119,7 +127,7 @@ impl<B: Batch> Router<B> {
         };
         for (node, part) in parts {
             *self.sent.entry((from, edge as u8, group, node)).or_default() += 1;
-            self.send(node, Message { operator: to, port, group, body: Body::Data(part) })?;
+            self.send(node, Message { operator: to, port, group, body: Body::data(part) })?;
         }
         Ok(())
     }
@@ -152,9 +160,10 @@ impl<B: Batch> Router<B> {
     }
 
     /// Puts a message into its operator's inbox.
-    pub fn enqueue(&mut self, message: Message<B>) -> Result<()> {
-        if let Body::Data(batch) = &message.body {
-            self.context.charge(batch.bytes() as u64)?;
+    pub fn enqueue(&mut self, mut message: Message<B>) -> Result<()> {
+        if let Body::Data { batch, charged } = &mut message.body {
+            *charged = batch.bytes() as u64;
+            self.context.charge(*charged)?;
         }
         let operator = message.operator as usize;
         let inbox = &mut self.inboxes[operator];
@@ -266,7 +275,7 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame.push(matches!(message.body, Body::End { .. }).into());
     frame.extend_from_slice(&message.group.to_bits().to_le_bytes());
     match &message.body {
-        Body::Data(batch) => batch.encode(&mut frame),
+        Body::Data { batch, .. } => batch.encode(&mut frame),
         Body::End { messages, instances } => {
             frame.extend_from_slice(&messages.to_le_bytes());
             frame.extend_from_slice(&instances.to_le_bytes());
@@ -284,7 +293,7 @@ fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
         let (instances, _) = rest.split_first_chunk::<4>().ok_or_else(short)?;
         Body::End { messages: u64::from_le_bytes(*messages), instances: u32::from_le_bytes(*instances) }
     } else {
-        Body::Data(B::decode(rest)?)
+        Body::data(B::decode(rest)?)
     };
     Ok(Message {
         operator: OpId::from_le_bytes([o0, o1]),

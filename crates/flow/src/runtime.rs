@@ -72,7 +72,7 @@ impl<B: Batch> NodeRuntime<B> {
     /// Starts the query: operator 0 gets one batch in the root group, and its end. Only on node 0.
     pub fn start(&mut self, batch: B) -> Result<()> {
         let message = |body| Message { operator: 0, port: 0, group: GroupId::ROOT, body };
-        self.router.enqueue(message(Body::Data(batch)))?;
+        self.router.enqueue(message(Body::data(batch)))?;
         self.router.enqueue(message(Body::End { messages: 1, instances: 1 }))
     }
 
@@ -109,7 +109,8 @@ impl<B: Batch> NodeRuntime<B> {
     fn take(&mut self, id: OpId, message: Message<B>) -> Result<()> {
         let Message { port, group, body, .. } = message;
         let closed = match body {
-            Body::Data(batch) => {
+            Body::Data { batch, charged } => {
+                self.router.context.release(charged);
                 self.take_batch(id, port, group, batch)?;
                 self.router.count_received(id, port, group)
             }
@@ -128,7 +129,6 @@ impl<B: Batch> NodeRuntime<B> {
     }
 
     fn take_batch(&mut self, id: OpId, port: u8, group: GroupId, mut batch: B) -> Result<()> {
-        self.router.context.release(batch.bytes() as u64);
         match self.router.groups.fate(group, id) {
             Fate::Drop => return Ok(()),
             Fate::Thin(tags) => batch.discard(tags),

@@ -306,7 +306,6 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
 
     let flag = Arc::new(AtomicBool::new(false));
     flag.store(true, Ordering::Relaxed);
-    let cancelled =
-        run(Arc::new(QueryContext::new(Limits::default(), Arc::new(MonotonicClock::default()), flag)));
+    let cancelled = run(Arc::new(QueryContext::new(Limits::default(), Arc::new(MonotonicClock::default()), flag)));
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
 }
