@@ -51,7 +51,7 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
             Some(Op::CountAll { edges: true, labels })
         }
         // The range stays behind: it still skips, and it splits bulks exactly. A shuffle is not cut while it
-        // goes on: what came first would be drawn more often than the rest.
+        // goes on: what came first would be drawn less often than the rest.
         (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. })
             if is_bound(high) && !orders.contains(&Order::Shuffle) =>
         {
