@@ -101,7 +101,7 @@ impl Execution {
     /// Makes a plan's operators and starts it.
     pub fn start(plan: &PhysicalPlan, setting: &Setting, timed: bool) -> Result<Self> {
         let environment = environment(plan, setting, setting.transaction.clone(), Share::ALL);
-        let built = build(plan, &environment, 1)?;
+        let built = build(plan, &environment, 1, timed)?;
         let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
         let mut runtime = NodeRuntime::new(0, 1, built.topology, built.operators, context.clone());
         if timed {

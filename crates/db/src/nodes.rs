@@ -26,7 +26,7 @@ pub(crate) fn run(
         let share = Share { index, of: count };
         let view = Arc::new(owned::OwnedView::new(setting.transaction.clone(), share));
         let environment = environment(plan, setting, view, share);
-        let built = build(plan, &environment, count)?;
+        let built = build(plan, &environment, count, false)?;
         Ok(NodeRuntime::new(index, count, built.topology, built.operators, context.clone()))
     });
     let mut nodes = Nodes::new(runtimes.collect::<Result<_>>()?, seed);

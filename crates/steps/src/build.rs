@@ -4,16 +4,15 @@
 //! inside, then what follows. For each, it is decided here where its rows must be: at the owner of their
 //! object (it reads the graph), at the home of their group (it keeps state), or wherever they are.
 
+mod scopes;
+
 use std::sync::Arc;
 
 use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::PhysicalPlan;
-use mangrove_plan::logical::{ChooseOption, Operand};
-use mangrove_plan::physical::{
-    LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, PropertyWrite, RepeatScope, SlotBy,
-    SlotOperand, Stage,
-};
+use mangrove_plan::logical::Operand;
+use mangrove_plan::physical::{Modulate as ModulatePlan, Op, Pipeline, PropertyWrite, SlotBy, SlotOperand, Stage};
 
 use crate::barrier::dedup::Dedup;
 use crate::barrier::group_count::GroupCount;
@@ -25,16 +24,11 @@ use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::write;
 use crate::environment::Environment;
-use crate::row::expand::{Degrees, EdgeVertex, Expand, LabelCache};
+use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::source::{CountAll, Source};
 use crate::row::{RowAdapter, RowOperator, filter, local, paths, property};
 use crate::rows::{Remember, Rows};
-use crate::scope::branch::{Merge, Split, Switch, When};
-use crate::scope::group::Group;
-use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
-use crate::scope::ordered::Ordered;
-use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
 use crate::scope::visited::Visited;
 use crate::sink::Sink;
 use crate::test::CompiledTest;
@@ -51,12 +45,13 @@ pub struct Built {
     pub topology: Arc<Topology>,
     /// The operators by their numbers.
     pub operators: Vec<Box<dyn Operator<Rows>>>,
-    /// What each operator is, for `profile()`: its depth in scopes and a description.
+    /// What each operator is, where it was asked for: its depth in scopes and a description.
     pub descriptions: Vec<(usize, String)>,
 }
 
-/// Builds a plan for one of `nodes` nodes.
-pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16) -> Result<Built> {
+/// Builds a plan for one of `nodes` nodes. Descriptions are for `profile()`: writing them takes longer than making
+/// the operators.
+pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16, described: bool) -> Result<Built> {
     for (name, value) in &plan.side_effects {
         let value = environment.resolve(value)?;
         environment.side_effects.update(name, |_| Ok(value))?;
@@ -65,16 +60,17 @@ pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16) -> Resu
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
         descriptions: Vec::new(),
+        described,
         environment: environment.clone(),
         nodes,
         depth: 0,
         visited: None,
     };
-    let start = builder.reserve(Placement::Home, "start")?;
+    let start = builder.reserve(Placement::Home, What::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
     let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
-    let sink = builder.attach(&end, Need::Home, "results")?;
+    let sink = builder.attach(&end, Need::Home, What::Named("results"))?;
     builder.set(sink.from, Sink);
     let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
     Ok(Built {
@@ -123,10 +119,29 @@ struct End {
     at_start: bool,
 }
 
+/// What an operator is.
+#[derive(Clone, Copy)]
+enum What<'a> {
+    Named(&'static str),
+    Operator(&'a Op),
+    By(&'a ModulatePlan),
+}
+
+impl What<'_> {
+    fn text(self) -> String {
+        match self {
+            What::Named(name) => name.to_owned(),
+            What::Operator(operator) => describe(operator),
+            What::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
+        }
+    }
+}
+
 struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<Box<dyn Operator<Rows>>>>,
     descriptions: Vec<(usize, String)>,
+    described: bool,
     environment: Environment,
     nodes: u16,
     depth: usize,
@@ -135,14 +150,16 @@ struct Builder {
 }
 
 impl Builder {
-    fn reserve(&mut self, placement: Placement, description: impl Into<String>) -> Result<OpId> {
+    fn reserve(&mut self, placement: Placement, description: What<'_>) -> Result<OpId> {
         if self.operators.len() >= OPERATORS_MAX {
             return Err(Error::invalid(format!(
                 "the traversal needs more than {OPERATORS_MAX} operators; split it into several requests"
             )));
         }
         self.operators.push(None);
-        self.descriptions.push((self.depth, description.into()));
+        if self.described {
+            self.descriptions.push((self.depth, description.text()));
+        }
         Ok(self.topology.operator(placement))
     }
 
@@ -151,7 +168,7 @@ impl Builder {
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
-    fn attach(&mut self, tail: &End, need: Need, description: impl Into<String>) -> Result<End> {
+    fn attach(&mut self, tail: &End, need: Need, description: What<'_>) -> Result<End> {
         let placement = match need {
             Need::Owner | Need::Everywhere => Placement::Spread,
             Need::Home => Placement::Home,
@@ -214,7 +231,7 @@ impl Builder {
         remembers: bool,
         operator: impl RowOperator + 'static,
     ) -> Result<End> {
-        let next = self.attach(tail, need, describe(&stage.operator))?;
+        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         let environment = self.environment.clone();
         self.set(next.from, RowAdapter { operator, remember, environment });
@@ -224,7 +241,7 @@ impl Builder {
     fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
         let environment = self.environment.clone();
         let remember = self.remember(stage);
-        let what = describe(&stage.operator);
+        let what = What::Operator(&stage.operator);
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
@@ -242,7 +259,7 @@ impl Builder {
                 self.total(&next, stage)?
             }
             Op::CountExpand { direction, labels } => {
-                let degrees = Degrees { direction: *direction, labels: LabelCache::new(labels.clone()) };
+                let degrees = Degrees::new(*direction, labels.clone());
                 let next = self.row(&tail, Need::Owner, stage, false, degrees)?;
                 self.total(&next, stage)?
             }
@@ -283,7 +300,7 @@ impl Builder {
 
     /// The second half of a count in two parts: the sum of what was counted where the rows were.
     fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
-        let next = self.attach(tail, Need::Home, "total")?;
+        let next = self.attach(tail, Need::Home, What::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage), self.environment.clone());
         self.set(next.from, operator);
         Ok(next)
@@ -355,7 +372,7 @@ impl Builder {
             Op::Barrier => Box::new(Barrier::default()),
             other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
         };
-        let next = self.attach(&tail, Need::Home, describe(&stage.operator))?;
+        let next = self.attach(&tail, Need::Home, What::Operator(&stage.operator))?;
         self.operators[next.from as usize] = Some(operator);
         Ok(next)
     }
@@ -395,7 +412,7 @@ impl Builder {
             Op::Drop => Box::new(write::Drop::new(environment)),
             other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
         };
-        let next = self.attach(tail, Need::Home, describe(&stage.operator))?;
+        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
         self.operators[next.from as usize] = Some(operator);
         Ok(next)
     }
@@ -404,7 +421,7 @@ impl Builder {
         // On one node a key or token is looked up in place. On several, the objects of a by() need not be
         // where the row is: the look-up becomes a pipeline that goes to them.
         let in_place = self.nodes == 1;
-        let next = self.attach(&tail, Need::Anywhere, format!("by {}", describe_over(&plan.over)))?;
+        let next = self.attach(&tail, Need::Anywhere, What::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for slot in &plan.by {
@@ -435,195 +452,15 @@ impl Builder {
 
     fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
-        let end = self.attach(&begin, Need::Owner, "look up")?;
+        let end = self.attach(&begin, Need::Owner, What::Named("look up"))?;
         let environment = self.environment.clone();
         self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default(), environment });
         self.connect(&end, scope, port as u8, Exchange::Home);
         Ok(())
-    }
-
-    fn scope(&mut self, stage: &Stage, tail: End) -> Result<End> {
-        let what = describe(&stage.operator);
-        match &stage.operator {
-            Op::Local(scope) => self.local_scope(scope, stage, &tail),
-            Op::Ordered { pipeline, always } => {
-                if self.nodes == 1 && !always {
-                    return self.chain(pipeline, tail);
-                }
-                let next = self.attach(&tail, Need::Anywhere, what)?;
-                self.inside(pipeline, next.from, 1)?;
-                self.set(next.from, Ordered::default());
-                Ok(next)
-            }
-            Op::Group { side_effect, value } => {
-                let next = self.attach(&tail, Need::Home, what)?;
-                self.inside(value, next.from, 1)?;
-                let operator = Group::new(side_effect.clone(), self.remember(stage), self.environment.clone())?;
-                self.set(next.from, operator);
-                Ok(next)
-            }
-            Op::Union(branches) => {
-                let split = self.attach(&tail, Need::Anywhere, what)?;
-                let split = End { at_start: tail.at_start, ..split };
-                let announces = branches.iter().any(Pipeline::speaks_of_nothing);
-                self.set(split.from, Split::new(branches.len(), announces));
-                self.branches(split, branches.iter(), false, announces)
-            }
-            Op::Switch { options } => {
-                let switch = self.attach(&tail, Need::Anywhere, what)?;
-                let whens = options.iter().map(|(when, _)| self.when(when)).collect::<Result<_>>()?;
-                let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
-                self.set(switch.from, Switch::new(whens, announces));
-                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
-            }
-            Op::Repeat(repeat) => self.repeat(repeat, &tail),
-            other => Err(Error::bug(format!("{} is no scope", describe(other)))),
-        }
-    }
-
-    /// Builds branches and the operator where they come together; with `past`, there is one more that leads
-    /// straight there, with `announces` another that only says which instances had rows.
-    fn branches<'a>(
-        &mut self,
-        split: End,
-        pipelines: impl Iterator<Item = &'a Pipeline>,
-        past: bool,
-        announces: bool,
-    ) -> Result<End> {
-        let mut ends = Vec::new();
-        self.depth += 1;
-        for pipeline in pipelines {
-            // An empty branch gets an operator, so that edges leave the split in the branches' order.
-            if pipeline.stages.is_empty() {
-                let next = self.attach(&split, Need::Anywhere, "identity")?;
-                let operator = paths::Identity { labels: Vec::new() };
-                let environment = self.environment.clone();
-                self.set(next.from, RowAdapter { operator, remember: Remember::default(), environment });
-                ends.push(next);
-            } else {
-                ends.push(self.chain(pipeline, split)?);
-            }
-        }
-        self.depth -= 1;
-        ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
-        let together = ends.iter().all(|e| e.placement == ends[0].placement);
-        let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
-        let merge = self.reserve(placement, "merge")?;
-        for (port, end) in ends.iter().enumerate() {
-            let port = u8::try_from(port)
-                .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
-            let exchange = if together || end.placement == Placement::Home { Exchange::Local } else { Exchange::Home };
-            self.connect(end, merge, port, exchange);
-        }
-        self.set(merge, Merge::new(ends.len(), announces));
-        Ok(End { from: merge, entering: false, placement, at_start: false })
-    }
-
-    fn when(&self, option: &ChooseOption) -> Result<When> {
-        Ok(match option {
-            ChooseOption::True => When::Is(true),
-            ChooseOption::False => When::Is(false),
-            ChooseOption::Value(value) => When::Equals(self.environment.resolve(value)?),
-            ChooseOption::Test(test) => When::Passes(CompiledTest::new(test, &self.environment)?),
-            ChooseOption::None => When::Otherwise,
-            ChooseOption::Unproductive => When::Unproductive,
-        })
-    }
-
-    fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
-        let next = self.attach(tail, Need::Anywhere, describe(&stage.operator))?;
-        let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
-            LocalKind::Filter(kind, pipelines) => (LocalShapeKind::Filter(*kind), pipelines.iter().collect()),
-            LocalKind::SideEffect(pipeline) => (LocalShapeKind::SideEffect, vec![pipeline]),
-            LocalKind::FlatMap { pipelines, first, otherwise_row, inner_path } => {
-                let (first, otherwise_row, inner_path) = (*first, *otherwise_row, *inner_path);
-                (LocalShapeKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
-            }
-        };
-        for (number, pipeline) in pipelines.iter().enumerate() {
-            self.inside(pipeline, next.from, number + 1)?;
-        }
-        let shape = LocalShape {
-            kind,
-            pipelines: pipelines.len(),
-            inside: next.from + 1..self.topology.next(),
-            serial: scope.serial,
-            ordered: scope.ordered,
-            remember: self.remember(stage),
-        };
-        self.set(next.from, Local::new(shape));
-        Ok(next)
-    }
-
-    fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
-        let next = self.attach(tail, Need::Home, "repeat")?;
-        let mut tests = [Vec::new(), Vec::new()];
-        let until = self.loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)])?;
-        let emit = self.loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)])?;
-        let [before, after] = tests.map(|by: Vec<SlotBy>| {
-            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by });
-            Stage { operator, labels: Vec::new() }
-        });
-        let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
-        let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };
-        self.inside(&before, next.from, 1)?;
-        let visited = self.visited.clone().unwrap_or_default();
-        let loop_around = self.visited.replace(visited.clone());
-        self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
-        self.visited = loop_around;
-        let loops = self.environment.requirements.loops;
-        let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
-        self.set(next.from, Repeat::new(shape, visited));
-        Ok(next)
-    }
-
-    /// The body, then the loop counters, then the tests behind it.
-    fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
-        self.depth += 1;
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
-        let mut end = self.chain(body, begin)?;
-        if self.environment.requirements.loops {
-            end = self.attach(&end, Need::Anywhere, "next loop")?;
-            let environment = self.environment.clone();
-            let remember = Remember::default();
-            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember, environment });
-        }
-        if let Some(after) = after {
-            end = self.stage(after, end, end.from)?;
-        }
-        self.depth -= 1;
-        let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
-        self.connect(&end, scope, 2, exchange);
-        Ok(())
-    }
-
-    fn loop_test(&self, test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Result<Option<RunningTest>> {
-        Ok(match test {
-            None => None,
-            Some(LoopTest::Always) => Some(RunningTest::Always),
-            Some(LoopTest::Times(times)) => {
-                Some(RunningTest::Times(self.environment.resolve_integer(times, "the argument of times()")?))
-            }
-            Some(LoopTest::Test(test)) => Some(RunningTest::Test(CompiledTest::new(test, &self.environment)?)),
-            Some(LoopTest::Exists(pipeline)) => {
-                slots.push(SlotBy::Exists(pipeline.clone()));
-                Some(RunningTest::Slot(slots.len() - 1))
-            }
-        })
     }
 }
 
 /// What an operator is, in a few words.
 pub fn describe(operator: &Op) -> String {
     mangrove_plan::explain::describe(operator)
-}
-
-fn describe_over(over: &Over) -> &'static str {
-    match over {
-        Over::Current => "object",
-        Over::Names(_) => "names",
-        Over::PathObjects => "path objects",
-        Over::Elements => "elements",
-        Over::MapValues => "map values",
-    }
 }

@@ -20,6 +20,7 @@ pub mod codec;
 pub mod detach;
 pub mod environment;
 pub mod lookup;
+pub mod nesting;
 pub mod path;
 pub mod row;
 pub mod rows;

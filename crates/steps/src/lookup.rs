@@ -215,7 +215,7 @@ mod tests {
         let map = Value::map(vec![("a".into(), 1.into()), ("b".into(), 2.into())]);
         assert_eq!(of(map.clone(), MapColumn::Keys).unwrap(), Value::Set(vec!["a".into(), "b".into()].into()));
         assert_eq!(of(map, MapColumn::Values).unwrap(), Value::list(vec![1.into(), 2.into()]));
-        let entry = Value::map(vec![("a".into(), 1.into())]);
+        let entry = Value::Entry(Arc::new(("a".into(), 1.into())));
         assert_eq!(of(entry.clone(), MapColumn::Keys).unwrap(), "a".into());
         assert_eq!(of(entry, MapColumn::Values).unwrap(), 1.into());
         let path = PathValue { objects: vec![1.into()], labels: vec![vec!["x".into()]] };

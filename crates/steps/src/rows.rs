@@ -5,6 +5,8 @@
 //! `by()` took of each row; they live from the operator that works them out to the next one, and no
 //! operator passes them on.
 
+use std::sync::Arc;
+
 use mangrove_flow::{BATCH_ROWS, Batch, NodeId, TagSet};
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
@@ -187,7 +189,8 @@ impl Rows {
 
     /// What slot `slot` took of a row.
     pub fn slot(&self, slot: usize, row: usize) -> Option<&Value> {
-        self.slots[slot][row].as_ref()
+        debug_assert!(slot < self.slots.len(), "the plan put no slot {slot} here");
+        self.slots.get(slot)?.get(row)?.as_ref()
     }
 
     /// The path of a row; empty where paths are not kept.
@@ -324,16 +327,18 @@ impl Batch for Rows {
     }
 
     fn bytes(&self) -> usize {
-        let object = match &self.objects {
-            Column::Vertices(_) | Column::Edges(_) => 8,
-            Column::Values(_) => size_of::<Value>(),
+        let (object, shared) = match &self.objects {
+            Column::Vertices(_) | Column::Edges(_) => (8, 0),
+            Column::Values(values) => (size_of::<Value>(), values.iter().map(shared_bytes).sum()),
         };
+        let slots: usize = self.slots.iter().flatten().flatten().map(shared_bytes).sum();
         // A path node is its value, its labels, a link and two counts; nodes are shared, so one a row.
         let path = if self.path.is_some() { 8 + size_of::<PathNode>() + 16 } else { 0 };
         let tags = if matches!(self.tags, Tags::Many(_)) { 4 } else { 0 };
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
-        self.len() * (object + path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>())
+        let row = object + path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
+        self.len() * row + shared + slots
     }
 
     fn duplicate(&self) -> Self {
@@ -367,6 +372,23 @@ impl Batch for Rows {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         crate::codec::decode_rows(bytes)
+    }
+}
+
+/// What a value holds behind its `Arc`, not counting what its members hold there in turn. Whoever shares it
+/// takes a part: a list in a thousand rows is there once.
+fn shared_bytes(value: &Value) -> usize {
+    const MEMBER: usize = size_of::<Value>();
+    match value {
+        Value::List(v) | Value::Set(v) => v.len() * MEMBER / Arc::strong_count(v),
+        Value::Map(v) => v.len() * 2 * MEMBER / Arc::strong_count(v),
+        Value::BulkSet(v) => v.len() * (MEMBER + 8) / Arc::strong_count(v),
+        Value::Path(v) => v.objects.len() * 2 * MEMBER / Arc::strong_count(v),
+        Value::Bytes(v) => v.len() / Arc::strong_count(v),
+        Value::F32Array(v) => v.len() * 4 / Arc::strong_count(v),
+        // A short string is in the value itself; a long one may be shared, which cannot be told.
+        Value::String(text) if text.is_heap_allocated() => text.len(),
+        _ => 0,
     }
 }
 

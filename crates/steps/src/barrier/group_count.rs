@@ -69,7 +69,7 @@ impl Operator<Rows> for GroupCount {
             counts.add(key, batch.bulk(row))?;
             new += counts.entries.len() - before;
         }
-        out.context().charge(new as u64 * ENTRY_BYTES)?;
+        self.counts.charge(group, new as u64 * ENTRY_BYTES, out)?;
         if self.side_effect.is_some() {
             batch.slots.clear();
             self.held.add(group, batch, out)?;
@@ -78,7 +78,7 @@ impl Operator<Rows> for GroupCount {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let states = self.counts.take(group, instances);
+        let states = self.counts.take(group, instances, out);
         if let Some(name) = &self.side_effect {
             for counts in states.into_iter().flatten() {
                 self.environment.side_effects.update(name, |old| add_counts(old, counts, name))?;

@@ -1,7 +1,9 @@
 //! State by group: what stateful operators have in common.
+//!
+//! Whatever is held here is charged to the query while it is held, and given back when its group is taken.
 
 use hashbrown::HashMap;
-use mangrove_flow::{Batch, GroupId, Output};
+use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Output};
 use mangrove_graph::Result;
 
 use crate::rows::{Column, Rows, Tags};
@@ -12,11 +14,12 @@ pub type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// Something for each instance of each group.
 pub struct ByInstance<T> {
     groups: FastMap<GroupId, Vec<Option<T>>>,
+    charged: FastMap<GroupId, u64>,
 }
 
 impl<T> Default for ByInstance<T> {
     fn default() -> Self {
-        ByInstance { groups: FastMap::default() }
+        ByInstance { groups: FastMap::default(), charged: FastMap::default() }
     }
 }
 
@@ -35,8 +38,16 @@ impl<T> ByInstance<T> {
         states[at].get_or_insert_with(make)
     }
 
+    /// Charges the query for what the states of a group hold besides themselves, until they are taken.
+    pub fn charge(&mut self, group: GroupId, bytes: u64, out: &Output<'_, Rows>) -> Result<()> {
+        out.context().charge(bytes)?;
+        *self.charged.entry(group).or_default() += bytes;
+        Ok(())
+    }
+
     /// Takes the states of a group out: one entry an instance, whether it had rows or not.
-    pub fn take(&mut self, group: GroupId, instances: u32) -> Vec<Option<T>> {
+    pub fn take(&mut self, group: GroupId, instances: u32, out: &Output<'_, Rows>) -> Vec<Option<T>> {
+        out.context().release(self.charged.remove(&group).unwrap_or(0));
         let mut states = self.groups.remove(&group).unwrap_or_default();
         states.resize_with((instances as usize).max(states.len()), || None);
         states
@@ -46,7 +57,14 @@ impl<T> ByInstance<T> {
 /// Rows that an operator keeps until their group has ended, with the memory they are charged for.
 #[derive(Default)]
 pub struct HeldRows {
-    groups: FastMap<GroupId, (Rows, u64)>,
+    groups: FastMap<GroupId, Held>,
+}
+
+struct Held {
+    rows: Rows,
+    charged: u64,
+    /// With more rows than this, [`HeldRows::thin`] cuts.
+    full_at: usize,
 }
 
 impl HeldRows {
@@ -55,22 +73,35 @@ impl HeldRows {
         let bytes = rows.bytes() as u64;
         out.context().charge(bytes)?;
         match self.groups.get_mut(&group) {
-            Some((held, charged)) => {
-                held.append(rows);
-                *charged += bytes;
+            Some(held) => {
+                held.rows.append(rows);
+                held.charged += bytes;
             }
             None => {
-                self.groups.insert(group, (rows, bytes));
+                self.groups.insert(group, Held { rows, charged: bytes, full_at: BATCH_ROWS });
             }
         }
         Ok(())
     }
 
+    /// Lets `cut` drop rows that will not be needed, whenever twice as many are held as the last cut left:
+    /// so each row is looked at a few times only, however many come.
+    pub fn thin(&mut self, group: GroupId, out: &Output<'_, Rows>, cut: impl FnOnce(&Rows) -> Rows) -> Result<()> {
+        let Some(held) = self.groups.get_mut(&group).filter(|held| held.rows.len() > held.full_at) else {
+            return Ok(());
+        };
+        let rows = cut(&held.rows);
+        let bytes = rows.bytes() as u64;
+        out.context().release(held.charged);
+        *held = Held { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
+        out.context().charge(bytes)
+    }
+
     /// The rows of a group that has ended.
     pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Option<Rows> {
-        let (rows, bytes) = self.groups.remove(&group)?;
-        out.context().release(bytes);
-        Some(rows)
+        let held = self.groups.remove(&group)?;
+        out.context().release(held.charged);
+        Some(held.rows)
     }
 }
 

@@ -36,22 +36,23 @@ impl Merger {
 
     /// Adds rows; fails where the query would hold too much, or a bulk overflows.
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let before = self.rows.as_ref().map_or(0, |r| r.bytes() as u64) + self.places.len() as u64 * PLACE_BYTES;
-        if rows.path.is_some() {
-            match &mut self.rows {
-                Some(held) => held.append(rows),
-                None => self.rows = Some(rows),
-            }
-        } else {
-            self.merge(rows)?;
-        }
-        let after = self.rows.as_ref().map_or(0, |r| r.bytes() as u64) + self.places.len() as u64 * PLACE_BYTES;
-        let more = after.saturating_sub(before);
+        let more = if rows.path.is_some() { self.append(rows) } else { self.merge(rows)? };
         self.charged += more;
         out.context().charge(more)
     }
 
-    fn merge(&mut self, rows: Rows) -> Result<()> {
+    /// Appends rows as they are; their bytes.
+    fn append(&mut self, rows: Rows) -> u64 {
+        let bytes = rows.bytes() as u64;
+        match &mut self.rows {
+            Some(held) => held.append(rows),
+            None => self.rows = Some(rows),
+        }
+        bytes
+    }
+
+    /// Appends what is new and adds the bulks of what is here already; the bytes that are held more.
+    fn merge(&mut self, rows: Rows) -> Result<u64> {
         let mut new = Vec::new();
         let mut held = self.rows.as_ref().map_or(0, Rows::len);
         let mut raised: Vec<(usize, u64)> = Vec::new();
@@ -75,14 +76,8 @@ impl Merger {
                 }
             }
         }
-        if !new.is_empty() {
-            let more = rows.take(&new);
-            match &mut self.rows {
-                Some(held) => held.append(more),
-                None => self.rows = Some(more),
-            }
-        }
-        let Some(held) = &mut self.rows else { return Ok(()) };
+        let bytes = self.append(rows.take(&new)) + new.len() as u64 * PLACE_BYTES;
+        let Some(held) = &mut self.rows else { return Ok(bytes) };
         if !raised.is_empty() {
             let count = held.len();
             let bulks = held.bulk.get_or_insert_with(|| vec![1; count]);
@@ -92,7 +87,7 @@ impl Merger {
                     .ok_or_else(|| Error::evaluation("long overflow: more than 2^64 equal traversers"))?;
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// What was added, merged. Its memory is given back.

@@ -11,21 +11,26 @@ use crate::rows::Rows;
 
 /// Sorts; with a limit, keeps only the first of each instance.
 pub struct Order {
-    ways: Vec<Way>,
-    limit: Option<u64>,
     held: HeldRows,
-    shuffles: u64,
+    sorter: Sorter,
 }
 
-/// With a limit, rows are sorted and cut whenever this many times the limit are held.
-const SLACK: u64 = 4;
+struct Sorter {
+    ways: Vec<Way>,
+    limit: Option<u64>,
+    /// State of the generator that shuffles; 0: not seeded yet.
+    shuffles: u64,
+}
 
 impl Order {
     /// Sorts by one slot a way.
     pub fn new(ways: Vec<Way>, limit: Option<u64>) -> Self {
-        Order { ways, limit, held: HeldRows::default(), shuffles: 0 }
+        Order { held: HeldRows::default(), sorter: Sorter { ways, limit, shuffles: 0 } }
     }
+}
 
+impl Sorter {
+    /// The rows in order; with a limit, only the first of each instance.
     fn sort(&mut self, rows: &Rows) -> Vec<u32> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if self.ways.contains(&Way::Shuffle) {
@@ -85,8 +90,8 @@ fn compare_rows(rows: &Rows, ways: &[Way], a: usize, b: usize) -> Ordering {
 
 impl Operator<Rows> for Order {
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.shuffles == 0 {
-            self.shuffles = out.context().clock().now_nanos();
+        if self.sorter.shuffles == 0 {
+            self.sorter.shuffles = out.context().clock().now_nanos();
         }
         // An unproductive by() drops the row.
         let complete: Vec<u32> = (0..batch.len())
@@ -98,19 +103,16 @@ impl Operator<Rows> for Order {
             return Ok(());
         }
         self.held.add(group, rows, out)?;
-        if let Some(limit) = self.limit
-            && let Some(held) = self.held.take(group, out)
-        {
-            let full = held.len() as u64 > limit.saturating_mul(SLACK).max(mangrove_flow::BATCH_ROWS as u64);
-            let held = if full { held.take(&self.sort(&held)) } else { held };
-            self.held.add(group, held, out)?;
+        if self.sorter.limit.is_none() {
+            return Ok(());
         }
-        Ok(())
+        let Order { held, sorter } = self;
+        held.thin(group, out, |rows| rows.take(&sorter.sort(rows)))
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
-            let order = self.sort(&rows);
+            let order = self.sorter.sort(&rows);
             rows.slots.clear();
             for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
                 out.emit(0, group, rows.take(chunk))?;

@@ -35,7 +35,8 @@ impl Operator<Rows> for Range {
             let tag = batch.tag(row);
             let position = ByInstance::entry(seen, tag, || 0);
             let (from, to) = (*position, position.saturating_add(batch.bulk(row)));
-            if from >= high {
+            // One that is satisfied was cancelled; `limit(0)` is so from its first row on.
+            if from >= high && from > 0 {
                 continue;
             }
             *position = to;
@@ -61,7 +62,7 @@ impl Operator<Rows> for Range {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.seen.take(group, instances);
+        self.seen.take(group, instances, out);
         out.finish_all(group, instances)
     }
 }
@@ -77,41 +78,42 @@ impl Tail {
     pub fn new(count: u64) -> Self {
         Tail { count, held: HeldRows::default() }
     }
+}
 
-    /// The rows that belong to the end of their instances, and how many traversers of each do.
-    fn last(&self, rows: &Rows) -> (Vec<u32>, Vec<u64>) {
-        let mut left: Vec<u64> = Vec::new();
-        let mut kept = Vec::new();
-        for row in (0..rows.len()).rev() {
-            let tag = rows.tag(row) as usize;
-            if left.len() <= tag {
-                left.resize(tag + 1, self.count);
-            }
-            let take = left[tag].min(rows.bulk(row));
-            if take > 0 {
-                left[tag] -= take;
-                kept.push((row as u32, take));
-            }
+/// The rows that stand for the last `count` traversers of their instances.
+fn last(rows: &Rows, count: u64) -> Rows {
+    let mut left: Vec<u64> = Vec::new();
+    let mut kept = Vec::new();
+    for row in (0..rows.len()).rev() {
+        let tag = rows.tag(row) as usize;
+        if left.len() <= tag {
+            left.resize(tag + 1, count);
         }
-        kept.reverse();
-        kept.into_iter().unzip()
+        let take = left[tag].min(rows.bulk(row));
+        if take > 0 {
+            left[tag] -= take;
+            kept.push((row as u32, take));
+        }
     }
+    kept.reverse();
+    let (kept, bulks): (Vec<u32>, Vec<u64>) = kept.into_iter().unzip();
+    let mut ends = rows.take(&kept);
+    if ends.bulk.is_some() {
+        ends.bulk = Some(bulks);
+    }
+    ends
 }
 
 impl Operator<Rows> for Tail {
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.held.add(group, batch, out)
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        batch.slots.clear();
+        self.held.add(group, batch, out)?;
+        self.held.thin(group, out, |rows| last(rows, self.count))
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(rows) = self.held.take(group, out) {
-            let (kept, bulks) = self.last(&rows);
-            let mut rows = rows.take(&kept);
-            rows.slots.clear();
-            if rows.bulk.is_some() {
-                rows.bulk = Some(bulks);
-            }
-            for chunk in rows.chunks() {
+            for chunk in last(&rows, self.count).chunks() {
                 out.emit(0, group, chunk)?;
             }
         }

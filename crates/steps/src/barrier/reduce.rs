@@ -142,12 +142,11 @@ impl Reduce {
 impl Operator<Rows> for Reduce {
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
-        let states = self.states.group(group);
         if kind == Kind::Language(Reduction::Fold) {
-            // What fold() gathers stays until the query ends: a result is not given back.
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
-            out.context().charge(values.saturating_mul(size_of::<Value>() as u64))?;
+            self.states.charge(group, values.saturating_mul(size_of::<Value>() as u64), out)?;
         }
+        let states = self.states.group(group);
         let counts = kind == Kind::Language(Reduction::Count);
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
@@ -161,7 +160,7 @@ impl Operator<Rows> for Reduce {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         let speaks_of_nothing = matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
         let mut results = Vec::with_capacity(instances as usize);
-        for state in self.states.take(group, instances) {
+        for state in self.states.take(group, instances, out) {
             let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
             results.push(state.map(Partial::result).transpose()?);
         }

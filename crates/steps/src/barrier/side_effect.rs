@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, QueryContext};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
@@ -16,14 +16,19 @@ pub struct Aggregate {
     name: Name,
     environment: Environment,
     held: HeldRows,
+    /// Where in the bulk set each of its members is, as far as this operator has seen.
+    places: FastMap<Equivalent, usize>,
 }
+
+/// About what a member of a bulk set costs, with its entry in the table of places.
+const MEMBER_BYTES: u64 = 104;
 
 impl Aggregate {
     /// Adds to this side effect.
     pub fn new(name: Name, environment: Environment) -> Result<Self> {
         let empty = || Value::BulkSet(Arc::new(Vec::new()));
         environment.side_effects.update(&name, |old| Ok(old.unwrap_or_else(empty)))?;
-        Ok(Aggregate { name, environment, held: HeldRows::default() })
+        Ok(Aggregate { name, environment, held: HeldRows::default(), places: FastMap::default() })
     }
 }
 
@@ -34,10 +39,18 @@ impl Operator<Rows> for Aggregate {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
-            let values = (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r))));
-            let values: Vec<_> = values.collect();
-            out.context().charge((values.len() * size_of::<(Value, u64)>()) as u64)?;
-            self.environment.side_effects.update(&self.name, |old| add(old, values, &self.name))?;
+            let values: Vec<_> =
+                (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
+            let (name, places) = (&self.name, &mut self.places);
+            self.environment.side_effects.update(name, |old| match old {
+                Some(Value::List(list)) => add_to_list(list, values, out.context()),
+                Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, out.context()),
+                None => add_to_bulk_set(Arc::default(), values, places, out.context()),
+                Some(other) => Err(Error::evaluation(format!(
+                    "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
+                    other.type_name()
+                ))),
+            })?;
             rows.slots.clear();
             for chunk in rows.chunks() {
                 out.emit(0, group, chunk)?;
@@ -47,41 +60,41 @@ impl Operator<Rows> for Aggregate {
     }
 }
 
-/// Adds values to a bulk set (equal ones are counted together) or to a list.
-fn add(old: Option<Value>, values: Vec<(Value, u64)>, name: &Name) -> Result<Value> {
-    match old {
-        Some(Value::List(list)) => {
-            let mut list = Arc::unwrap_or_clone(list);
-            for (value, bulk) in values {
-                let times = usize::try_from(bulk).map_err(|_| Error::evaluation("aggregate() of too many values"))?;
-                list.extend(std::iter::repeat_n(value, times));
-            }
-            Ok(Value::list(list))
-        }
-        None | Some(Value::BulkSet(_)) => {
-            let mut entries = match old {
-                Some(Value::BulkSet(set)) => Arc::unwrap_or_clone(set),
-                _ => Vec::new(),
-            };
-            let mut places: FastMap<Equivalent, usize> =
-                entries.iter().enumerate().map(|(at, (value, _))| (Equivalent(value.clone()), at)).collect();
-            for (value, bulk) in values {
-                let place = *places.entry(Equivalent(value.clone())).or_insert_with(|| {
-                    entries.push((value.clone(), 0));
-                    entries.len() - 1
-                });
-                entries[place].1 = entries[place]
-                    .1
-                    .checked_add(bulk)
-                    .ok_or_else(|| Error::evaluation("long overflow: aggregate() of more than 2^64 values"))?;
-            }
-            Ok(Value::BulkSet(Arc::new(entries)))
-        }
-        Some(other) => Err(Error::evaluation(format!(
-            "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
-            other.type_name()
-        ))),
+/// Adds values to a list, each as often as it counts. A side effect is charged for until the query ends.
+fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, context: &QueryContext) -> Result<Value> {
+    let count = values.iter().fold(0_u64, |n, (_, times)| n.saturating_add(*times));
+    context.charge(count.saturating_mul(size_of::<Value>() as u64))?;
+    let mut list = Arc::unwrap_or_clone(list);
+    for (value, times) in values {
+        let times = usize::try_from(times).map_err(|_| Error::evaluation("aggregate() of too many values"))?;
+        list.extend(std::iter::repeat_n(value, times));
     }
+    Ok(Value::list(list))
+}
+
+/// Adds values to a bulk set: equal ones are counted together. `places` says where each of its first members
+/// is; members only come, so what others have added since is at its end.
+fn add_to_bulk_set(
+    set: Arc<Vec<(Value, u64)>>,
+    values: Vec<(Value, u64)>,
+    places: &mut FastMap<Equivalent, usize>,
+    context: &QueryContext,
+) -> Result<Value> {
+    let mut entries = Arc::unwrap_or_clone(set);
+    let (before, known) = (entries.len(), places.len());
+    places.extend(entries.iter().enumerate().skip(known).map(|(at, (value, _))| (Equivalent(value.clone()), at)));
+    for (value, times) in values {
+        let place = *places.entry(Equivalent(value.clone())).or_insert_with(|| {
+            entries.push((value, 0));
+            entries.len() - 1
+        });
+        let count = &mut entries[place].1;
+        *count = count
+            .checked_add(times)
+            .ok_or_else(|| Error::evaluation("long overflow: aggregate() of more than 2^64 values"))?;
+    }
+    context.charge((entries.len() - before) as u64 * MEMBER_BYTES)?;
+    Ok(Value::BulkSet(Arc::new(entries)))
 }
 
 /// The values of side effects, when all rows have come: one row an instance.

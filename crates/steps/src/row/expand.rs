@@ -3,15 +3,26 @@
 use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
-use mangrove_graph::{
-    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, LabelFilter, Result, Value, VertexId,
-};
+use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
 use mangrove_plan::logical::{EdgeEnd, Name};
 
 use crate::environment::Environment;
 use crate::path::newest_first;
 use crate::row::RowOperator;
+use crate::row::names::LabelSets;
 use crate::rows::{Column, Remember, Rows};
+
+/// The step as the user wrote it, for errors.
+fn step_name(direction: Direction, to_edges: bool) -> &'static str {
+    match (direction, to_edges) {
+        (Direction::Out, false) => "out()",
+        (Direction::In, false) => "in()",
+        (Direction::Both, false) => "both()",
+        (Direction::Out, true) => "outE()",
+        (Direction::In, true) => "inE()",
+        (Direction::Both, true) => "bothE()",
+    }
+}
 
 /// The vertices of a column, or an error that names what is none.
 pub fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
@@ -52,41 +63,11 @@ fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
     Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
 }
 
-/// The labels of an expansion as sets of the catalog. A label may be made while the query runs, so the
-/// answer is kept only as long as the catalog has no new set.
-pub struct LabelCache {
-    names: Vec<Name>,
-    known: Option<(usize, LabelFilter)>,
-}
-
-impl LabelCache {
-    /// For these names; none: every label.
-    pub fn new(names: Vec<Name>) -> Self {
-        LabelCache { names, known: None }
-    }
-
-    /// The filter as of now.
-    pub fn filter(&mut self, environment: &Environment) -> LabelFilter {
-        if self.names.is_empty() {
-            return LabelFilter::Any;
-        }
-        let sets = environment.view.catalog().label_set_count();
-        match &self.known {
-            Some((count, filter)) if *count == sets => filter.clone(),
-            _ => {
-                let filter = environment.view.label_filter(&self.names);
-                self.known = Some((sets, filter.clone()));
-                filter
-            }
-        }
-    }
-}
-
 /// From vertices to neighbors or edges. A vertex may have more neighbors than a message holds: the
 /// operator then goes on where it stopped when it is called again.
 pub struct Expand {
     direction: Direction,
-    labels: LabelCache,
+    labels: LabelSets,
     to_edges: bool,
     remember: Remember,
     environment: Environment,
@@ -105,23 +86,12 @@ impl Expand {
     ) -> Self {
         Expand {
             direction,
-            labels: LabelCache::new(labels),
+            labels: LabelSets::along(labels),
             to_edges,
             remember,
             environment,
             pending: VecDeque::new(),
             expansion: Expansion::default(),
-        }
-    }
-
-    fn step_name(&self) -> &'static str {
-        match (self.direction, self.to_edges) {
-            (Direction::Out, false) => "out()",
-            (Direction::In, false) => "in()",
-            (Direction::Both, false) => "both()",
-            (Direction::Out, true) => "outE()",
-            (Direction::In, true) => "inE()",
-            (Direction::Both, true) => "bothE()",
         }
     }
 
@@ -134,7 +104,7 @@ impl Expand {
         };
         let request = ExpandRequest {
             direction: self.direction,
-            labels: self.labels.filter(&self.environment),
+            labels: self.labels.filter(&*self.environment.view).clone(),
             edges: self.to_edges,
             limit: BATCH_ROWS,
         };
@@ -162,7 +132,7 @@ impl Expand {
 
 impl Operator<Rows> for Expand {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let ids = vertices(&batch.objects, self.step_name())?.into_owned();
+        let ids = vertices(&batch.objects, step_name(self.direction, self.to_edges))?.into_owned();
         batch.objects = Column::Vertices(ids);
         batch.slots.clear();
         self.pending.push_back((group, batch, ExpandCursor::default()));
@@ -179,19 +149,26 @@ impl Operator<Rows> for Expand {
     }
 }
 
-/// How many neighbors each row's vertex has, times the row's bulk.
+/// How many neighbors each row's vertex has.
 pub struct Degrees {
-    /// Which way.
-    pub direction: Direction,
-    /// Along which edges.
-    pub labels: LabelCache,
+    direction: Direction,
+    labels: LabelSets,
+}
+
+impl Degrees {
+    /// In this direction, along edges of these labels; none: all.
+    pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
+        Degrees { direction, labels: LabelSets::along(labels) }
+    }
 }
 
 impl RowOperator for Degrees {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let labels = self.labels.filter(environment);
+        let ids = vertices(&rows.objects, step_name(self.direction, false))?;
         let mut degrees = Vec::with_capacity(rows.len());
-        environment.view.degrees(&vertices(&rows.objects, "out()")?, self.direction, &labels, &mut degrees)?;
+        let labels = self.labels.filter(&*environment.view);
+        environment.view.degrees(&ids, self.direction, labels, &mut degrees)?;
+        drop(ids);
         let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
         Ok(rows.with_objects(Column::Values(values)))
     }

@@ -22,7 +22,7 @@ use crate::rows::{Column, Rows};
 const SPELLED_OUT_MAX: u64 = 1 << 26;
 
 /// The members of a collection: of lists, sets and paths their objects, of bulk sets each as often as it
-/// counts, of maps the entries, each as a map of its own. `None` where the value is no collection.
+/// counts, of maps the entries. `None` where the value is no collection.
 pub fn elements(value: &Value) -> Result<Option<Vec<Value>>> {
     Ok(Some(match value {
         Value::List(values) | Value::Set(values) => values.to_vec(),

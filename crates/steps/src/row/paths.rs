@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::compare::{Equivalent, comparable, equal};
+use mangrove_graph::compare::{Equivalent, equal};
 use mangrove_graph::{Error, PathValue, Result, Value};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Name};
@@ -11,6 +11,7 @@ use crate::environment::Environment;
 use crate::path::{self, newest_first};
 use crate::row::RowOperator;
 use crate::rows::{Column, Rows};
+use crate::test::{compares, text_holds};
 
 /// `path()`; with a slot, its objects are taken from there.
 pub struct PathOf {
@@ -165,8 +166,8 @@ fn holds(test: &SlotTest, rows: &Rows, row: usize) -> Result<bool> {
     let slot = |slot| rows.slot(slot, row).ok_or_else(|| Error::bug("a tested slot has a value"));
     let left = slot(0)?;
     Ok(match test {
-        SlotTest::Compare(comparison, right) => compare(*comparison, left, slot(*right)?),
-        SlotTest::Text(operation, right) => text(*operation, left, slot(*right)?)?,
+        SlotTest::Compare(comparison, right) => compares(*comparison, left, slot(*right)?),
+        SlotTest::Text(operation, right) => text_holds(*operation, left, slot(*right)?)?,
         SlotTest::Within(names) => among(left, names, rows, row)?,
         SlotTest::Without(names) => !among(left, names, rows, row)?,
         SlotTest::And(tests) => {
@@ -186,30 +187,6 @@ fn holds(test: &SlotTest, rows: &Rows, row: usize) -> Result<bool> {
             false
         }
         SlotTest::Not(test) => !holds(test, rows, row)?,
-    })
-}
-
-/// A comparing predicate.
-pub fn compare(comparison: Comparison, left: &Value, right: &Value) -> bool {
-    match comparison {
-        Comparison::Eq => equal(left, right),
-        Comparison::Neq => !equal(left, right),
-        Comparison::Lt => comparable(left, right).is_some_and(|o| o.is_lt()),
-        Comparison::Lte => comparable(left, right).is_some_and(|o| o.is_le()),
-        Comparison::Gt => comparable(left, right).is_some_and(|o| o.is_gt()),
-        Comparison::Gte => comparable(left, right).is_some_and(|o| o.is_ge()),
-    }
-}
-
-fn text(operation: TextOperation, left: &Value, right: &Value) -> Result<bool> {
-    let (Value::String(left), Value::String(right)) = (left, right) else { return Ok(false) };
-    Ok(match operation {
-        TextOperation::StartingWith => left.starts_with(right.as_str()),
-        TextOperation::EndingWith => left.ends_with(right.as_str()),
-        TextOperation::Containing => left.contains(right.as_str()),
-        TextOperation::Regex => regex::Regex::new(right)
-            .map_err(|e| Error::invalid(format!("`{right}` is no regular expression: {e}")))?
-            .is_match(left),
     })
 }
 

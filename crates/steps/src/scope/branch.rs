@@ -2,7 +2,7 @@
 //!
 //! No groups are made: a barrier inside a branch sees the stream of all traversers, as the language has it.
 
-use mangrove_flow::{GroupId, Operator, Output, TagSet};
+use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Error, Result, Value};
 
@@ -148,6 +148,7 @@ struct Merging {
     arrived: TagSet,
     /// Rows of instances that are not known to yet.
     held: Vec<Rows>,
+    charged: u64,
 }
 
 impl Merge {
@@ -172,9 +173,13 @@ impl Operator<Rows> for Merge {
         let known = |row: &u32| state.arrived.contains(batch.tag(*row as usize));
         let (now, later): (Vec<u32>, Vec<u32>) = (0..batch.len() as u32).partition(known);
         if !later.is_empty() {
-            state.held.push(batch.take(&later));
+            let later = batch.take(&later);
+            let bytes = later.bytes() as u64;
+            out.context().charge(bytes)?;
+            state.charged += bytes;
+            state.held.push(later);
         }
-        if later.is_empty() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
+        if now.len() == batch.len() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -184,6 +189,7 @@ impl Operator<Rows> for Merge {
             return Ok(());
         }
         if let Some(state) = self.groups.remove(&group) {
+            out.context().release(state.charged);
             for rows in state.held {
                 let arrived = rows.filter(|rows, row| state.arrived.contains(rows.tag(row)));
                 out.emit(0, group, arrived)?;

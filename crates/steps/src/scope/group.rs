@@ -154,8 +154,7 @@ impl Operator<Rows> for Group {
             return Ok(());
         };
         for row in 0..batch.len() {
-            let value = &mut keys.entries[batch.tag(row) as usize].2;
-            if value.is_none() {
+            if let Some((_, _, value @ None)) = keys.entries.get_mut(batch.tag(row) as usize) {
                 *value = Some(batch.object(row));
             }
         }

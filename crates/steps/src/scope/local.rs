@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{GroupId, OpId, Operator, Output, TagSet};
-use mangrove_graph::Result;
+use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output, TagSet};
+use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 
 use crate::rows::{Column, Remember, Rows, Tags};
@@ -61,8 +61,9 @@ struct Batch {
     running: usize,
     /// Rows that had a result.
     hit: TagSet,
-    /// Results, with the row each came from: kept only where order matters.
-    kept: Vec<(u32, Rows)>,
+    /// Results, and the row each came from: kept only where order matters.
+    kept: Rows,
+    kept_of: Vec<u32>,
 }
 
 /// A branch scope.
@@ -127,7 +128,9 @@ impl Local {
         let mut origin: Vec<u32> = Vec::with_capacity(results.len());
         for at in 0..results.len() {
             let tag = results.tag(at);
-            let row = batch.entered[tag as usize];
+            let Some(&row) = batch.entered.get(tag as usize) else {
+                return Err(Error::bug("a scope gave a result for an instance that it has not"));
+            };
             let is_first = batch.hit.insert(row);
             if first_only && is_first && shape.kind != Kind::SideEffect {
                 out.cancel_tag(scope_group, shape.inside.clone(), tag);
@@ -139,12 +142,13 @@ impl Local {
         }
         let Kind::FlatMap { inner_path, .. } = shape.kind else { return Ok(()) };
         let rows = join(&batch.rows, &results, &kept, &origin, inner_path, &shape.remember);
-        if shape.ordered {
-            batch.kept.extend(origin.iter().enumerate().map(|(at, row)| (*row, rows.take(&[at as u32]))));
-            Ok(())
-        } else {
-            out.emit(exit, group, rows)
+        if !shape.ordered {
+            return out.emit(exit, group, rows);
         }
+        let bytes = rows.bytes() as u64;
+        batch.kept.append(rows);
+        batch.kept_of.extend(origin);
+        self.queue.charge(number, bytes, out)
     }
 
     /// A group inside has ended at one pipeline: the rows go on to the next one, the next rows enter, or the
@@ -218,25 +222,19 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
 
 /// What leaves the scope when a batch is done.
 fn leaving(batch: Batch, shape: &Shape) -> Rows {
-    let Batch { rows, hit, mut kept, .. } = batch;
+    let Batch { rows, hit, mut kept, mut kept_of, .. } = batch;
     match shape.kind {
         Kind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
         Kind::SideEffect => rows.filter(|_, _| true),
         Kind::FlatMap { otherwise_row, .. } => {
             if otherwise_row {
-                let missed = (0..rows.len() as u32).filter(|r| !hit.contains(*r));
-                kept.extend(missed.map(|r| {
-                    let mut row = rows.take(&[r]);
-                    row.slots.clear();
-                    (r, row)
-                }));
+                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r)).collect();
+                kept.append(rows.take(&missed));
+                kept_of.extend(missed);
             }
-            kept.sort_by_key(|(row, _)| *row);
-            let mut all = Rows::of(Column::Values(Vec::new()));
-            for (_, row) in kept {
-                all.append(row);
-            }
-            all
+            let mut order: Vec<u32> = (0..kept.len() as u32).collect();
+            order.sort_by_key(|at| kept_of[*at as usize]);
+            kept.take(&order)
         }
     }
 }
@@ -247,6 +245,7 @@ impl Operator<Rows> for Local {
             return self.take_results(group, batch, out);
         }
         batch.slots.clear();
+        let bytes = batch.bytes() as u64;
         let state = Batch {
             rows: batch,
             entered: Vec::new(),
@@ -254,9 +253,11 @@ impl Operator<Rows> for Local {
             pipeline: 0,
             running: 0,
             hit: TagSet::default(),
-            kept: Vec::new(),
+            kept: Rows::of(Column::Values(Vec::new())),
+            kept_of: Vec::new(),
         };
         let number = self.queue.push(group, state);
+        self.queue.charge(number, bytes, out)?;
         // Where instances run in turn, so do batches.
         if !self.shape.serial || self.queue.head() == Some(number) {
             return self.enter_rows(number, out);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, OpId, Operator, Output};
+use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
@@ -66,6 +66,9 @@ struct Batch {
     lengths: Vec<Option<u32>>,
     running: usize,
 }
+
+/// What an item costs while its result is awaited.
+const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
 /// Works out slots.
 pub struct Modulate {
@@ -169,7 +172,10 @@ impl Modulate {
             };
         }
         let running = scoped.len();
+        let items: usize = jobs.iter().map(|job| job.items.len()).sum();
+        let bytes = rows.bytes() + items * ITEM_BYTES;
         let number = self.queue.push(group, Batch { rows, jobs, lengths, running });
+        self.queue.charge(number, bytes as u64, out)?;
         if running == 0 {
             self.queue.done(number);
             return self.release(out);
@@ -197,7 +203,7 @@ impl Modulate {
         let exists = matches!(self.by[job.by], Taker::Pipeline { exists: true, .. });
         for row in 0..rows.len() {
             let tag = rows.tag(row);
-            let result = &mut job.results[tag as usize];
+            let Some(result) = job.results.get_mut(tag as usize) else { continue };
             if result.is_none() {
                 *result = Some(if exists { Value::Bool(true) } else { rows.object(row) });
                 out.cancel_tag(scope_group, inside.clone(), tag);

@@ -1,6 +1,6 @@
 //! A scope whose results come out in the order of the rows that went in.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Batch as _, GroupId, Operator, Output};
 use mangrove_graph::Result;
 
 use crate::rows::{Rows, Tags};
@@ -23,9 +23,9 @@ const EXIT: usize = 1;
 impl Operator<Rows> for Ordered {
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
-            if let Some(number) = self.queue.batch_of(group)
-                && let Some((state, _)) = self.queue.state(number)
-            {
+            let Some(number) = self.queue.batch_of(group) else { return Ok(()) };
+            self.queue.charge(number, batch.bytes() as u64, out)?;
+            if let Some((state, _)) = self.queue.state(number) {
                 match &mut state.results {
                     Some(results) => results.append(batch),
                     None => state.results = Some(batch),

@@ -16,6 +16,8 @@ struct Waiting<T> {
     group: GroupId,
     state: T,
     done: bool,
+    /// What the query is charged for while it waits.
+    charged: u64,
 }
 
 /// The batches that wait in one scope operator, and the groups outside that wait for them.
@@ -47,8 +49,17 @@ impl<T> WaitQueue<T> {
     pub fn push(&mut self, group: GroupId, state: T) -> u64 {
         self.next += 1;
         *self.open.entry(group).or_default() += 1;
-        self.queue.push_back(Waiting { number: self.next, group, state, done: false });
+        self.queue.push_back(Waiting { number: self.next, group, state, done: false, charged: 0 });
         self.next
+    }
+
+    /// Charges the query for bytes that wait with a batch, until it is released.
+    pub fn charge(&mut self, batch: u64, bytes: u64, out: &Output<'_, Rows>) -> Result<()> {
+        out.context().charge(bytes)?;
+        if let Ok(at) = self.queue.binary_search_by_key(&batch, |w| w.number) {
+            self.queue[at].charged += bytes;
+        }
+        Ok(())
     }
 
     /// Says that a group inside the scope works for a batch.
@@ -101,6 +112,7 @@ impl<T> WaitQueue<T> {
     ) -> Result<()> {
         while self.queue.front().is_some_and(|w| w.done) {
             let Some(waiting) = self.queue.pop_front() else { break };
+            out.context().release(waiting.charged);
             if let Some(open) = self.open.get_mut(&waiting.group) {
                 *open -= 1;
                 if *open == 0 {

@@ -16,7 +16,8 @@ use mangrove_graph::{Result, Value};
 
 use crate::barrier::held::FastMap;
 use crate::barrier::merge::Merger;
-use crate::rows::Rows;
+use crate::nesting;
+use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
 use crate::test::CompiledTest;
 
@@ -169,6 +170,9 @@ impl Operator<Rows> for Repeat {
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
+        }
+        if let Column::Values(values) = &batch.objects {
+            values.iter().try_for_each(nesting::check)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
         match self.loops.get_mut(&group) {

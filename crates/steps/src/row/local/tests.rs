@@ -116,7 +116,8 @@ fn unfolding_a_bulk_set_counts_instead_of_repeating() {
     let mut rows = Rows::of(Column::Values(vec![list(&[1, 2]), bulk_set(&[(3, 1 << 40)]), map(&[("a", 1)]), 9.into()]));
     rows.bulk = Some(vec![2, 3, 1, 4]);
     let rows = Unfold.apply(rows, &environment()).unwrap();
-    let expected = vec![1.into(), 2.into(), 3.into(), map(&[("a", 1)]), 9.into()];
+    let entry = Value::Entry(std::sync::Arc::new(("a".into(), 1.into())));
+    let expected = vec![1.into(), 2.into(), 3.into(), entry, 9.into()];
     assert_eq!(rows.objects, Column::Values(expected));
     assert_eq!(rows.bulk, Some(vec![2, 2, 3 << 40, 1, 4]));
     assert_eq!(run(Unfold, path(&[4, 5])).unwrap(), vec![4.into(), 5.into()]);

@@ -1,0 +1,190 @@
+//! Scopes: the operator of the scope, what runs inside, and the way back.
+
+use mangrove_flow::{Exchange, OpId, Placement};
+use mangrove_graph::{Error, Result};
+use mangrove_plan::logical::ChooseOption;
+use mangrove_plan::physical::{
+    LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, SlotBy, Stage,
+};
+
+use super::{Builder, End, Need, What, describe};
+use crate::row::{RowAdapter, paths};
+use crate::rows::Remember;
+use crate::scope::branch::{Merge, Split, Switch, When};
+use crate::scope::group::Group;
+use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
+use crate::scope::ordered::Ordered;
+use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
+use crate::test::CompiledTest;
+
+impl Builder {
+    pub(super) fn scope(&mut self, stage: &Stage, tail: End) -> Result<End> {
+        let what = What::Operator(&stage.operator);
+        match &stage.operator {
+            Op::Local(scope) => self.local_scope(scope, stage, &tail),
+            Op::Ordered { pipeline, always } => {
+                if self.nodes == 1 && !always {
+                    return self.chain(pipeline, tail);
+                }
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.inside(pipeline, next.from, 1)?;
+                self.set(next.from, Ordered::default());
+                Ok(next)
+            }
+            Op::Group { side_effect, value } => {
+                let next = self.attach(&tail, Need::Home, what)?;
+                self.inside(value, next.from, 1)?;
+                let operator = Group::new(side_effect.clone(), self.remember(stage), self.environment.clone())?;
+                self.set(next.from, operator);
+                Ok(next)
+            }
+            Op::Union(branches) => {
+                let split = self.attach(&tail, Need::Anywhere, what)?;
+                let split = End { at_start: tail.at_start, ..split };
+                let announces = branches.iter().any(Pipeline::speaks_of_nothing);
+                self.set(split.from, Split::new(branches.len(), announces));
+                self.branches(split, branches.iter(), false, announces)
+            }
+            Op::Switch { options } => {
+                let switch = self.attach(&tail, Need::Anywhere, what)?;
+                let whens = options.iter().map(|(when, _)| self.when(when)).collect::<Result<_>>()?;
+                let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
+                self.set(switch.from, Switch::new(whens, announces));
+                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
+            }
+            Op::Repeat(repeat) => self.repeat(repeat, &tail),
+            other => Err(Error::bug(format!("{} is no scope", describe(other)))),
+        }
+    }
+
+    /// Builds branches and the operator where they come together; with `past`, there is one more that leads
+    /// straight there, with `announces` another that only says which instances had rows.
+    fn branches<'a>(
+        &mut self,
+        split: End,
+        pipelines: impl Iterator<Item = &'a Pipeline>,
+        past: bool,
+        announces: bool,
+    ) -> Result<End> {
+        let mut ends = Vec::new();
+        self.depth += 1;
+        for pipeline in pipelines {
+            // An empty branch gets an operator, so that edges leave the split in the branches' order.
+            if pipeline.stages.is_empty() {
+                let next = self.attach(&split, Need::Anywhere, What::Named("identity"))?;
+                let operator = paths::Identity { labels: Vec::new() };
+                let environment = self.environment.clone();
+                self.set(next.from, RowAdapter { operator, remember: Remember::default(), environment });
+                ends.push(next);
+            } else {
+                ends.push(self.chain(pipeline, split)?);
+            }
+        }
+        self.depth -= 1;
+        ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
+        let together = ends.iter().all(|e| e.placement == ends[0].placement);
+        let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
+        let merge = self.reserve(placement, What::Named("merge"))?;
+        for (port, end) in ends.iter().enumerate() {
+            let port = u8::try_from(port)
+                .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
+            let exchange = if together || end.placement == Placement::Home { Exchange::Local } else { Exchange::Home };
+            self.connect(end, merge, port, exchange);
+        }
+        self.set(merge, Merge::new(ends.len(), announces));
+        Ok(End { from: merge, entering: false, placement, at_start: false })
+    }
+
+    fn when(&self, option: &ChooseOption) -> Result<When> {
+        Ok(match option {
+            ChooseOption::True => When::Is(true),
+            ChooseOption::False => When::Is(false),
+            ChooseOption::Value(value) => When::Equals(self.environment.resolve(value)?),
+            ChooseOption::Test(test) => When::Passes(CompiledTest::new(test, &self.environment)?),
+            ChooseOption::None => When::Otherwise,
+            ChooseOption::Unproductive => When::Unproductive,
+        })
+    }
+
+    fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
+        let next = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
+        let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
+            LocalKind::Filter(kind, pipelines) => (LocalShapeKind::Filter(*kind), pipelines.iter().collect()),
+            LocalKind::SideEffect(pipeline) => (LocalShapeKind::SideEffect, vec![pipeline]),
+            LocalKind::FlatMap { pipelines, first, otherwise_row, inner_path } => {
+                let (first, otherwise_row, inner_path) = (*first, *otherwise_row, *inner_path);
+                (LocalShapeKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
+            }
+        };
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            self.inside(pipeline, next.from, number + 1)?;
+        }
+        let shape = LocalShape {
+            kind,
+            pipelines: pipelines.len(),
+            inside: next.from + 1..self.topology.next(),
+            serial: scope.serial,
+            ordered: scope.ordered,
+            remember: self.remember(stage),
+        };
+        self.set(next.from, Local::new(shape));
+        Ok(next)
+    }
+
+    fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
+        let next = self.attach(tail, Need::Home, What::Named("repeat"))?;
+        let mut tests = [Vec::new(), Vec::new()];
+        let until = self.loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)])?;
+        let emit = self.loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)])?;
+        let [before, after] = tests.map(|by: Vec<SlotBy>| {
+            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by });
+            Stage { operator, labels: Vec::new() }
+        });
+        let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
+        let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };
+        self.inside(&before, next.from, 1)?;
+        let visited = self.visited.clone().unwrap_or_default();
+        let loop_around = self.visited.replace(visited.clone());
+        self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
+        self.visited = loop_around;
+        let loops = self.environment.requirements.loops;
+        let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
+        self.set(next.from, Repeat::new(shape, visited));
+        Ok(next)
+    }
+
+    /// The body, then the loop counters, then the tests behind it.
+    fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
+        self.depth += 1;
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let mut end = self.chain(body, begin)?;
+        if self.environment.requirements.loops {
+            end = self.attach(&end, Need::Anywhere, What::Named("next loop"))?;
+            let environment = self.environment.clone();
+            let remember = Remember::default();
+            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember, environment });
+        }
+        if let Some(after) = after {
+            end = self.stage(after, end, end.from)?;
+        }
+        self.depth -= 1;
+        let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
+        self.connect(&end, scope, 2, exchange);
+        Ok(())
+    }
+
+    fn loop_test(&self, test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Result<Option<RunningTest>> {
+        Ok(match test {
+            None => None,
+            Some(LoopTest::Always) => Some(RunningTest::Always),
+            Some(LoopTest::Times(times)) => {
+                Some(RunningTest::Times(self.environment.resolve_integer(times, "the argument of times()")?))
+            }
+            Some(LoopTest::Test(test)) => Some(RunningTest::Test(CompiledTest::new(test, &self.environment)?)),
+            Some(LoopTest::Exists(pipeline)) => {
+                slots.push(SlotBy::Exists(pipeline.clone()));
+                Some(RunningTest::Slot(slots.len() - 1))
+            }
+        })
+    }
+}
