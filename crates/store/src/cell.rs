@@ -44,6 +44,12 @@ impl RawCell {
     pub(crate) fn is_absent(self) -> bool {
         self.tag == 0
     }
+
+    /// Whether the value is a record of the value region.
+    #[inline]
+    pub(crate) fn is_record(self) -> bool {
+        matches!(self.tag, POOLED | MULTI)
+    }
 }
 
 /// One of several values under a key.
@@ -116,6 +122,15 @@ impl ValueRegion {
         let (index, slot) = self.pool.allocate(memory);
         slot.set(record).expect("a new record is written by the one who allocated it");
         index
+    }
+
+    /// Starts loading the record that a cell names; whether it names one.
+    #[inline]
+    pub(crate) fn prefetch(&self, cell: RawCell) -> bool {
+        if let Some(record) = cell.is_record().then(|| self.pool.get(cell.word)).flatten() {
+            crate::prefetch::prefetch(record);
+        }
+        cell.is_record()
     }
 
     /// What a cell holds. A cell whose word is no content of its tag holds nothing: only a reader that

@@ -30,6 +30,59 @@ impl<'a> StoreView<'a> {
     }
 }
 
+/// How many elements ahead a record of the value region is loaded: by then its cell has arrived.
+const RECORD_AHEAD: usize = LOOK_AHEAD / 2;
+
+/// Loads the values of one key ahead of a loop over a batch: cells first, and the records that cells name (long
+/// strings and the like) half as far ahead. Records are looked for only once there was one.
+struct Ahead<'a, 'e, T> {
+    view: &'a StoreView<'a>,
+    elements: &'e [T],
+    element: fn(T) -> ElementRef,
+    key: KeyId,
+    records: bool,
+}
+
+impl<'a, 'e, T: Copy> Ahead<'a, 'e, T> {
+    /// Starts with the first elements. A batch of one has nothing to overlap with.
+    fn start(view: &'a StoreView<'a>, elements: &'e [T], element: fn(T) -> ElementRef, key: KeyId) -> Self {
+        let mut ahead = Ahead { view, elements, element, key, records: false };
+        if elements.len() > 1 {
+            (0..LOOK_AHEAD).for_each(|row| ahead.load_cell(row));
+            ahead.load_record(0);
+            if ahead.records {
+                (1..RECORD_AHEAD).for_each(|row| ahead.load_record(row));
+            }
+        }
+        ahead
+    }
+
+    /// Loads what the rows after this one will need.
+    #[inline]
+    fn step(&mut self, row: usize) {
+        self.load_cell(row + LOOK_AHEAD);
+        if self.records {
+            self.load_record(row + RECORD_AHEAD);
+        }
+    }
+
+    #[inline]
+    fn load_cell(&self, row: usize) {
+        if let Some(&id) = self.elements.get(row) {
+            self.view.prefetch_property((self.element)(id), self.key);
+        }
+    }
+
+    fn load_record(&mut self, row: usize) {
+        let Some(&id) = self.elements.get(row) else { return };
+        if let Some(slot) = self.view.store.slot((self.element)(id))
+            && let Some(column) = slot.core.column(self.key)
+        {
+            self.records |= slot.tablet.values.prefetch(column.newest(slot.at));
+        }
+    }
+}
+
 /// The values of one key; see [`mangrove_graph::GraphView::vertex_values`].
 pub(crate) fn values<T: Copy>(
     view: &StoreView<'_>,
@@ -38,13 +91,14 @@ pub(crate) fn values<T: Copy>(
     key: KeyId,
     out: &mut ValueRows,
 ) {
+    let mut ahead = Ahead::start(view, elements, element, key);
     for (row, &id) in elements.iter().enumerate() {
-        if let Some(&ahead) = elements.get(row + LOOK_AHEAD) {
-            view.prefetch_property(element(ahead), key);
-        }
+        ahead.step(row);
         let Some(slot) = view.seen(element(id)) else { continue };
         let Some(column) = slot.core.column(key) else { continue };
-        match slot.tablet.values.decode(view.cell(&slot, column)) {
+        let cell = view.cell(&slot, column);
+        ahead.records |= cell.is_record();
+        match slot.tablet.values.decode(cell) {
             Content::Absent => {}
             Content::One(value) => {
                 out.row.push(row as u32);
