@@ -52,3 +52,8 @@ pub use mangrove_txn::{CommitInfo, Isolation, TransactionCounters};
 pub use prepared::Prepared;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;
+
+/// The README's examples, compiled and run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
