@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mangrove::{Database, GraphView, LabelFilter, LoadOptions, Result, Share};
 
@@ -133,7 +134,10 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn create() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("mangrove-bench-{}", std::process::id()));
+        // A number of its own: a process may run the suite more than once at a time.
+        static FOLDERS: AtomicU32 = AtomicU32::new(0);
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("mangrove-bench-{}-{number}", std::process::id()));
         fs::create_dir_all(&path)?;
         Ok(Folder(path))
     }

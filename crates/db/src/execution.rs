@@ -11,6 +11,7 @@ use mangrove_gremlin::Parameters;
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::physical::PathRequirement;
 use mangrove_steps::detach::detach;
+use mangrove_steps::environment::Surroundings;
 use mangrove_steps::{Environment, Rows, SideEffects, build};
 
 use crate::stream::Materialize;
@@ -82,14 +83,14 @@ pub(crate) fn environment(
     view: Arc<dyn GraphView>,
     share: Share,
 ) -> Environment {
-    Environment {
+    Environment::new(Surroundings {
         view,
         writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
         parameters: setting.parameters.clone(),
         share,
         requirements: Arc::new(plan.requirements.clone()),
         side_effects: Arc::new(SideEffects::default()),
-    }
+    })
 }
 
 /// The row a query starts with.

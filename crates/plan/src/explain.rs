@@ -191,6 +191,7 @@ pub fn describe(operator: &Op) -> String {
         Op::Repeat(_) => "repeat".to_owned(),
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),
+        Op::CompareName { equal, name } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
         Op::Cap(names) => format!("cap {}", names.join(", ")),
         other => name_of(other).to_owned(),
@@ -223,6 +224,7 @@ fn name_of(operator: &Op) -> &'static str {
         Op::SlotMap { .. } => "select",
         Op::SelectColumn(_) => "select column",
         Op::Barrier => "barrier",
+        Op::Merge => "merge equal rows",
         Op::Drop => "drop",
         _ => "operator",
     }

@@ -17,6 +17,7 @@ pub mod explain;
 mod fuse;
 pub mod logical;
 pub mod lower;
+mod merge;
 pub mod physical;
 pub mod requirements;
 pub mod rules;

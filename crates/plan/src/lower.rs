@@ -8,7 +8,7 @@ mod access;
 mod order;
 
 use mangrove_graph::{Error, IndexInfo, Result, Token};
-use mangrove_gremlin::Pop;
+use mangrove_gremlin::{Comparison, Pop};
 
 pub use access::{Bound, equal_operands, range_bounds};
 use order::Chain;
@@ -33,6 +33,9 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
     let mut root = lowering.pipeline(traversal, false)?.0;
     crate::fuse::fuse(&mut root.stages);
     let mutating = traversal.is_mutating();
+    if requirements.path == PathRequirement::None && !mutating {
+        crate::merge::merge_between_hops(&mut root.stages);
+    }
     Ok(PhysicalPlan {
         root,
         mutating,
@@ -122,6 +125,11 @@ impl Lowering<'_> {
             Step::EdgeVertex(end) => chain.push(Op::EdgeVertex(*end)),
             Step::Has(conditions) => chain.push(Op::Filter(conditions.clone())),
             Step::Is(test) => chain.push(Op::Is(test.clone())),
+            Step::WherePredicate { start: None, test: LabelTest::Compare(comparison, name), by }
+                if by.iter().all(|b| *b == By::Identity) && matches!(comparison, Comparison::Eq | Comparison::Neq) =>
+            {
+                chain.push(Op::CompareName { equal: *comparison == Comparison::Eq, name: name.clone() });
+            }
             Step::WherePredicate { start, test, by } => {
                 let names = std::iter::once((start.clone(), None));
                 let names = names.chain(test.names().into_iter().map(|n| (Some(n.clone()), None))).collect();

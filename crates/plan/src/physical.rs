@@ -108,7 +108,8 @@ impl Op {
             | Op::Group { .. }
             | Op::Aggregate(_)
             | Op::Cap(_)
-            | Op::Barrier => true,
+            | Op::Barrier
+            | Op::Merge => true,
             Op::Union(branches) => branches.iter().any(Pipeline::keeps_state),
             Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
             Op::Repeat(repeat) => repeat.body.keeps_state(),
@@ -195,6 +196,14 @@ pub enum Op {
     Is(Test),
     /// Slots for the operator behind.
     Modulate(Modulate),
+    /// The object against what a name stands for: `where(eq("a"))`, `where(neq("a"))`. The commonest test
+    /// between labels, and done without slots.
+    CompareName {
+        /// Keep equal ones, not unequal ones.
+        equal: bool,
+        /// The name.
+        name: Name,
+    },
     /// A test between slots: the first is the left side, the others are the test's names in order.
     CompareSlots(LabelTest),
     /// Paths with or without repetition; slot 0 holds the objects where a `by()` is given.
@@ -312,6 +321,8 @@ pub enum Op {
     Cap(Vec<Name>),
     /// Waits for all rows and merges equal ones.
     Barrier,
+    /// Merges equal rows on their way, some thousands at a time, and gives up where none are equal.
+    Merge,
 
     // ---- writes ----
     /// New vertices.

@@ -17,7 +17,7 @@ use mangrove_plan::physical::{Modulate as ModulatePlan, Op, Pipeline, PropertyWr
 use crate::barrier::dedup::Dedup;
 use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
-use crate::barrier::merge::Barrier;
+use crate::barrier::merge::{Barrier, PassingMerge};
 use crate::barrier::order::Order;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
@@ -315,6 +315,10 @@ impl Builder {
                 self.row(&tail, here, stage, false, filter::Is(test))?
             }
             Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
+            Op::CompareName { equal, name } => {
+                let compare = paths::CompareName { equal: *equal, name: name.clone() };
+                self.row(&tail, here, stage, false, compare)?
+            }
             Op::PathShape { simple, slot } => {
                 self.row(&tail, here, stage, false, paths::PathShape { simple: *simple, slot: *slot })?
             }
@@ -370,6 +374,7 @@ impl Builder {
             Op::Aggregate(name) => Box::new(Aggregate::new(name.clone(), environment)?),
             Op::Cap(names) => Box::new(Cap::new(names.clone(), remember, environment)),
             Op::Barrier => Box::new(Barrier::default()),
+            Op::Merge => Box::new(PassingMerge::default()),
             other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
         };
         let next = self.attach(&tail, Need::Home, What::Operator(&stage.operator))?;

@@ -10,9 +10,20 @@ use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
-/// What the operators of one node of a running query share.
+/// What the operators of one node of a running query share, behind one pointer: every operator has it.
 #[derive(Clone)]
-pub struct Environment {
+pub struct Environment(Arc<Surroundings>);
+
+impl std::ops::Deref for Environment {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.0
+    }
+}
+
+/// The content of an [`Environment`].
+pub struct Surroundings {
     /// The graph as the query's transaction sees it.
     pub view: Arc<dyn GraphView>,
     /// The transaction, where the query may write.
@@ -28,6 +39,13 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// These surroundings, to be shared.
+    pub fn new(surroundings: Surroundings) -> Self {
+        Environment(Arc::new(surroundings))
+    }
+}
+
+impl Surroundings {
     /// The value of an operand.
     pub fn resolve(&self, operand: &Operand) -> Result<Value> {
         match operand {

@@ -107,6 +107,8 @@ impl Op {
             | Op::Is(_)
             | Op::Modulate(_)
             | Op::CompareSlots(_)
+            | Op::CompareName { .. }
+            | Op::Merge
             | Op::PathShape { .. }
             | Op::Discard
             | Op::ReplaceMapValues

@@ -5,7 +5,7 @@
 
 use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, Result, Value, VertexId};
 
 use crate::barrier::held::FastMap;
 use crate::rows::{Column, Loops, Rows};
@@ -21,6 +21,8 @@ enum Object {
 #[derive(Default)]
 pub struct Merger {
     rows: Option<Rows>,
+    /// Places of vertices of instance 0 in rows without loop counters: the common case, with a small key.
+    vertices: FastMap<VertexId, u32>,
     places: FastMap<(u32, Object, Option<Loops>), usize>,
     charged: u64,
 }
@@ -32,6 +34,11 @@ impl Merger {
     /// Whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.rows.as_ref().is_none_or(Rows::is_empty)
+    }
+
+    /// How many rows are held, merged.
+    pub fn len(&self) -> usize {
+        self.rows.as_ref().map_or(0, Rows::len)
     }
 
     /// Adds rows; fails where the query would hold too much, or a bulk overflows.
@@ -66,6 +73,19 @@ impl Merger {
                     other => Object::Value(Equivalent(other.clone())),
                 },
             };
+            if let (Object::Vertex(bits), 0, None) = (&object, rows.tag(row), &rows.loops) {
+                match self.vertices.entry(VertexId::from_bits(*bits)) {
+                    hashbrown::hash_map::Entry::Occupied(place) => {
+                        raised.push((*place.get() as usize, rows.bulk(row)));
+                    }
+                    hashbrown::hash_map::Entry::Vacant(place) => {
+                        place.insert(held as u32);
+                        held += 1;
+                        new.push(row as u32);
+                    }
+                }
+                continue;
+            }
             let loops = rows.loops.as_ref().map(|l| l[row].clone());
             match self.places.entry((rows.tag(row), object, loops)) {
                 hashbrown::hash_map::Entry::Occupied(place) => raised.push((*place.get(), rows.bulk(row))),
@@ -94,6 +114,7 @@ impl Merger {
     pub fn take(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
         out.context().release(std::mem::take(&mut self.charged));
         self.places.clear();
+        self.vertices.clear();
         self.rows.take().filter(|r| !r.is_empty())
     }
 }
@@ -115,6 +136,56 @@ impl Operator<Rows> for Barrier {
                 out.emit(0, group, chunk)?;
             }
         }
+        out.finish_all(group, instances)
+    }
+}
+
+/// Merges rows on their way: some thousands are gathered and go on merged. It makes no difference to what
+/// comes out but that rows with bulks take the place of equal rows, so it may give up where few are equal.
+#[derive(Default)]
+pub struct PassingMerge {
+    groups: FastMap<GroupId, Merger>,
+    taken: u64,
+    given: u64,
+}
+
+/// Rows that are held before they go on.
+const GATHERED_ROWS: usize = 8192;
+
+/// After this many rows it is judged whether merging is worth it: it is where it saves a quarter of them.
+const JUDGED_ROWS: u64 = 4 * GATHERED_ROWS as u64;
+
+impl PassingMerge {
+    fn has_given_up(&self) -> bool {
+        self.taken >= JUDGED_ROWS && self.given > self.taken / 4 * 3
+    }
+
+    fn give(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(rows) = self.groups.get_mut(&group).and_then(|merger| merger.take(out)) {
+            self.given += rows.len() as u64;
+            for chunk in rows.chunks() {
+                out.emit(0, group, chunk)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator<Rows> for PassingMerge {
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.has_given_up() {
+            self.give(group, out)?;
+            return out.emit(0, group, batch);
+        }
+        self.taken += batch.len() as u64;
+        let merger = self.groups.entry(group).or_default();
+        merger.add(batch, out)?;
+        if merger.len() >= GATHERED_ROWS { self.give(group, out) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.give(group, out)?;
+        self.groups.remove(&group);
         out.finish_all(group, instances)
     }
 }

@@ -8,7 +8,7 @@ use mangrove_graph::{
     TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
 };
 
-use crate::environment::Environment;
+use crate::environment::{Environment, Surroundings};
 
 type Meta = Arc<Vec<(KeyId, Value)>>;
 
@@ -112,14 +112,14 @@ impl Modern {
 
 /// The surroundings of a read-only query over a graph.
 pub fn environment_of(graph: &Modern) -> Environment {
-    Environment {
+    Environment::new(Surroundings {
         view: graph.view.clone(),
         writer: None,
         parameters: Arc::default(),
         share: Share::ALL,
         requirements: Arc::default(),
         side_effects: Arc::default(),
-    }
+    })
 }
 
 /// The surroundings of a query that reads no graph.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::compare::{Equivalent, equal};
-use mangrove_graph::{Error, PathValue, Result, Value};
+use mangrove_graph::{EdgeId, Error, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Name};
 
@@ -105,9 +105,113 @@ impl RowOperator for SlotMap {
     }
 }
 
+/// `where(eq("a"))`, `where(neq("a"))`: the object against what a name stands for. Nothing is cloned: the
+/// object and the remembered one are compared where they are.
+pub struct CompareName {
+    /// Keep equal ones, not unequal ones.
+    pub equal: bool,
+    /// The name.
+    pub name: Name,
+}
+
+impl RowOperator for CompareName {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let side_effect = environment.side_effects.get(&self.name);
+        let keep = self.equal;
+        Ok(rows.filter(|rows, row| {
+            // As `named_value` has it: the map's own entry, then a side effect, then the path. A name that
+            // stands for nothing drops the row.
+            if let Column::Values(values) = &rows.objects
+                && let Value::Map(entries) = &values[row]
+                && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if *k == self.name))
+            {
+                return is_object(rows, row, value) == keep;
+            }
+            if let Some(value) = &side_effect {
+                return is_object(rows, row, value) == keep;
+            }
+            let Some(path) = rows.path.as_ref().map(|p| &p[row]) else { return false };
+            let labeled = newest_first(path).find(|node| node.labels.contains(&self.name));
+            labeled.is_some_and(|node| is_object(rows, row, &node.object) == keep)
+        }))
+    }
+}
+
+/// Whether the object of a row equals a value.
+fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
+    match (&rows.objects, value) {
+        (Column::Vertices(ids), Value::Vertex(id)) => ids[row] == *id,
+        (Column::Edges(ids), Value::Edge(id)) => ids[row] == *id,
+        (Column::Vertices(_) | Column::Edges(_), _) => false,
+        (Column::Values(values), value) => equal(&values[row], value),
+    }
+}
+
 /// `where("a", eq("b"))`: slot 0 against the slots of the test's names.
 pub struct CompareSlots {
     test: SlotTest,
+    members: Members,
+}
+
+/// The elements of the collection that `within("x")` was last asked about, hashed: the same collection is
+/// asked about by many rows.
+#[derive(Default)]
+struct Members {
+    /// The collection, kept so that its address stays its own.
+    of: Option<Value>,
+    vertices: FastSet<VertexId>,
+    edges: FastSet<EdgeId>,
+}
+
+type FastSet<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
+
+/// From this size on, a collection is hashed.
+const HASHED_MEMBERS_MIN: usize = 16;
+
+impl Members {
+    /// Whether an element is in the collection; `None`: look through it.
+    fn contain(&mut self, left: &Value, collection: &Value) -> Option<bool> {
+        let len = match collection {
+            Value::List(values) | Value::Set(values) => values.len(),
+            Value::BulkSet(values) => values.len(),
+            _ => return None,
+        };
+        if len < HASHED_MEMBERS_MIN || !matches!(left, Value::Vertex(_) | Value::Edge(_)) {
+            return None;
+        }
+        if !self.of.as_ref().is_some_and(|known| is_same_collection(known, collection)) {
+            self.hash(collection);
+        }
+        match left {
+            Value::Vertex(id) => Some(self.vertices.contains(id)),
+            Value::Edge(id) => Some(self.edges.contains(id)),
+            _ => None,
+        }
+    }
+
+    fn hash(&mut self, collection: &Value) {
+        self.vertices.clear();
+        self.edges.clear();
+        let mut add = |value: &Value| match value {
+            Value::Vertex(id) => drop(self.vertices.insert(*id)),
+            Value::Edge(id) => drop(self.edges.insert(*id)),
+            _ => {}
+        };
+        match collection {
+            Value::List(values) | Value::Set(values) => values.iter().for_each(&mut add),
+            Value::BulkSet(values) => values.iter().for_each(|(value, _)| add(value)),
+            _ => {}
+        }
+        self.of = Some(collection.clone());
+    }
+}
+
+fn is_same_collection(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) | (Value::Set(a), Value::Set(b)) => Arc::ptr_eq(a, b),
+        (Value::BulkSet(a), Value::BulkSet(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
 }
 
 /// A [`LabelTest`] whose names became slots.
@@ -124,7 +228,7 @@ enum SlotTest {
 impl CompareSlots {
     /// A test whose names stand in slots 1, 2, … in their order.
     pub fn new(test: &LabelTest) -> Self {
-        CompareSlots { test: number(test, &mut 1) }
+        CompareSlots { test: number(test, &mut 1), members: Members::default() }
     }
 }
 
@@ -146,14 +250,14 @@ fn number(test: &LabelTest, next: &mut usize) -> SlotTest {
 
 impl RowOperator for CompareSlots {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let test = &self.test;
+        let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
             // A label without a value, or an unproductive by(), drops the row.
             if (0..rows.slots.len()).any(|slot| rows.slot(slot, row).is_none()) {
                 return false;
             }
-            holds(test, rows, row).unwrap_or_else(|e| {
+            holds(test, rows, row, members).unwrap_or_else(|e| {
                 failure.get_or_insert(e);
                 false
             })
@@ -162,17 +266,17 @@ impl RowOperator for CompareSlots {
     }
 }
 
-fn holds(test: &SlotTest, rows: &Rows, row: usize) -> Result<bool> {
+fn holds(test: &SlotTest, rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
     let slot = |slot| rows.slot(slot, row).ok_or_else(|| Error::bug("a tested slot has a value"));
     let left = slot(0)?;
     Ok(match test {
         SlotTest::Compare(comparison, right) => compares(*comparison, left, slot(*right)?),
         SlotTest::Text(operation, right) => text_holds(*operation, left, slot(*right)?)?,
-        SlotTest::Within(names) => among(left, names, rows, row)?,
-        SlotTest::Without(names) => !among(left, names, rows, row)?,
+        SlotTest::Within(names) => among(left, names, rows, row, members)?,
+        SlotTest::Without(names) => !among(left, names, rows, row, members)?,
         SlotTest::And(tests) => {
             for test in tests {
-                if !holds(test, rows, row)? {
+                if !holds(test, rows, row, members)? {
                     return Ok(false);
                 }
             }
@@ -180,25 +284,25 @@ fn holds(test: &SlotTest, rows: &Rows, row: usize) -> Result<bool> {
         }
         SlotTest::Or(tests) => {
             for test in tests {
-                if holds(test, rows, row)? {
+                if holds(test, rows, row, members)? {
                     return Ok(true);
                 }
             }
             false
         }
-        SlotTest::Not(test) => !holds(test, rows, row)?,
+        SlotTest::Not(test) => !holds(test, rows, row, members)?,
     })
 }
 
 /// Equal to the value of one of the names, or in the collection it names.
-fn among(left: &Value, names: &[usize], rows: &Rows, row: usize) -> Result<bool> {
+fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
     for &name in names {
         let right = rows.slot(name, row).ok_or_else(|| Error::bug("a tested slot has a value"))?;
-        let found = match right {
+        let found = members.contain(left, right).unwrap_or_else(|| match right {
             Value::List(values) | Value::Set(values) => values.iter().any(|v| equal(left, v)),
             Value::BulkSet(values) => values.iter().any(|(v, _)| equal(left, v)),
             value => equal(left, value),
-        };
+        });
         if found {
             return Ok(true);
         }

@@ -22,14 +22,14 @@ fn fixture() -> Fixture {
     let store = Store::new(&StoreOptions { tablet_count: 2, ..StoreOptions::default() });
     let manager = TransactionManager::new(Arc::new(store));
     let transaction = Arc::new(manager.begin(TransactionOptions::default()).unwrap());
-    let environment = Environment {
+    let environment = Environment::new(crate::environment::Surroundings {
         view: transaction.clone(),
         writer: Some(transaction.clone()),
         parameters: Arc::default(),
         share: Share::ALL,
         requirements: Arc::default(),
         side_effects: Arc::default(),
-    };
+    });
     let context = QueryContext::new(Limits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, environment, context }
 }
