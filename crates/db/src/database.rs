@@ -41,7 +41,7 @@ impl Default for DatabaseOptions {
 }
 
 /// How a query is run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct QueryOptions {
     /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
     /// counts too: the shorter one holds.
@@ -50,7 +50,25 @@ pub struct QueryOptions {
     pub materialize: Materialize,
     /// Setting it ends the query at its next message.
     pub cancel: Arc<AtomicBool>,
+    /// How many messages a query that goes to the executors ([`Database::run_shared`]) is first run for on its
+    /// caller's thread. Waking an executor costs more than a light query: one that ends within these never
+    /// leaves its thread, and a heavy one takes its turn with the others.
+    pub inline_messages: usize,
 }
+
+impl Default for QueryOptions {
+    fn default() -> Self {
+        QueryOptions {
+            limits: Limits::default(),
+            materialize: Materialize::default(),
+            cancel: Arc::default(),
+            inline_messages: INLINE_MESSAGES,
+        }
+    }
+}
+
+/// Two turns of an executor: at most some hundred microseconds.
+const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
 
 pub(crate) struct Inner {
     pub manager: TransactionManager,

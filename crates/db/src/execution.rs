@@ -125,6 +125,24 @@ impl Execution {
         }
     }
 
+    /// Runs for about `messages` messages on this thread; true when the query is over.
+    pub fn run_inline(
+        &mut self,
+        messages: usize,
+        materialize: Materialize,
+        accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
+    ) -> Result<bool> {
+        let until = self.runtime.messages() + messages as u64;
+        while self.runtime.messages() < until {
+            match self.turn((until - self.runtime.messages()) as usize, materialize)? {
+                Turn::Results(batch) => accept(batch)?,
+                Turn::Yielded => {}
+                Turn::Complete => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
     fn results(&self, rows: Rows, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
         let Rows { objects, bulk, .. } = rows;
         let values = objects.into_values();

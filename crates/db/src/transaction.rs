@@ -53,6 +53,11 @@ impl Transaction {
         Transaction { database, transaction: Arc::new(transaction) }
     }
 
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// The graph as the transaction sees it now.
     pub fn view(&self) -> &dyn GraphView {
         &*self.transaction
@@ -96,7 +101,10 @@ impl Transaction {
         if let Some(text) = self.answer_about(prepared, parameters, options)? {
             return accept(vec![(Value::string(text), 1)]);
         }
-        let execution = self.execution(prepared, parameters, options, false)?;
+        let mut execution = self.execution(prepared, parameters, options, false)?;
+        if execution.run_inline(options.inline_messages, options.materialize, accept)? {
+            return Ok(());
+        }
         shared::run(&*self.database.executors()?, execution, options.materialize, accept)
     }
 

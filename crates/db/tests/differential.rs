@@ -33,6 +33,8 @@ impl Engine for Mangrove {
         match self.way {
             Way::Inline => self.database.run(&prepared, &parameters)?.collect(),
             Way::Shared => {
+                // None of it on this thread: that is the other way.
+                let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
                 let mut all = Vec::new();
                 self.database.run_shared(&prepared, &parameters, &options, &mut |batch| {
                     all.extend(batch.into_iter().flat_map(expand));

@@ -30,6 +30,8 @@ fn run(database: &Database, script: &str, options: &QueryOptions) -> Result<Vec<
 
 fn run_shared(database: &Database, script: &str, options: &QueryOptions) -> Result<usize> {
     let mut count = 0;
+    // Nothing of it on this thread: that is `run`.
+    let options = &QueryOptions { inline_messages: 0, ..options.clone() };
     database.run_shared(&database.prepare(script)?, &Parameters::new(), options, &mut |batch| {
         count += batch.len();
         Ok(())
@@ -141,8 +143,8 @@ fn a_cancelled_query_ends() {
 fn a_reader_that_leaves_ends_its_query() {
     let database = cycle(100);
     let prepared = database.prepare("g.V().repeat(out()).emit()").unwrap();
-    let error = database
-        .run_shared(&prepared, &Parameters::new(), &QueryOptions::default(), &mut |_| Err(Error::invalid("enough")));
+    let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
+    let error = database.run_shared(&prepared, &Parameters::new(), &options, &mut |_| Err(Error::invalid("enough")));
     assert_eq!(error.unwrap_err().message(), "enough");
     // There is one executor: it answers only if the endless query has let go of it.
     assert_eq!(run_shared(&database, "g.V().limit(3)", &QueryOptions::default()).unwrap(), 3);

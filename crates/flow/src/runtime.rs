@@ -46,6 +46,7 @@ pub struct NodeRuntime<B: Batch> {
     stats: Vec<OperatorStats>,
     timed: bool,
     groups_peak: usize,
+    messages: u64,
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -61,7 +62,7 @@ impl<B: Batch> NodeRuntime<B> {
         assert!(node < nodes, "node {node} of {nodes}");
         let stats = vec![OperatorStats::default(); operators.len()];
         let router = Router::new(node, nodes, topology, context);
-        NodeRuntime { operators, router, stats, timed: false, groups_peak: 0 }
+        NodeRuntime { operators, router, stats, timed: false, groups_peak: 0, messages: 0 }
     }
 
     /// Measures the time inside each operator from now on: two clock reads a message.
@@ -76,6 +77,11 @@ impl<B: Batch> NodeRuntime<B> {
         self.router.enqueue(message(Body::End { messages: 1, instances: 1 }))
     }
 
+    /// How many messages were worked off so far; going on with unfinished work counts as one.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
     /// Works until there are results, `quota` messages are worked off, or nothing is left to do.
     pub fn run(&mut self, quota: usize) -> Result<Progress> {
         for _ in 0..quota {
@@ -86,6 +92,7 @@ impl<B: Batch> NodeRuntime<B> {
                 return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
             };
             self.router.context.check()?;
+            self.messages += 1;
             self.step(operator)?;
             self.router.settle(operator);
         }

@@ -1,7 +1,8 @@
 //! The database as the server's [`Engine`].
 //!
-//! Each traversal source stands for a database. Queries run on the database's own executors, where many
-//! take turns and a short one does not wait for a long one; the worker that asked takes the results.
+//! Each traversal source stands for a database. A light query runs on the worker that took its request; one
+//! that is not over soon goes on on the database's own executors, where many take turns and a short one does
+//! not wait for a long one, and the worker takes the results.
 
 use mangrove::{Database, Limits, QueryOptions, Transaction};
 use mangrove_graph::{Result, Value};
@@ -52,7 +53,8 @@ impl Engine for DatabaseEngine {
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
         let options = options(request, self.query_memory_bytes);
         let accept = &mut |batch: Vec<(Value, u64)>| sink.accept(batch);
-        self.database(&request.source)?.run_shared(&prepare(request)?, &request.parameters, &options, accept)
+        let database = self.database(&request.source)?;
+        database.run_shared(&prepare(database, request)?, &request.parameters, &options, accept)
     }
 }
 
@@ -65,7 +67,8 @@ impl EngineTransaction for DatabaseTransaction {
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
         let options = options(request, self.query_memory_bytes);
         let accept = &mut |batch: Vec<(Value, u64)>| sink.accept(batch);
-        self.transaction.run_shared(&prepare(request)?, &request.parameters, &options, accept)
+        let prepared = prepare(self.transaction.database(), request)?;
+        self.transaction.run_shared(&prepared, &request.parameters, &options, accept)
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
@@ -77,9 +80,12 @@ impl EngineTransaction for DatabaseTransaction {
     }
 }
 
-fn prepare(request: &QueryRequest) -> Result<mangrove::Prepared> {
-    let terminal = if request.explain { Terminal::Explain } else { Terminal::None };
-    mangrove::Prepared::new(&request.bytecode, terminal)
+/// The plan of a request. Drivers send the same traversals again and again: plans are kept.
+fn prepare(database: &Database, request: &QueryRequest) -> Result<mangrove::Prepared> {
+    if request.explain {
+        return mangrove::Prepared::new(&request.bytecode, Terminal::Explain);
+    }
+    database.prepare_bytecode(&request.bytecode)
 }
 
 fn options(request: &QueryRequest, memory_bytes: u64) -> QueryOptions {
@@ -91,5 +97,6 @@ fn options(request: &QueryRequest, memory_bytes: u64) -> QueryOptions {
             Materialize::Tokens => mangrove::Materialize::Tokens,
         },
         cancel: request.cancel.clone(),
+        ..QueryOptions::default()
     }
 }
