@@ -8,7 +8,7 @@ use mangrove_plan::logical::Reduction;
 
 use crate::barrier::held::{ByInstance, rows_by_instance};
 use crate::environment::Environment;
-use crate::rows::{Remember, Rows};
+use crate::rows::{Column, Remember, Rows, Tags};
 
 /// What is reduced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +49,8 @@ impl Partial {
     pub fn add(&mut self, kind: Kind, value: Value, bulk: u64) -> Result<()> {
         match self {
             Partial::Count(count) => {
-                let each = match kind {
-                    Kind::Total => numeric::integer(&value)
-                        .and_then(|n| u64::try_from(n).ok())
-                        .ok_or_else(|| Error::bug("a count is a number from 0 up"))?,
-                    Kind::Language(_) => 1,
-                };
-                *count = each
-                    .checked_mul(bulk)
-                    .and_then(|n| count.checked_add(n))
-                    .filter(|n| i64::try_from(*n).is_ok())
-                    .ok_or_else(|| Error::evaluation("long overflow: count() needs more than 63 bits"))?;
+                let each = if kind == Kind::Total { counted(&value)? } else { 1 };
+                *count = each.checked_mul(bulk).and_then(|n| count.checked_add(n)).ok_or_else(too_many)?;
             }
             Partial::Sum(sum) => add(sum, &value, bulk)?,
             Partial::Mean(sum, count) => {
@@ -84,16 +75,58 @@ impl Partial {
         Ok(())
     }
 
-    /// The result. `seen`: there was a row, if only of nulls.
+    /// Counts so many more.
+    fn count(&mut self, more: u64) -> Result<()> {
+        match self {
+            Partial::Count(count) => {
+                *count = count.checked_add(more).ok_or_else(too_many)?;
+                Ok(())
+            }
+            _ => Err(Error::bug("only a count counts")),
+        }
+    }
+
+    /// The result.
     pub fn result(self) -> Result<Value> {
         Ok(match self {
-            Partial::Count(count) => Value::I64(count as i64),
+            Partial::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
             Partial::Sum(value) | Partial::Extreme(value) => value.unwrap_or(Value::Null),
             Partial::Mean(None, _) => Value::Null,
             Partial::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
             Partial::Fold(values) => Value::list(values),
         })
     }
+}
+
+fn too_many() -> Error {
+    Error::evaluation("long overflow: count() needs more than 63 bits")
+}
+
+/// The number in a value that counts something.
+fn counted(value: &Value) -> Result<u64> {
+    let number = numeric::integer(value).and_then(|n| u64::try_from(n).ok());
+    number.ok_or_else(|| Error::bug("a count is a number from 0 up"))
+}
+
+/// How many traversers (or things counted before) a batch of one instance stands for.
+fn count_batch(kind: Kind, batch: &Rows) -> Result<u64> {
+    let mut total = 0_u64;
+    match (&batch.bulk, &batch.objects) {
+        (None, _) if kind != Kind::Total => total = batch.len() as u64,
+        (Some(bulks), _) if kind != Kind::Total => {
+            for bulk in bulks {
+                total = total.checked_add(*bulk).ok_or_else(too_many)?;
+            }
+        }
+        (_, Column::Values(values)) => {
+            for (row, value) in values.iter().enumerate() {
+                let count = counted(value)?.checked_mul(batch.bulk(row));
+                total = count.and_then(|n| total.checked_add(n)).ok_or_else(too_many)?;
+            }
+        }
+        _ => return Err(Error::bug("what was counted is a number")),
+    }
+    Ok(total)
 }
 
 fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
@@ -148,6 +181,10 @@ impl Operator<Rows> for Reduce {
         }
         let states = self.states.group(group);
         let counts = kind == Kind::Language(Reduction::Count);
+        if batch.tags == Tags::One && (counts || kind == Kind::Total) {
+            let state = ByInstance::entry(states, 0, || Partial::new(kind));
+            return state.count(count_batch(kind, &batch)?);
+        }
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
             // Counting looks at no object.
