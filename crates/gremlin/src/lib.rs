@@ -18,6 +18,7 @@ pub mod parameters;
 mod predicate;
 pub mod print;
 pub mod script;
+mod suggest;
 
 pub use bytecode::{
     Argument, Bytecode, Cardinality, Column, Comparison, Instruction, Merge, Operator, Order, Pick, Pop, Position,
@@ -26,3 +27,4 @@ pub use bytecode::{
 pub use parameters::{Parameters, bind};
 pub use print::Literal;
 pub use script::{ParseOptions, Statement, Terminal, TransactionCommand, parse, parse_one};
+pub use suggest::suggest;

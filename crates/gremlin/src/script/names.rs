@@ -3,6 +3,7 @@
 //! A bare word is resolved as the official grammar does: followed by `(` it is a step, a predicate or a
 //! literal's constructor; otherwise it is an enum token if it names one, and a variable if not.
 
+use crate::suggest::suggest;
 use mangrove_graph::{Direction, Token, Value};
 
 use crate::bytecode::{Argument, Cardinality, Column, Merge, Operator, Order, Pick, Pop, Scope};
@@ -294,42 +295,6 @@ pub(super) fn suggest_member(qualifier: &str, name: &str) -> String {
             suggest(name, words.filter(|word| matches!(self::qualified(qualifier, word), Some(Some(_)))))
         }
     }
-}
-
-/// At most three of the candidates, nearest first, those within a third of the name's length in edits.
-fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
-    const NAME_LENGTH_MAX: usize = 40;
-    if name.len() > NAME_LENGTH_MAX {
-        return String::new();
-    }
-    let limit = (name.len() / 3).clamp(1, 3);
-    let mut near: Vec<(usize, &str)> = candidates
-        .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .collect();
-    near.sort_unstable();
-    near.dedup();
-    let names: Vec<String> = near.iter().take(3).map(|(_, name)| format!("`{name}`")).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("; did you mean {}?", names.join(" or ")),
-    }
-}
-
-/// The Levenshtein distance in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

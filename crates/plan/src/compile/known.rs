@@ -51,39 +51,12 @@ pub(super) fn not_supported(site: &Site<'_>) -> Error {
         Some((_, instead)) => site.unsupported(format_args!("the step is not supported yet; {instead}")),
         None => {
             let names = SUPPORTED.iter().copied().chain(KNOWN.iter().map(|(known, _)| *known));
-            site.unsupported(format_args!("Gremlin has no step of this name{}", suggestion(site.name, names)))
+            site.unsupported(format_args!(
+                "Gremlin has no step of this name{}",
+                mangrove_gremlin::suggest(site.name, names)
+            ))
         }
     }
-}
-
-/// `; did you mean …?` with the name nearest to what was written, or nothing if none is near.
-pub(super) fn suggestion<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String {
-    // A hostile name may be of any length; none of ours is this long.
-    const LENGTH_MAX: usize = 64;
-    if written.is_empty() || written.len() > LENGTH_MAX {
-        return String::new();
-    }
-    let nearest = names.map(|name| (distance(written, name), name)).min();
-    match nearest {
-        Some((distance, name)) if distance <= (written.len() / 3).clamp(1, 4) => format!("; did you mean `{name}`?"),
-        _ => String::new(),
-    }
-}
-
-/// The Levenshtein distance of two names, case ignored.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().map(|c| c.to_ascii_lowercase()).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -94,14 +67,5 @@ mod tests {
     fn supported_names_are_sorted_and_apart_from_the_rest() {
         assert!(SUPPORTED.is_sorted(), "is_supported searches by bisection");
         assert!(KNOWN.iter().all(|(name, _)| !is_supported(name)));
-    }
-
-    #[test]
-    fn the_nearest_name_is_suggested_if_it_is_near() {
-        let names = || ["hasLabel", "out", "outE"].into_iter();
-        assert_eq!(suggestion("haslabel", names()), "; did you mean `hasLabel`?");
-        assert_eq!(suggestion("outEE", names()), "; did you mean `outE`?");
-        assert_eq!(suggestion("", names()), "");
-        assert_eq!(suggestion("frobnicate", names()), "");
     }
 }

@@ -10,7 +10,6 @@ use mangrove_gremlin::{Argument, Instruction};
 use smol_str::SmolStr;
 
 use super::arguments::{describe, integer, misfit, name, operand};
-use super::known::suggestion;
 use super::site::Site;
 use crate::logical::Configuration;
 
@@ -82,7 +81,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
         }
         (unknown, _) => Err(site.unsupported(format_args!(
             "the traversal source has no such method{}",
-            suggestion(
+            mangrove_gremlin::suggest(
                 unknown,
                 ["with", "withBulk", "withPath", "withSideEffect", "withStrategies", "withoutStrategies"].into_iter()
             )
@@ -141,5 +140,5 @@ fn accept(site: &Site<'_>, name: &str) -> Result<()> {
         return Err(site.unsupported(format_args!("{name} changes what a traversal means and is not supported yet")));
     }
     let names = NEUTRAL.iter().chain(UNSUPPORTED).copied().chain([READ_ONLY, OPTIONS]);
-    Err(site.unsupported(format_args!("Gremlin has no strategy {name}{}", suggestion(name, names))))
+    Err(site.unsupported(format_args!("Gremlin has no strategy {name}{}", mangrove_gremlin::suggest(name, names))))
 }
