@@ -8,6 +8,8 @@ use mangrove_graph::{
     TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
 };
 
+use mangrove_plan::physical::Requirements;
+
 use crate::environment::{Environment, Surroundings};
 
 type Meta = Arc<Vec<(KeyId, Value)>>;
@@ -112,12 +114,17 @@ impl Modern {
 
 /// The surroundings of a read-only query over a graph.
 pub fn environment_of(graph: &Modern) -> Environment {
+    environment_with(graph, Requirements::default())
+}
+
+/// The same, for a query whose rows carry this.
+pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environment {
     Environment::new(Surroundings {
         view: graph.view.clone(),
         writer: None,
         parameters: Arc::default(),
         share: Share::ALL,
-        requirements: Arc::default(),
+        requirements: Arc::new(requirements),
         side_effects: Arc::default(),
     })
 }

@@ -208,7 +208,7 @@ fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
 mod tests {
     use super::*;
     use crate::path;
-    use crate::row::fake_view::{Modern, environment_of, modern};
+    use crate::row::fake_view::{Modern, environment_of, environment_with, modern};
     use mangrove_plan::physical::{PathRequirement, Requirements};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Vec<Value>> {
@@ -267,8 +267,7 @@ mod tests {
     #[test]
     fn new_values_take_the_place_of_old_ones_in_map_and_path() {
         let g = modern();
-        let mut environment = environment_of(&g);
-        environment.requirements = Arc::new(Requirements { path: PathRequirement::Full, loops: false });
+        let environment = environment_with(&g, Requirements { path: PathRequirement::Full, loops: false });
         let map = Value::map(vec![entry("a", 1), entry("b", 2)]);
         let mut rows = Rows::of(Column::Values(vec![map.clone()]));
         let start = PathNode::extend(None, g.marko.into(), &[]);
