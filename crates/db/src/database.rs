@@ -171,7 +171,8 @@ impl Database {
         Ok(ResultStream::finished(results))
     }
 
-    /// As [`Database::run_with`], but on the database's executors, where queries take turns. `accept` is
+    /// As [`Database::run_with`], but what is not over soon ([`QueryOptions::inline_messages`]) goes on on the
+    /// database's executors, where queries take turns. `accept` is
     /// given batches of results as they come; while it does not return, the query waits.
     pub fn run_shared(
         &self,

@@ -18,8 +18,8 @@
 //!
 //! A [`Database`] is a handle that may be cloned and shared among threads. What it is asked runs in
 //! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`].
-//! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands it to the
-//! database's executors instead, where many queries take turns.
+//! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands one that is not
+//! over soon to the database's executors, where many queries take turns.
 //!
 //! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no
 //! plan.

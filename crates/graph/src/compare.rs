@@ -273,17 +273,7 @@ fn sorted_entries(entries: &[(Value, Value)]) -> Vec<Value> {
 
 /// Whether the value is a number of any width.
 pub fn is_number(v: &Value) -> bool {
-    matches!(
-        v,
-        Value::I8(_)
-            | Value::I16(_)
-            | Value::I32(_)
-            | Value::I64(_)
-            | Value::BigInt(_)
-            | Value::F32(_)
-            | Value::F64(_)
-            | Value::Decimal(_)
-    )
+    v.is_number()
 }
 
 /// The place of the value's type family in the total order.

@@ -244,6 +244,21 @@ impl Value {
         Value::Map(Arc::new(entries))
     }
 
+    /// Whether it is a number of any width.
+    pub fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Value::I8(_)
+                | Value::I16(_)
+                | Value::I32(_)
+                | Value::I64(_)
+                | Value::BigInt(_)
+                | Value::F32(_)
+                | Value::F64(_)
+                | Value::Decimal(_)
+        )
+    }
+
     /// Whether a property may hold it: scalars, and collections of storable values.
     pub fn is_storable(&self) -> bool {
         match self {

@@ -6,7 +6,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use mangrove::Value;
 
-use super::text::{Grid, is_number, text};
+use super::text::{Grid, text};
 use crate::Failure;
 
 /// A column of a table.
@@ -59,7 +59,8 @@ fn of_results(results: &[Value]) -> String {
         [Value::Map(entries)] if !entries.is_empty() => entries_as_rows(entries),
         _ => Grid::new(results),
     };
-    let is_numeric = |at: usize| rows.iter().all(|row| row[at].as_ref().is_none_or(is_number));
+    // Numbers stand on the right.
+    let is_numeric = |at: usize| rows.iter().all(|row| row[at].as_ref().is_none_or(Value::is_number));
     let columns: Vec<Column> =
         columns.into_iter().enumerate().map(|(at, name)| Column { right: is_numeric(at), name }).collect();
     let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(String::new, text);

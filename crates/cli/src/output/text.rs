@@ -156,21 +156,6 @@ fn joined(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a cell is a number, which stands on the right.
-pub fn is_number(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::I8(_)
-            | Value::I16(_)
-            | Value::I32(_)
-            | Value::I64(_)
-            | Value::BigInt(_)
-            | Value::F32(_)
-            | Value::F64(_)
-            | Value::Decimal(_)
-    )
-}
-
 /// A path's labels with its objects, for JSON.
 pub fn labeled(path: &PathValue) -> impl Iterator<Item = (&[smol_str::SmolStr], &Value)> {
     path.labels.iter().map(Vec::as_slice).zip(&path.objects)
