@@ -122,9 +122,14 @@ impl Database {
         self.inner.manager.store().catalog()
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a serializable transaction that may write.
     pub fn begin(&self) -> Result<Transaction> {
-        let transaction = self.inner.manager.begin(TransactionOptions::default())?;
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction.
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        let transaction = self.inner.manager.begin(options)?;
         Ok(Transaction::new(self.clone(), transaction))
     }
 
@@ -232,6 +237,11 @@ impl Database {
     /// How many transactions ended which way.
     pub fn transaction_counters(&self) -> TransactionCounters {
         self.inner.manager.counters()
+    }
+
+    /// What can be changed while the database runs.
+    pub fn settings(&self) -> &mangrove_txn::Settings {
+        self.inner.manager.settings()
     }
 
     /// What the graph's records use of memory.

@@ -48,7 +48,7 @@ pub use mangrove_graph::{
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::{Format, Mapping};
 pub use mangrove_store::{IndexOptions, WriteCardinality};
-pub use mangrove_txn::{CommitInfo, Isolation, TransactionCounters};
+pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::Prepared;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;

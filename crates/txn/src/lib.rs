@@ -12,8 +12,8 @@
 //! - A commit is acknowledged when the watermark has passed its timestamp: whoever begins after that sees it.
 //! - Write-write conflicts are found where they happen (`mangrove_store::write`); the first updater wins, the other
 //!   is rolled back at once and says so from then on.
-//! - The isolation offered is snapshot isolation ([`Isolation::Snapshot`]): no dirty, lost or torn reads or
-//!   writes, but write skew is possible. Serializable transactions come with optimistic validation.
+//! - Isolation is chosen by transaction ([`Isolation`]). Validation is being built: until it is there, serializable
+//!   transactions get what snapshot transactions get.
 //!
 //! Three files to read: [`watermark`], `manager`, `transaction`.
 
@@ -21,14 +21,18 @@
 #![warn(missing_docs)]
 
 mod bulk;
+mod counters;
 mod manager;
+mod settings;
 mod snapshots;
 mod transaction;
 mod view;
 pub mod watermark;
 
 pub use bulk::BulkLoad;
-pub use manager::{AbortCause, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
+pub use counters::{AbortCause, TransactionCounters};
+pub use manager::{Isolation, TransactionManager, TransactionOptions};
+pub use settings::Settings;
 pub use transaction::{CommitInfo, Transaction};
 
 // What a caller needs to write with.

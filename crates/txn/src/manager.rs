@@ -7,6 +7,8 @@ use mangrove_graph::{Error, ErrorKind, IndexId, Result};
 use mangrove_store::{BulkLoader, IndexOptions, Store};
 
 use crate::bulk::BulkLoad;
+use crate::counters::{Counters, TransactionCounters};
+use crate::settings::Settings;
 use crate::snapshots::ActiveSnapshots;
 use crate::transaction::Transaction;
 use crate::watermark::Watermark;
@@ -15,9 +17,11 @@ use crate::watermark::Watermark;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Isolation {
+    /// As if transactions ran one after the other, in the order in which they commit.
+    #[default]
+    Serializable,
     /// Reads see one moment, and two transactions never update the same thing: no dirty reads or writes, no
     /// lost updates, no read skew. Write skew is possible.
-    #[default]
     Snapshot,
 }
 
@@ -30,30 +34,6 @@ pub struct TransactionOptions {
     pub read_only: bool,
 }
 
-/// Why a transaction did not commit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AbortCause {
-    /// Another transaction was first.
-    Conflict,
-    /// Its owner rolled it back, or dropped it.
-    Rollback,
-}
-
-/// How many transactions ended which way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TransactionCounters {
-    /// Committed with writes.
-    pub commits: u64,
-    /// Ended without having written anything.
-    pub read_only: u64,
-    /// Rolled back because of a conflict.
-    pub conflicts: u64,
-    /// Rolled back by their owner.
-    pub rollbacks: u64,
-    /// Running now.
-    pub active: u64,
-}
-
 /// What the manager and its transactions share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -63,23 +43,13 @@ pub(crate) struct Shared {
     next_txn: AtomicU64,
     /// Set while the graph belongs to a bulk load.
     loading: AtomicBool,
-    pub(crate) commits: AtomicU64,
-    pub(crate) read_only: AtomicU64,
-    pub(crate) conflicts: AtomicU64,
-    pub(crate) rollbacks: AtomicU64,
+    pub(crate) counters: Counters,
+    pub(crate) settings: Settings,
 }
 
 impl Shared {
     pub(crate) fn end_load(&self) {
         self.loading.store(false, Ordering::SeqCst);
-    }
-
-    pub(crate) fn count_abort(&self, cause: AbortCause) {
-        let counter = match cause {
-            AbortCause::Conflict => &self.conflicts,
-            AbortCause::Rollback => &self.rollbacks,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -99,10 +69,8 @@ impl TransactionManager {
                 snapshots: ActiveSnapshots::new(),
                 next_txn: AtomicU64::new(1),
                 loading: AtomicBool::new(false),
-                commits: AtomicU64::new(0),
-                read_only: AtomicU64::new(0),
-                conflicts: AtomicU64::new(0),
-                rollbacks: AtomicU64::new(0),
+                counters: Counters::default(),
+                settings: Settings::default(),
             }),
         }
     }
@@ -163,14 +131,12 @@ impl TransactionManager {
 
     /// How transactions ended so far.
     pub fn counters(&self) -> TransactionCounters {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        TransactionCounters {
-            commits: load(&self.shared.commits),
-            read_only: load(&self.shared.read_only),
-            conflicts: load(&self.shared.conflicts),
-            rollbacks: load(&self.shared.rollbacks),
-            active: self.shared.snapshots.count() as u64,
-        }
+        self.shared.counters.load(self.shared.snapshots.count() as u64)
+    }
+
+    /// What can be changed while transactions run.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
     }
 
     /// Builds an index while transactions go on. Those that begin afterwards use it.

@@ -13,7 +13,8 @@ use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 use parking_lot::Mutex;
 
-use crate::manager::{AbortCause, Isolation, Shared, TransactionOptions};
+use crate::counters::AbortCause;
+use crate::manager::{Isolation, Shared, TransactionOptions};
 use crate::snapshots::SlotId;
 
 /// What a commit did.
@@ -141,7 +142,7 @@ impl Transaction {
         self.doomed.store(true, Ordering::Release);
         self.shared.store.rollback(&writes.log, self.number);
         writes.log.clear();
-        self.shared.count_abort(AbortCause::Conflict);
+        self.shared.counters.count_abort(AbortCause::WriteConflict);
     }
 
     /// Ends the running statement: its writes are seen by this transaction's reads from now on.
@@ -246,7 +247,7 @@ impl Transaction {
         let log = std::mem::take(&mut self.writes.get_mut().log);
         if log.is_empty() {
             self.ended = true;
-            self.shared.read_only.fetch_add(1, Ordering::Relaxed);
+            self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
             return Ok(CommitInfo { timestamp: self.begin_ts, write_count: 0 });
         }
         let drawn = self.shared.watermark.draw();
@@ -255,7 +256,7 @@ impl Transaction {
         drop(drawn);
         self.ended = true;
         self.shared.watermark.wait_for(timestamp);
-        self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
         Ok(CommitInfo { timestamp, write_count: log.len() })
     }
 
@@ -271,8 +272,11 @@ impl Drop for Transaction {
         if !self.ended && !doomed {
             let log = std::mem::take(&mut self.writes.get_mut().log);
             self.shared.store.rollback(&log, self.number);
-            let counter = if log.is_empty() { &self.shared.read_only } else { &self.shared.rollbacks };
-            counter.fetch_add(1, Ordering::Relaxed);
+            if log.is_empty() {
+                self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.shared.counters.count_abort(AbortCause::Rollback);
+            }
         }
         self.shared.snapshots.release(self.slot);
     }

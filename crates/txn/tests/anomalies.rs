@@ -18,7 +18,7 @@ fn dirty_write_is_prevented() {
     one.commit().unwrap();
     assert_eq!(two.commit().unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(graph.get(&graph.begin(), v), Some(1));
-    assert_eq!(graph.manager.counters().conflicts, 1);
+    assert_eq!(graph.manager.counters().conflicts(), 1);
 }
 
 #[test]

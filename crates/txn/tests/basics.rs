@@ -53,7 +53,7 @@ fn a_rollback_leaves_no_trace() {
         assert_eq!((graph.get(&after, a), graph.get(&after, b)), (Some(0), Some(0)));
         assert!(edges(&after).is_empty() && find(&after, "x").is_none());
     }
-    assert_eq!(graph.manager.counters().rollbacks, 2);
+    assert_eq!(graph.manager.counters().aborted(mangrove_txn::AbortCause::Rollback), 2);
     let txn = graph.begin();
     txn.insert_vertex(graph.person, Some(UserId::from("x"))).unwrap();
     txn.commit().unwrap();

@@ -85,7 +85,7 @@ fn a_supernode_takes_edges_from_everybody_without_a_conflict() {
     let txn = graph.begin();
     let mut degrees = Vec::new();
     txn.degrees(&[hub], Direction::Both, &LabelFilter::Any, &mut degrees).unwrap();
-    assert_eq!((degrees[0], graph.manager.counters().conflicts), (4_000, 0));
+    assert_eq!((degrees[0], graph.manager.counters().conflicts()), (4_000, 0));
     check_consistent(&txn);
 }
 

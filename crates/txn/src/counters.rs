@@ -1,0 +1,100 @@
+//! How transactions ended.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+/// Why a transaction did not commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AbortCause {
+    /// Another transaction wrote the same thing first.
+    WriteConflict,
+    /// Another transaction changed what this one had read.
+    ReadConflict,
+    /// It hung on another transaction, which ended the other way.
+    Dependency,
+    /// It had been running for longer than the list of recent commits reaches back.
+    TooOld,
+    /// Its owner rolled it back, or dropped it.
+    Rollback,
+}
+
+impl AbortCause {
+    /// All causes.
+    pub const ALL: [AbortCause; 5] = [
+        AbortCause::WriteConflict,
+        AbortCause::ReadConflict,
+        AbortCause::Dependency,
+        AbortCause::TooOld,
+        AbortCause::Rollback,
+    ];
+
+    /// A name for tables and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            AbortCause::WriteConflict => "write_conflict",
+            AbortCause::ReadConflict => "read_conflict",
+            AbortCause::Dependency => "dependency",
+            AbortCause::TooOld => "too_old",
+            AbortCause::Rollback => "rollback",
+        }
+    }
+}
+
+/// How many transactions ended which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TransactionCounters {
+    /// Committed with writes.
+    pub commits: u64,
+    /// Ended without having written anything.
+    pub read_only: u64,
+    /// Aborted, by the order of [`AbortCause::ALL`]; see [`TransactionCounters::aborted`].
+    pub aborts: [u64; AbortCause::ALL.len()],
+    /// How often a validator waited for another transaction's end.
+    pub dependency_waits: u64,
+    /// How many items were read in a version newer than their reader's begin.
+    pub pre_reads: u64,
+    /// Running now.
+    pub active: u64,
+}
+
+impl TransactionCounters {
+    /// How many transactions aborted for this cause.
+    pub fn aborted(&self, cause: AbortCause) -> u64 {
+        self.aborts[cause as usize]
+    }
+
+    /// How many transactions aborted because of others: everything but their owners' rollbacks.
+    pub fn conflicts(&self) -> u64 {
+        self.aborts.iter().sum::<u64>() - self.aborted(AbortCause::Rollback)
+    }
+}
+
+/// The counters as they run.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) commits: CachePadded<AtomicU64>,
+    pub(crate) read_only: CachePadded<AtomicU64>,
+    aborts: [AtomicU64; AbortCause::ALL.len()],
+    pub(crate) dependency_waits: AtomicU64,
+    pub(crate) pre_reads: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn count_abort(&self, cause: AbortCause) {
+        self.aborts[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn load(&self, active: u64) -> TransactionCounters {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        TransactionCounters {
+            commits: load(&self.commits),
+            read_only: load(&self.read_only),
+            aborts: std::array::from_fn(|cause| load(&self.aborts[cause])),
+            dependency_waits: load(&self.dependency_waits),
+            pre_reads: load(&self.pre_reads),
+            active,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What can be changed in a running database.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+
+/// The switches of a graph's transactions and of the collection of what they leave behind. Each may be changed at any
+/// moment; transactions that are running keep what they began with.
+#[derive(Debug)]
+pub struct Settings {
+    /// Serializable transactions read what validating and freshly committed writers wrote, instead of an older
+    /// version that would make them abort.
+    pub optimistic_pre_read: AtomicBool,
+    /// A validator that conflicts with another validator waits for the other's end, instead of aborting at once.
+    pub optimistic_validation: AtomicBool,
+    /// Versions that nobody can see any more are collected.
+    pub garbage_collection: AtomicBool,
+    /// How many threads collect them.
+    pub gc_workers: AtomicUsize,
+    /// A snapshot older than this many milliseconds no longer holds collection back; 0: no limit.
+    pub max_snapshot_age_ms: AtomicU64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            optimistic_pre_read: AtomicBool::new(true),
+            optimistic_validation: AtomicBool::new(true),
+            garbage_collection: AtomicBool::new(true),
+            gc_workers: AtomicUsize::new(1),
+            max_snapshot_age_ms: AtomicU64::new(0),
+        }
+    }
+}
