@@ -24,6 +24,8 @@ pub struct CommitInfo {
     pub timestamp: u64,
     /// How many versions were written.
     pub write_count: usize,
+    /// How many items the read set names; 0 where reads are not tracked.
+    pub read_count: usize,
 }
 
 /// What the transaction has claimed so far.
@@ -248,7 +250,7 @@ impl Transaction {
         if log.is_empty() {
             self.ended = true;
             self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
-            return Ok(CommitInfo { timestamp: self.begin_ts, write_count: 0 });
+            return Ok(CommitInfo { timestamp: self.begin_ts, write_count: 0, read_count: 0 });
         }
         let drawn = self.shared.watermark.draw();
         let timestamp = drawn.ts();
@@ -257,7 +259,7 @@ impl Transaction {
         self.ended = true;
         self.shared.watermark.wait_for(timestamp);
         self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(CommitInfo { timestamp, write_count: log.len() })
+        Ok(CommitInfo { timestamp, write_count: log.len(), read_count: 0 })
     }
 
     /// Takes everything back.
