@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::cell::RawCell;
 use crate::memory::{Memory, RecordKind};
 use crate::segments::Pool;
-use crate::version::{BASE_TS, NEVER, Snapshot, claimed_by, contested, happened};
+use crate::version::{BASE_TS, NEVER, Snapshot, claimed_by, contested, happened, still_happened};
 
 /// An older value of a cell.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(crate) enum Written {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteStamp<'a> {
     /// The writer's snapshot with all its own writes.
-    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) snapshot: &'a Snapshot<'a>,
     /// The claim of the running statement.
     pub(crate) claim: u64,
     /// Whether the element was created by the running statement.
@@ -156,7 +156,7 @@ impl Column {
 
     /// The value the snapshot sees.
     #[inline]
-    pub(crate) fn read(&self, at: usize, snapshot: &Snapshot, pool: &UndoPool) -> RawCell {
+    pub(crate) fn read(&self, at: usize, snapshot: &Snapshot<'_>, pool: &UndoPool) -> RawCell {
         loop {
             let Some(heads) = self.heads.get() else {
                 let cell = self.in_place(at);
@@ -178,11 +178,12 @@ impl Column {
     }
 
     /// As [`Column::read`], from a head that is not 0; `None` when a rollback came between.
-    fn read_chain(&self, at: usize, head: u64, snapshot: &Snapshot, pool: &UndoPool) -> Option<RawCell> {
+    fn read_chain(&self, at: usize, head: u64, snapshot: &Snapshot<'_>, pool: &UndoPool) -> Option<RawCell> {
         let newest = record(pool, head);
         let begin = newest.begin.load(Ordering::Acquire);
         if happened(begin, snapshot) {
-            return Some(self.in_place(at));
+            let cell = self.in_place(at);
+            return still_happened(begin, snapshot).then_some(cell);
         }
         let mut current = newest;
         loop {
@@ -212,7 +213,7 @@ impl Column {
     }
 
     /// Whether another transaction has written the cell in a way the snapshot does not see.
-    pub(crate) fn is_contested(&self, at: usize, snapshot: &Snapshot, pool: &UndoPool) -> bool {
+    pub(crate) fn is_contested(&self, at: usize, snapshot: &Snapshot<'_>, pool: &UndoPool) -> bool {
         match self.head(at) {
             0 => false,
             head => contested(record(pool, head).begin.load(Ordering::Acquire), snapshot),
@@ -336,7 +337,7 @@ mod tests {
         }
 
         fn write(&self, word: u64, txn: u64, statement: u16, begin_ts: u64) -> Result<Written, Contested> {
-            let snapshot = Snapshot { begin_ts, txn, statement: 0 }.with_all_own_writes();
+            let snapshot = Snapshot::new(begin_ts, txn, 0).with_all_own_writes();
             let stamp = WriteStamp { snapshot: &snapshot, claim: claim(txn, statement), fresh_element: false };
             self.column.write(1, cell(word), &stamp, &self.pool, &self.memory)
         }
@@ -377,7 +378,7 @@ mod tests {
         assert!(matches!(f.write(1, 1, 1, 0), Ok(Written::Undo(_))));
         assert_eq!(f.write(2, 1, 1, 0), Ok(Written::InPlace));
         assert!(matches!(f.write(3, 1, 2, 0), Ok(Written::Undo(_))));
-        let own = |statement| f.column.read(1, &Snapshot { begin_ts: 0, txn: 1, statement }, &f.pool);
+        let own = |statement| f.column.read(1, &Snapshot::new(0, 1, statement), &f.pool);
         assert_eq!((own(0), own(1), own(2)), (RawCell::ABSENT, cell(2), cell(3)));
     }
 

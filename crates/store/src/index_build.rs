@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Whether every value of an index has one vertex at most.
-    fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot) -> Result<()> {
+    fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
         let key = index.info.key;
         index.each_group(|vertices| {
             for (i, &one) in vertices.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// A value of a vertex that one of the others has too, visibly.
-    fn first_shared(&self, one: VertexId, others: &[VertexId], key: KeyId, snapshot: &Snapshot) -> Option<Value> {
+    fn first_shared(&self, one: VertexId, others: &[VertexId], key: KeyId, snapshot: &Snapshot<'_>) -> Option<Value> {
         let (tablet, page) = self.vertex_page(one)?;
         if !page.core.visible(one.offset(), snapshot) {
             return None;

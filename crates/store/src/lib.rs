@@ -57,6 +57,6 @@ pub use cell::{MultiProperty, MultiValue};
 pub use memory::{MemoryReport, MemoryRow, RecordKind};
 pub use property_index::IndexOptions;
 pub use store::{Store, StoreOptions};
-pub use version::Snapshot;
+pub use version::{ClaimStatus, Snapshot, Watch};
 pub use view::StoreView;
 pub use write::{Write, WriteCardinality, Writer};

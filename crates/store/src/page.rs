@@ -124,7 +124,7 @@ impl PageCore {
     }
 
     #[inline]
-    pub(crate) fn visible(&self, at: usize, snapshot: &Snapshot) -> bool {
+    pub(crate) fn visible(&self, at: usize, snapshot: &Snapshot<'_>) -> bool {
         match self.versions.get() {
             Some(versions) => {
                 let (begin, end) = versions[at].load();

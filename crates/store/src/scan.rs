@@ -55,7 +55,7 @@ pub(crate) fn edges(
 
 /// A scan inside one page.
 struct Walk<'a, T> {
-    snapshot: &'a Snapshot,
+    snapshot: &'a Snapshot<'a>,
     offset: usize,
     /// How many more are wanted.
     room: usize,
@@ -125,7 +125,7 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     tablets.flat_map(pages).filter(|core| labels.takes(core.label)).map(|core| count_page(core, &view.snapshot)).sum()
 }
 
-fn count_page(core: &PageCore, snapshot: &Snapshot) -> u64 {
+fn count_page(core: &PageCore, snapshot: &Snapshot<'_>) -> u64 {
     let count = core.clean_count().unwrap_or_else(|| (0..core.used()).filter(|&at| core.visible(at, snapshot)).count());
     count as u64
 }

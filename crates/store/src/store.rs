@@ -70,7 +70,7 @@ pub(crate) struct Slot<'a> {
 
 impl Slot<'_> {
     #[inline]
-    pub(crate) fn visible(&self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn visible(&self, snapshot: &Snapshot<'_>) -> bool {
         self.core.visible(self.at, snapshot)
     }
 }
@@ -233,7 +233,7 @@ impl Store {
         &self,
         id: &UserId,
         key: IdKey,
-        snapshot: &Snapshot,
+        snapshot: &Snapshot<'_>,
         element: fn(u64) -> ElementRef,
     ) -> Option<ElementRef> {
         let mut found = None;

@@ -70,7 +70,7 @@ pub(crate) enum ValueClaim {
 
 impl Store {
     /// How a vertex holds a value, seen from a writer's snapshot.
-    pub(crate) fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot) -> ValueClaim {
+    pub(crate) fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot<'_>) -> ValueClaim {
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
         let (begin, end) = slot.core.version(slot.at);
         if begin == NEVER || happened(end, snapshot) {

@@ -25,13 +25,13 @@ const FIND_GROUP: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct StoreView<'a> {
     pub(crate) store: &'a Store,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot<'a>,
 }
 
 impl Store {
     /// The graph as this snapshot shows it. The caller sees to it that everything the snapshot covers is
     /// installed (`txn` does).
-    pub fn view(&self, snapshot: Snapshot) -> StoreView<'_> {
+    pub fn view<'a>(&'a self, snapshot: Snapshot<'a>) -> StoreView<'a> {
         StoreView { store: self, snapshot }
     }
 }

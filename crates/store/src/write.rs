@@ -64,7 +64,7 @@ pub enum WriteCardinality {
 pub struct Writer<'a> {
     pub(crate) store: &'a Store,
     /// With all own writes: what conflicts and existence are judged by.
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot<'a>,
     claim: u64,
     log: &'a mut Vec<Write>,
 }
@@ -86,7 +86,7 @@ fn check_storable(value: &Value) -> Result<()> {
 impl<'a> Writer<'a> {
     /// A writer for the running statement of a transaction. `snapshot` names the transaction and its begin;
     /// `statement` is the number of the running statement.
-    pub fn new(store: &'a Store, snapshot: Snapshot, statement: u16, log: &'a mut Vec<Write>) -> Self {
+    pub fn new(store: &'a Store, snapshot: Snapshot<'a>, statement: u16, log: &'a mut Vec<Write>) -> Self {
         let claim = claim(snapshot.txn, statement);
         Writer { store, snapshot: snapshot.with_all_own_writes(), claim, log }
     }

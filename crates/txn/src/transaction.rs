@@ -98,8 +98,8 @@ impl Transaction {
         !self.writes.lock().log.is_empty()
     }
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot { begin_ts: self.begin_ts, txn: self.number, statement: self.finished.load(Ordering::Acquire) }
+    fn snapshot(&self) -> Snapshot<'static> {
+        Snapshot::new(self.begin_ts, self.number, self.finished.load(Ordering::Acquire))
     }
 
     /// The graph as this transaction sees it now: at its begin, with its own finished statements.
