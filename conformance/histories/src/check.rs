@@ -1,0 +1,31 @@
+//! The check as a whole.
+
+use crate::anomaly::Report;
+use crate::graph::{Edges, Graph};
+use crate::history::{History, InvalidHistory, Type};
+use crate::index::Index;
+use crate::{cycles, internal, lists, order, registers, sets};
+
+/// Finds the anomalies of a history. Fails where the history breaks a rule of its own (a value written twice), so
+/// that nothing can be said of the database.
+pub fn check(history: &History) -> Result<Report, InvalidHistory> {
+    let index = Index::new(history)?;
+    let (mut edges, mut anomalies) = (Edges::default(), Vec::new());
+    internal::check(&index, &mut anomalies);
+    for (place, uses) in index.objects.iter().enumerate() {
+        let infer = match uses.kind {
+            Type::List => lists::infer,
+            Type::Register => registers::infer,
+            Type::Set => sets::infer,
+        };
+        infer(&index, place as u32, &mut edges, &mut anomalies);
+    }
+    order::processes(&index, &mut edges);
+    order::real_time(&index, &mut edges);
+    let graph = Graph::new(history.transactions().len(), edges);
+    anomalies.extend(cycles::find(&index, &graph));
+    anomalies.sort_by_key(|a| (a.order, a.kind, a.transactions.len()));
+    anomalies.dedup_by(|a, b| a.kind == b.kind && a.transactions == b.transactions && a.order == b.order);
+    let transaction_count = index.included.iter().filter(|i| **i).count();
+    Ok(Report { anomalies, transaction_count, dependency_count: graph.edge_count() })
+}

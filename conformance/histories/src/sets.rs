@@ -1,0 +1,72 @@
+//! Sets: each value is added once and removed at most once, so its life has three parts.
+//!
+//! A reader that met the value comes after the addition (wr) and before the removal (rw); one that did not, comes
+//! before the addition (rw) if the value was never removed. If it was removed, too, the reader may have come before
+//! or after both: the two orders are told apart only where the reader began after the addition had ended (then it
+//! came after the removal). Additions of different values commute: there is no order between them, as there is
+//! none between edges of one vertex.
+
+use std::collections::HashSet;
+
+use crate::anomaly::Anomaly;
+use crate::graph::{Edges, REAL_TIME, RW, WR};
+use crate::history::Operation;
+use crate::index::{Index, Uses};
+
+/// The life of one value.
+struct Life {
+    value: u64,
+    adder: u32,
+    /// Who removed it and may have committed.
+    remover: Option<u32>,
+}
+
+pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
+    let uses = &index.objects[place as usize];
+    let lives = lives(index, uses);
+    for life in &lives {
+        if let Some(remover) = life.remover.filter(|&r| index.includes(r)) {
+            // Only what is seen can be removed.
+            edges.add(life.adder, remover, WR, place);
+        }
+    }
+    for &(reader, o) in uses.operations.iter().filter(|(t, _)| index.includes(*t)) {
+        let Operation::ReadSet { values, .. } = index.operation((reader, o)) else { continue };
+        anomalies.extend(values.iter().filter_map(|&value| index.bad_read(reader, uses.object, value, false)));
+        let met: HashSet<u64> = values.iter().copied().collect();
+        for life in &lives {
+            if met.contains(&life.value) {
+                edges.add(life.adder, reader, WR, place);
+                if let Some(remover) = life.remover.filter(|&r| index.includes(r)) {
+                    edges.add(reader, remover, RW, place);
+                }
+            } else {
+                not_met(index, place, life, reader, edges);
+            }
+        }
+    }
+}
+
+fn not_met(index: &Index<'_>, place: u32, life: &Life, reader: u32, edges: &mut Edges) {
+    match life.remover {
+        // It has removed the value itself; where the addition lies is said by the removal.
+        Some(remover) if remover == reader => {}
+        Some(remover) => {
+            let after_addition = index.transaction(life.adder).completed < index.transaction(reader).invoked;
+            if after_addition && index.includes(remover) {
+                edges.add(remover, reader, REAL_TIME, place);
+            }
+        }
+        None => edges.add(reader, life.adder, RW, place),
+    }
+}
+
+fn lives(index: &Index<'_>, uses: &Uses) -> Vec<Life> {
+    let added = uses.operations.iter().filter(|(t, _)| index.includes(*t));
+    added
+        .filter_map(|&(adder, o)| match *index.operation((adder, o)) {
+            Operation::Add { value, .. } => Some(Life { value, adder, remover: index.remover(uses.object, value) }),
+            _ => None,
+        })
+        .collect()
+}
