@@ -49,7 +49,8 @@ mod owned {
 
     use mangrove_graph::view::*;
     use mangrove_graph::{
-        Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Result, TabletId, UserId, Value, VertexId,
+        AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers,
+        Result, TabletId, UserId, Value, VertexId,
     };
 
     pub struct OwnedView {
@@ -123,6 +124,32 @@ mod owned {
             self.transaction.scan_edges(labels, share, cursor, limit, out)
         }
 
+        fn scan_vertices_where(
+            &self,
+            labels: &LabelFilter,
+            key: KeyId,
+            range: &IndexRange,
+            share: Share,
+            cursor: &mut ScanCursor,
+            limit: usize,
+            out: &mut Vec<VertexId>,
+        ) -> Result<bool> {
+            self.transaction.scan_vertices_where(labels, key, range, share, cursor, limit, out)
+        }
+
+        fn scan_edges_where(
+            &self,
+            labels: &LabelFilter,
+            key: KeyId,
+            range: &IndexRange,
+            share: Share,
+            cursor: &mut ScanCursor,
+            limit: usize,
+            out: &mut Vec<EdgeId>,
+        ) -> Result<bool> {
+            self.transaction.scan_edges_where(labels, key, range, share, cursor, limit, out)
+        }
+
         fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
             self.transaction.count_vertices(labels, share)
         }
@@ -140,6 +167,17 @@ mod owned {
         ) -> Result<bool> {
             self.own_vertices(vertices)?;
             self.transaction.expand(vertices, request, cursor, out)
+        }
+
+        fn for_each_adjacency(
+            &self,
+            request: &AdjacencyRequest,
+            each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+        ) -> Result<()> {
+            if request.share != self.share {
+                return Err(Error::bug(format!("node {} was asked for another node's share", self.share.index)));
+            }
+            self.transaction.for_each_adjacency(request, each)
         }
 
         fn degrees(
@@ -186,6 +224,16 @@ mod owned {
         fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
             self.own_edges(edges)?;
             self.transaction.edge_values(edges, key, out)
+        }
+
+        fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+            self.own_vertices(vertices)?;
+            self.transaction.vertex_numbers(vertices, key, out)
+        }
+
+        fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+            self.own_edges(edges)?;
+            self.transaction.edge_numbers(edges, key, out)
         }
 
         fn vertex_properties(

@@ -8,20 +8,24 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod adjacency;
 pub mod catalog;
 pub mod compare;
 pub mod datetime;
 pub mod error;
 pub mod ids;
+pub mod numbers;
 pub mod numeric;
 pub mod property_id;
 pub mod value;
 pub mod view;
 
+pub use adjacency::{AdjacencyRequest, AdjacencyRuns};
 pub use catalog::Catalog;
 pub use datetime::{DateTime, Duration};
 pub use error::{Error, ErrorKind, Remedy, Result};
 pub use ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};
+pub use numbers::{NumberType, Numbers};
 pub use value::{
     Detached, DetachedVertexProperty, Direction, ElementRef, PathValue, PropertyOwner, PropertyValue, Token, Value,
     VertexPropertyValue,

@@ -14,13 +14,17 @@
 //! 4. Within one adjacency list the order is arbitrary, but the same for the same snapshot.
 //! 5. Ids that name nothing visible are skipped: they give no rows, never an error.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use smol_str::SmolStr;
 
+use crate::adjacency::{AdjacencyRequest, AdjacencyRuns};
 use crate::catalog::Catalog;
+use crate::compare;
 use crate::error::Result;
 use crate::ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, UserId, VertexId};
+use crate::numbers::Numbers;
 use crate::value::{Direction, Value};
 
 /// Which labels a scan or an expansion takes.
@@ -174,6 +178,24 @@ pub enum IndexRange {
     },
 }
 
+impl IndexRange {
+    /// Whether a value passes as `has(key, P)` tests it: equality is [`compare::equal`], and a bound keeps only
+    /// what is comparable with it (`gt(1)` takes no string). This is what predicate scans take.
+    pub fn holds(&self, value: &Value) -> bool {
+        match self {
+            IndexRange::Equal(values) => values.iter().any(|v| compare::equal(value, v)),
+            IndexRange::Between { low, high } => {
+                let passes = |bound: &Option<(Value, bool)>, beyond: Ordering| match bound {
+                    None => true,
+                    Some((bound, inclusive)) => compare::comparable(value, bound)
+                        .is_some_and(|order| order == beyond || (order.is_eq() && *inclusive)),
+                };
+                passes(low, Ordering::Greater) && passes(high, Ordering::Less)
+            }
+        }
+    }
+}
+
 /// An index as the planner sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexInfo {
@@ -235,6 +257,34 @@ pub trait GraphView: Send + Sync {
         out: &mut Vec<EdgeId>,
     ) -> Result<bool>;
 
+    /// Appends up to `limit` vertices of a share that have a value under the key of which
+    /// [`IndexRange::holds`]; true when the scan has reached its end. A call looks at a bounded number of
+    /// vertices, so it may append nothing and not be at the end.
+    #[expect(clippy::too_many_arguments, reason = "a scan and what it takes")]
+    fn scan_vertices_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool>;
+
+    /// As [`GraphView::scan_vertices_where`], for edges.
+    #[expect(clippy::too_many_arguments, reason = "a scan and what it takes")]
+    fn scan_edges_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool>;
+
     /// How many vertices of a share are visible: without a scan wherever pages are clean.
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64>;
 
@@ -249,6 +299,14 @@ pub trait GraphView: Send + Sync {
         cursor: &mut ExpandCursor,
         out: &mut Expansion,
     ) -> Result<bool>;
+
+    /// Shows `each` the neighbors of all vertices of a share, a stretch of vertices at a time and without copying
+    /// clean lists. Stops at the first error, which it returns. See [`AdjacencyRuns`] for what comes in what order.
+    fn for_each_adjacency(
+        &self,
+        request: &AdjacencyRequest,
+        each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    ) -> Result<()>;
 
     /// Appends the number of edges of each vertex: one number an input row.
     fn degrees(
@@ -279,6 +337,14 @@ pub trait GraphView: Send + Sync {
 
     /// Appends the values of one key: at most one a row.
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()>;
+
+    /// Appends the values of one key if all of them are numbers of one type of at most 64 bits, the type of what
+    /// `out` holds already if it holds anything. Otherwise appends nothing and returns false: the values are then
+    /// to be had from [`GraphView::vertex_values`].
+    fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool>;
+
+    /// As [`GraphView::vertex_numbers`], for edges.
+    fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool>;
 
     /// Appends whole properties: of these keys in their order, or all in the order of the page's columns.
     fn vertex_properties(

@@ -124,9 +124,8 @@ pub fn describe(operator: &Op) -> String {
         Op::Vertices { access, conditions } => {
             format!("vertices {}{}", access_text(access), conditions_text(conditions))
         }
-        Op::Edges { ids, conditions } => {
-            let by = ids.as_ref().map_or("all".to_owned(), |ids| format!("by {} ids", ids.len()));
-            format!("edges {by}{}", conditions_text(conditions))
+        Op::Edges { access, conditions } => {
+            format!("edges {}{}", access_text(access), conditions_text(conditions))
         }
         Op::CountAll { edges, labels } => {
             let what = if *edges { "edges" } else { "vertices" };
@@ -281,6 +280,10 @@ fn access_text(access: &Access) -> String {
     match access {
         Access::All => "all".to_owned(),
         Access::Labels(names) => format!("with label {}", names.join(" | ")),
+        Access::Where { labels, key, test } => {
+            let labels = labels.as_ref().map_or("all".to_owned(), |names| format!("with label {}", names.join(" | ")));
+            format!("{labels} where {key} {}", test_text(test))
+        }
         Access::Ids(ids) | Access::IdSet(ids) => format!("by {} id(s)", ids.len()),
         Access::Index { description, .. } => format!("by index {description}"),
     }

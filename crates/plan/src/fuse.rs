@@ -35,20 +35,10 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
             Some(Op::CountExpand { direction: *direction, labels: labels.clone() })
         }
         (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
-            let labels = match access {
-                Access::All => None,
-                Access::Labels(names) => Some(names.clone()),
-                _ => return None,
-            };
-            Some(Op::CountAll { edges: false, labels })
+            count_all(false, access)
         }
-        (Op::Edges { ids: None, conditions }, Op::Reduce(Reduction::Count)) => {
-            let labels = match &conditions[..] {
-                [] => None,
-                [crate::logical::Condition::LabelIn(names)] => Some(names.clone()),
-                _ => return None,
-            };
-            Some(Op::CountAll { edges: true, labels })
+        (Op::Edges { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
+            count_all(true, access)
         }
         // The range stays behind: it still skips, and it splits bulks exactly. A shuffle is not cut while it
         // goes on: what came first would be drawn less often than the rest.
@@ -59,6 +49,16 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
         }
         _ => None,
     }
+}
+
+/// The count of what is found, where the pages know it.
+fn count_all(edges: bool, access: &Access) -> Option<Op> {
+    let labels = match access {
+        Access::All => None,
+        Access::Labels(names) => Some(names.clone()),
+        _ => return None,
+    };
+    Some(Op::CountAll { edges, labels })
 }
 
 /// A high end that is one, as far as is known now: not the negative number that means "to the end". A

@@ -101,11 +101,13 @@ impl Lowering<'_> {
     fn step(&self, step: &Step, chain: &mut Chain) -> Result<()> {
         match step {
             Step::Vertices { ids, conditions } => {
-                let (access, conditions) = access::access(self.facts, ids.as_ref(), conditions);
+                let (access, conditions) = access::access(&self.facts.indexes, ids.as_ref(), conditions);
                 chain.push(Op::Vertices { access, conditions });
             }
             Step::Edges { ids, conditions } => {
-                chain.push(Op::Edges { ids: ids.clone(), conditions: conditions.clone() });
+                // There are indexes of vertices only.
+                let (access, conditions) = access::access(&[], ids.as_ref(), conditions);
+                chain.push(Op::Edges { access, conditions });
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,

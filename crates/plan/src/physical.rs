@@ -119,13 +119,22 @@ impl Op {
     }
 }
 
-/// How the vertices of a `V()` are found.
+/// How the elements of a `V()` or `E()` are found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
-    /// Every vertex.
+    /// Every vertex, or every edge.
     All,
-    /// The vertices with one of these labels.
+    /// Those with one of these labels.
     Labels(Vec<Name>),
+    /// Those with a value that passes, by a scan of one column.
+    Where {
+        /// The labels; `None`: all.
+        labels: Option<Vec<Name>>,
+        /// The key.
+        key: Name,
+        /// The test: an equality or a range.
+        test: Test,
+    },
     /// By the ids users know; one that is named twice is found twice.
     Ids(Vec<Operand>),
     /// By the ids users know, each once.
@@ -154,8 +163,8 @@ pub enum Op {
     },
     /// Edges, for each row.
     Edges {
-        /// Ids or all.
-        ids: Option<Vec<Operand>>,
+        /// How they are found; not by an index.
+        access: Access,
         /// What must hold of them.
         conditions: Vec<Condition>,
     },

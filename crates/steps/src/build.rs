@@ -248,9 +248,9 @@ impl Builder {
                 self.set(next.from, Source::vertices(access, conditions, remember, environment)?);
                 next
             }
-            Op::Edges { ids, conditions } => {
+            Op::Edges { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::edges(ids.as_deref(), conditions, remember, environment)?);
+                self.set(next.from, Source::edges(access, conditions, remember, environment)?);
                 next
             }
             Op::CountAll { edges, labels } => {

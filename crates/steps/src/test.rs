@@ -65,13 +65,17 @@ fn compile(test: &Test, environment: &Environment) -> Result<Node> {
     })
 }
 
-/// The members of a `within()`: a single collection means its elements.
 fn members(operands: &[Operand], environment: &Environment) -> Result<Members> {
+    Ok(Members::new(within_values(operands, environment)?))
+}
+
+/// The members of a `within()`: a single collection means its elements.
+pub fn within_values(operands: &[Operand], environment: &Environment) -> Result<Vec<Value>> {
     let values: Vec<Value> = operands.iter().map(|o| environment.resolve(o)).collect::<Result<_>>()?;
     Ok(match values.as_slice() {
-        [Value::List(list) | Value::Set(list)] => Members::new(list.iter().cloned()),
-        [Value::BulkSet(set)] => Members::new(set.iter().map(|(value, _)| value.clone())),
-        _ => Members::new(values),
+        [Value::List(list) | Value::Set(list)] => list.to_vec(),
+        [Value::BulkSet(set)] => set.iter().map(|(value, _)| value.clone()).collect(),
+        _ => values,
     })
 }
 

@@ -96,6 +96,16 @@ pub(crate) struct AdjacencyTable {
     block: OnceLock<Block>,
 }
 
+/// What a descriptor says by itself.
+pub(crate) enum Packed<'a> {
+    /// No edges.
+    Nothing,
+    /// A clean run of a block.
+    Run(&'a Block, Range<usize>),
+    /// More than a descriptor can say: see [`AdjacencyTable::list`].
+    Header,
+}
+
 /// A list as a reader meets it.
 pub(crate) struct List<'a> {
     /// The packed part.
@@ -166,6 +176,19 @@ impl AdjacencyTable {
     pub(crate) fn clean_len(&self, at: usize) -> Option<usize> {
         let descriptor = self.descriptor(at);
         (descriptor & HEADER == 0).then(|| packed_run(descriptor).len())
+    }
+
+    /// The run of a list that is a clean packed run and nothing else.
+    #[inline]
+    pub(crate) fn packed(&self, at: usize) -> Packed<'_> {
+        match self.descriptor(at) {
+            0 => Packed::Nothing,
+            descriptor if descriptor & HEADER != 0 => Packed::Header,
+            descriptor => match self.block.get() {
+                Some(block) => Packed::Run(block, packed_run(descriptor)),
+                None => Packed::Nothing,
+            },
+        }
     }
 
     /// The list of the vertex at an offset.
@@ -289,6 +312,11 @@ impl ListHeader {
 }
 
 impl<'a> List<'a> {
+    /// Whether all of it is packed and visible to everyone.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.dirty && self.tail_len == 0
+    }
+
     /// The cells of the tail from a position on, as (position, neighbor, edge).
     pub(crate) fn tail(&self, from: u64) -> impl Iterator<Item = (u64, VertexId, EdgeId)> + use<'a> {
         let (tails, count) = (self.tails, self.tail_len);

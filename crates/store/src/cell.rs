@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mangrove_graph::{KeyId, Value};
+use mangrove_graph::{KeyId, NumberType, Value};
 use smol_str::SmolStr;
 
 use crate::memory::{Memory, RecordKind};
@@ -50,6 +50,56 @@ impl RawCell {
     pub(crate) fn is_record(self) -> bool {
         matches!(self.tag, POOLED | MULTI)
     }
+}
+
+/// What a cell holds, as far as its tag and word say.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum CellKind {
+    Absent,
+    /// An integer of any width.
+    Integer(i64),
+    /// A float of either width.
+    Float(f64),
+    /// A string that is the word itself: see [`packed_text`].
+    ShortString,
+    /// A record of the value region.
+    Record,
+    /// Anything else, in the word.
+    Other,
+}
+
+impl RawCell {
+    #[inline]
+    pub(crate) fn kind(self) -> CellKind {
+        match self.tag {
+            0 => CellKind::Absent,
+            I8..=I64 => CellKind::Integer(self.word as i64),
+            F32 => CellKind::Float(f64::from(f32::from_bits(self.word as u32))),
+            F64 => CellKind::Float(f64::from_bits(self.word)),
+            SHORT_STRING => CellKind::ShortString,
+            POOLED | MULTI => CellKind::Record,
+            _ => CellKind::Other,
+        }
+    }
+}
+
+/// The type of a number that cells with this tag hold.
+#[inline]
+pub(crate) fn number_type(tag: u8) -> Option<NumberType> {
+    Some(match tag {
+        I8 => NumberType::I8,
+        I16 => NumberType::I16,
+        I32 => NumberType::I32,
+        I64 => NumberType::I64,
+        F32 => NumberType::F32,
+        F64 => NumberType::F64,
+        _ => return None,
+    })
+}
+
+/// The word of a string that is short enough for one.
+pub(crate) fn packed_text(text: &str) -> Option<u64> {
+    (text.len() <= SHORT_STRING_MAX).then(|| pack_string(text))
 }
 
 /// One of several values under a key.
@@ -167,10 +217,15 @@ impl ValueRegion {
 
     /// The values of a cell, without meta-properties.
     pub(crate) fn values(&self, cell: RawCell, mut each: impl FnMut(&Value)) {
-        match self.decode(cell) {
-            Content::Absent => {}
-            Content::One(value) => each(&value),
-            Content::Multi(multi) => multi.values.iter().for_each(|v| each(&v.value)),
+        // A record is shown where it lies: making a copy of it may cost more than all the rest.
+        if cell.is_record() {
+            match self.pool.get(cell.word).and_then(OnceLock::get) {
+                Some(Pooled::Value(value)) => each(value),
+                Some(Pooled::Multi(multi)) => multi.values.iter().for_each(|v| each(&v.value)),
+                None => {}
+            }
+        } else if let Content::One(value) = self.decode(cell) {
+            each(&value);
         }
     }
 

@@ -25,6 +25,7 @@
 //! A value in place may be overwritten without a record while nobody else can see it: within one statement,
 //! when the head's record or the element itself is that statement's own.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -105,6 +106,33 @@ pub(crate) struct Column {
     heads: OnceLock<Box<[AtomicU64]>>,
 }
 
+/// The cells of a column without undo chains, for walks over many of them. Whoever has read some asks
+/// [`Plain::held`] before using them, and reads them again by [`Column::read`] where it did not.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain<'a> {
+    column: &'a Column,
+}
+
+impl<'a> Plain<'a> {
+    #[inline]
+    pub(crate) fn get(self, at: usize) -> RawCell {
+        self.column.in_place(at)
+    }
+
+    /// Tags and words of a range.
+    #[inline]
+    pub(crate) fn arrays(self, range: Range<usize>) -> (&'a [AtomicU8], &'a [AtomicU64]) {
+        (&self.column.tags[range.clone()], &self.column.words[range])
+    }
+
+    /// Whether no update has come between. The cells must have been loaded with Acquire (see the module's protocol:
+    /// a writer makes heads before it stores anything in place).
+    #[inline]
+    pub(crate) fn held(self) -> bool {
+        self.column.heads.get().is_none()
+    }
+}
+
 impl Column {
     pub(crate) fn new(capacity: usize, memory: &Memory) -> Self {
         let column = Column {
@@ -175,6 +203,12 @@ impl Column {
                 _ => std::hint::spin_loop(),
             }
         }
+    }
+
+    /// The cells, as long as nobody has updated any of them: then the values in place are what every snapshot sees.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<Plain<'_>> {
+        self.heads.get().is_none().then_some(Plain { column: self })
     }
 
     /// As [`Column::read`], from a head that is not 0; `None` when a rollback came between.

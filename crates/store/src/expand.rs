@@ -211,7 +211,7 @@ impl<'a> Expander<'a> {
 
 impl StoreView<'_> {
     #[inline]
-    fn sees_edge(&self, edge: EdgeId) -> bool {
+    pub(crate) fn sees_edge(&self, edge: EdgeId) -> bool {
         self.store.edge_page(edge).is_some_and(|(_, page)| page.core.visible(edge.offset(), &self.snapshot))
     }
 

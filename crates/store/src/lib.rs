@@ -13,6 +13,7 @@
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
 //! | [`write`](mod@write), `unique`, `ending` | what transactions claim, and how claims end: read this second |
 //! | `view`, `scan`, `expand`, `properties` | the batched read interface |
+//! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
 //! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
 //!
@@ -37,11 +38,14 @@ mod expand;
 mod id_index;
 mod index_build;
 mod memory;
+mod numbers;
 mod pack;
 mod page;
+mod predicate;
 mod prefetch;
 mod properties;
 mod property_index;
+mod runs;
 mod scan;
 mod segments;
 mod store;

@@ -35,7 +35,7 @@ const RECORD_AHEAD: usize = LOOK_AHEAD / 2;
 
 /// Loads the values of one key ahead of a loop over a batch: cells first, and the records that cells name (long
 /// strings and the like) half as far ahead. Records are looked for only once there was one.
-struct Ahead<'a, 'e, T> {
+pub(crate) struct Ahead<'a, 'e, T> {
     view: &'a StoreView<'a>,
     elements: &'e [T],
     element: fn(T) -> ElementRef,
@@ -45,7 +45,7 @@ struct Ahead<'a, 'e, T> {
 
 impl<'a, 'e, T: Copy> Ahead<'a, 'e, T> {
     /// Starts with the first elements. A batch of one has nothing to overlap with.
-    fn start(view: &'a StoreView<'a>, elements: &'e [T], element: fn(T) -> ElementRef, key: KeyId) -> Self {
+    pub(crate) fn start(view: &'a StoreView<'a>, elements: &'e [T], element: fn(T) -> ElementRef, key: KeyId) -> Self {
         let mut ahead = Ahead { view, elements, element, key, records: false };
         if elements.len() > 1 {
             (0..LOOK_AHEAD).for_each(|row| ahead.load_cell(row));
@@ -59,7 +59,7 @@ impl<'a, 'e, T: Copy> Ahead<'a, 'e, T> {
 
     /// Loads what the rows after this one will need.
     #[inline]
-    fn step(&mut self, row: usize) {
+    pub(crate) fn step(&mut self, row: usize) {
         self.load_cell(row + LOOK_AHEAD);
         if self.records {
             self.load_record(row + RECORD_AHEAD);

@@ -5,13 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use mangrove_graph::{EdgeId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId};
+use mangrove_graph::{
+    EdgeId, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
+};
 
 use crate::page::{PAGE_SLOTS, PageCore};
+use crate::predicate::Predicate;
 use crate::store::Store;
 use crate::tablet::Tablet;
 use crate::version::Snapshot;
 use crate::view::StoreView;
+
+/// Slots that one call of a predicate scan tests at most, and a page more: the work of some ten microseconds.
+const PATIENCE_SLOTS: usize = 16 * PAGE_SLOTS as usize;
 
 /// See [`mangrove_graph::GraphView::scan_vertices`].
 pub(crate) fn vertices(
@@ -28,6 +34,56 @@ pub(crate) fn vertices(
         }
         if let Some(page) = tablet.vertices.get(number).filter(|page| labels.takes(page.core.label)) {
             walk.page(&page.core, tablet.id, number, VertexId::new);
+        }
+        true
+    })
+}
+
+/// What a predicate scan takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) labels: &'a LabelFilter,
+    pub(crate) key: KeyId,
+    pub(crate) range: &'a IndexRange,
+}
+
+/// See [`mangrove_graph::GraphView::scan_vertices_where`].
+pub(crate) fn vertices_where(
+    view: &StoreView<'_>,
+    wanted: Wanted<'_>,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<VertexId>,
+) -> bool {
+    let predicate = Predicate::new(wanted.range);
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.vertices.count() {
+            return false;
+        }
+        if let Some(page) = tablet.vertices.get(number).filter(|page| wanted.labels.takes(page.core.label)) {
+            walk.page_where(&page.core, tablet, number, wanted.key, &predicate, VertexId::new);
+        }
+        true
+    })
+}
+
+/// See [`mangrove_graph::GraphView::scan_edges_where`].
+pub(crate) fn edges_where(
+    view: &StoreView<'_>,
+    wanted: Wanted<'_>,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<EdgeId>,
+) -> bool {
+    let predicate = Predicate::new(wanted.range);
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.edges.count() {
+            return false;
+        }
+        if let Some(page) = tablet.edges.get(number).filter(|page| wanted.labels.takes(page.core.label)) {
+            walk.page_where(&page.core, tablet, number, wanted.key, &predicate, EdgeId::new);
         }
         true
     })
@@ -59,6 +115,8 @@ struct Walk<'a, T> {
     offset: usize,
     /// How many more are wanted.
     room: usize,
+    /// How many more slots may be tested in vain.
+    patience: usize,
     out: &'a mut Vec<T>,
 }
 
@@ -82,6 +140,57 @@ impl<T> Walk<'_, T> {
         }
         self.room -= self.out.len() - before;
     }
+
+    /// As [`Walk::page`], of the slots with a value that passes.
+    fn page_where(
+        &mut self,
+        core: &PageCore,
+        tablet: &Tablet,
+        number: usize,
+        key: KeyId,
+        predicate: &Predicate<'_>,
+        id: impl Fn(TabletId, u64) -> T,
+    ) {
+        let Some(column) = core.column(key) else { return };
+        let base = number as u64 * PAGE_SLOTS;
+        let (before, from) = (self.out.len(), self.offset);
+        let used = core.clean_count().unwrap_or_else(|| core.used());
+        let id = |at: usize| id(tablet.id, base + at as u64);
+        if let Some(plain) = column.plain() {
+            match core.clean_count() {
+                Some(_) => self.take(used, id, |at| predicate.holds(plain.get(at), &tablet.values)),
+                None => {
+                    let snapshot = self.snapshot;
+                    let passes = |at| core.visible(at, snapshot) && predicate.holds(plain.get(at), &tablet.values);
+                    self.take(used, id, passes);
+                }
+            }
+            if plain.held() {
+                self.patience = self.patience.saturating_sub(self.offset - from);
+                self.room -= self.out.len() - before;
+                return;
+            }
+            self.out.truncate(before);
+            self.offset = from;
+        }
+        let snapshot = self.snapshot;
+        let cell = |at| column.read(at, snapshot, &tablet.undo);
+        self.take(used, id, |at| core.visible(at, snapshot) && predicate.holds(cell(at), &tablet.values));
+        self.patience = self.patience.saturating_sub(self.offset - from);
+        self.room -= self.out.len() - before;
+    }
+
+    /// Takes slots that pass from `offset` on until there is no room or `used` is reached.
+    #[inline]
+    fn take(&mut self, used: usize, id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
+        let full = self.out.len() + self.room;
+        while self.offset < used && self.out.len() < full {
+            if passes(self.offset) {
+                self.out.push(id(self.offset));
+            }
+            self.offset += 1;
+        }
+    }
 }
 
 /// Walks the pages of a share. `each` hands one page to the walk; false when the tablet has no more.
@@ -93,7 +202,8 @@ fn scan<T>(
     out: &mut Vec<T>,
     each: impl Fn(&Tablet, usize, &mut Walk<'_, T>) -> bool,
 ) -> bool {
-    let mut walk = Walk { snapshot: &view.snapshot, offset: cursor.offset as usize, room: limit, out };
+    let offset = cursor.offset as usize;
+    let mut walk = Walk { snapshot: &view.snapshot, offset, room: limit, patience: PATIENCE_SLOTS, out };
     while let Some(tablet) = view.store.tablets.get(cursor.tablet as usize) {
         let more = share.takes(tablet.id) && {
             if walk.room == 0 {
@@ -109,6 +219,10 @@ fn scan<T>(
         }
         walk.offset = 0;
         (cursor.tablet, cursor.page) = if more { (cursor.tablet, cursor.page + 1) } else { (cursor.tablet + 1, 0) };
+        if walk.patience == 0 {
+            cursor.offset = 0;
+            return false;
+        }
     }
     cursor.offset = 0;
     true

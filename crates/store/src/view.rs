@@ -5,16 +5,16 @@
 //! does not matter; pages and tables are few and stay in the cache.
 
 use mangrove_graph::{
-    Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
-    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Statistics,
-    UserId, Value, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor,
+    ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
+    PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
 };
 
 use crate::id_index::IdKey;
 use crate::property_index::in_range;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::Snapshot;
-use crate::{expand, properties, scan};
+use crate::{expand, numbers, properties, runs, scan};
 
 /// How many elements ahead a batch loads version words, columns and ends.
 pub(crate) const LOOK_AHEAD: usize = 32;
@@ -120,6 +120,32 @@ impl GraphView for StoreView<'_> {
         Ok(scan::edges(self, labels, share, cursor, limit, out))
     }
 
+    fn scan_vertices_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        Ok(scan::vertices_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
+    }
+
+    fn scan_edges_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool> {
+        Ok(scan::edges_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
+    }
+
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
         Ok(scan::count(self, labels, share, |tablet| tablet.vertices.iter().map(|page| &page.core)))
     }
@@ -136,6 +162,14 @@ impl GraphView for StoreView<'_> {
         out: &mut Expansion,
     ) -> Result<bool> {
         Ok(expand::expand(self, vertices, request, cursor, out))
+    }
+
+    fn for_each_adjacency(
+        &self,
+        request: &AdjacencyRequest,
+        each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    ) -> Result<()> {
+        runs::for_each(self, request, each)
     }
 
     fn degrees(
@@ -203,6 +237,14 @@ impl GraphView for StoreView<'_> {
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
         properties::values(self, edges, ElementRef::Edge, key, out);
         Ok(())
+    }
+
+    fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        Ok(numbers::numbers(self, vertices, key, out))
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        Ok(numbers::numbers(self, edges, key, out))
     }
 
     fn vertex_properties(

@@ -1,9 +1,9 @@
 //! [`GraphView`] of a transaction: the store's view at its snapshot, as long as the transaction is alive.
 
 use mangrove_graph::{
-    Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange,
-    KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueRows,
-    VertexId,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView,
+    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result, ScanCursor, Share,
+    Statistics, UserId, Value, ValueRows, VertexId,
 };
 
 use crate::transaction::Transaction;
@@ -51,6 +51,32 @@ impl GraphView for Transaction {
         self.view()?.scan_edges(labels, share, cursor, limit, out)
     }
 
+    fn scan_vertices_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        self.view()?.scan_vertices_where(labels, key, range, share, cursor, limit, out)
+    }
+
+    fn scan_edges_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        share: Share,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool> {
+        self.view()?.scan_edges_where(labels, key, range, share, cursor, limit, out)
+    }
+
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
         self.view()?.count_vertices(labels, share)
     }
@@ -67,6 +93,14 @@ impl GraphView for Transaction {
         out: &mut Expansion,
     ) -> Result<bool> {
         self.view()?.expand(vertices, request, cursor, out)
+    }
+
+    fn for_each_adjacency(
+        &self,
+        request: &AdjacencyRequest,
+        each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.view()?.for_each_adjacency(request, each)
     }
 
     fn degrees(
@@ -105,6 +139,14 @@ impl GraphView for Transaction {
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
         self.view()?.edge_values(edges, key, out)
+    }
+
+    fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        self.view()?.vertex_numbers(vertices, key, out)
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        self.view()?.edge_numbers(edges, key, out)
     }
 
     fn vertex_properties(

@@ -1,15 +1,16 @@
-//! How the vertices of a source are found.
+//! How the elements of a source are found.
 
 use mangrove_gremlin::Comparison;
 
-use super::{GraphFacts, UsableIndex};
-use crate::logical::{Condition, Operand, Test};
+use super::UsableIndex;
+use crate::logical::{Condition, Name, Operand, Test};
 use crate::physical::Access;
 
-/// How the vertices are found, and what is still to be tested of them: ids before an index before
-/// labels before everything. An index look-up is exact, so its condition is not tested again.
+/// How the elements are found, and what is still to be tested of them: ids before an index before a scan for
+/// values before labels before everything. An equality look-up and a scan for values are exact, so their condition
+/// is not tested again.
 pub(super) fn access(
-    facts: &GraphFacts,
+    indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,
     conditions: &[Condition],
 ) -> (Access, Vec<Condition>) {
@@ -25,44 +26,60 @@ pub(super) fn access(
     {
         return (Access::IdSet(equal_operands(&test).unwrap_or_default()), rest);
     }
-    let labels = rest.iter().find_map(|c| match c {
-        Condition::LabelIn(names) => Some(names.clone()),
+    if let Some(access) = by_index(indexes, &rest) {
+        return (access, rest);
+    }
+    let labels = rest.iter().position(|c| matches!(c, Condition::LabelIn(_))).map(|at| rest.remove(at));
+    let labels = match labels {
+        Some(Condition::LabelIn(names)) => Some(names),
+        _ => None,
+    };
+    let access = match by_value(&mut rest) {
+        Some((key, test)) => Access::Where { labels, key, test },
+        None => labels.map_or(Access::All, Access::Labels),
+    };
+    (access, rest)
+}
+
+fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access> {
+    let labels = conditions.iter().find_map(|c| match c {
+        Condition::LabelIn(names) => Some(names),
         _ => None,
     });
-    let usable = |condition: &Condition| {
-        let Condition::Property(key, test) = condition else { return None };
-        let equality = equal_operands(test).is_some();
-        let range = range_bounds(test).is_some();
-        facts.indexes.iter().find(|(info, label, indexed)| {
+    let usable = |key: &Name, test: &Test| {
+        indexes.iter().find(|(info, label, indexed)| {
             indexed == key
-                && (equality || (range && info.ordered))
-                && label.as_ref().is_none_or(|l| labels.as_ref().is_some_and(|names| names[..] == [l.clone()]))
+                && (equal_operands(test).is_some() || (range_bounds(test).is_some() && info.ordered))
+                && label.as_ref().is_none_or(|l| labels.is_some_and(|names| names[..] == [l.clone()]))
         })
     };
+    let found = conditions.iter().enumerate().filter_map(|(at, c)| {
+        let Condition::Property(key, test) = c else { return None };
+        usable(key, test).map(|index| (at, index, equal_operands(test).is_none()))
+    });
     // Equality narrows more than a range.
-    let mut found: Vec<(usize, &UsableIndex, bool)> = rest
-        .iter()
-        .enumerate()
-        .filter_map(|(at, c)| {
-            let Condition::Property(_, test) = c else { return None };
-            usable(c).map(|index| (at, index, equal_operands(test).is_none()))
-        })
-        .collect();
-    found.sort_by_key(|(.., is_range)| *is_range);
-    if let Some((at, (info, label, key), _)) = found.first() {
-        let description = match label {
-            Some(label) => format!("{label}.{key}"),
-            None => key.to_string(),
-        };
-        return (Access::Index { index: info.id, description, condition: *at }, rest);
-    }
-    match labels {
-        Some(names) => {
-            let at = rest.iter().position(|c| matches!(c, Condition::LabelIn(n) if *n == names));
-            at.map(|at| rest.remove(at));
-            (Access::Labels(names), rest)
+    let (at, (info, label, key), _) = found.min_by_key(|(.., is_range)| *is_range)?;
+    let description = match label {
+        Some(label) => format!("{label}.{key}"),
+        None => key.to_string(),
+    };
+    Some(Access::Index { index: info.id, description, condition: at })
+}
+
+/// Takes the condition out that a scan for values can answer, if there is one.
+fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
+    let found = conditions.iter().enumerate().filter_map(|(at, c)| match c {
+        Condition::Property(_, test) if equal_operands(test).is_some() => Some((at, false)),
+        Condition::Property(_, test) if range_bounds(test).is_some() => Some((at, true)),
+        _ => None,
+    });
+    let (at, _) = found.min_by_key(|(_, is_range)| *is_range)?;
+    match conditions.remove(at) {
+        Condition::Property(key, test) => Some((key, test)),
+        other => {
+            conditions.insert(at, other);
+            None
         }
-        None => (Access::All, rest),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange,
-    KeyId, LabelFilter, LabelSetId, PropertyOwner, PropertyRow, PropertyValue, Result, ScanCursor, Share, Statistics,
-    TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView,
+    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyOwner, PropertyRow, PropertyValue,
+    Result, ScanCursor, Share, Statistics, TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
 };
 
 use mangrove_plan::physical::Requirements;
@@ -144,6 +144,16 @@ fn append_all<T>(items: impl Iterator<Item = T>, out: &mut Vec<T>) -> Result<boo
     Ok(true)
 }
 
+/// Appends values that are numbers of one type, or none.
+fn push_numbers(values: &ValueRows, out: &mut Numbers) -> bool {
+    let before = out.len();
+    let all = values.row.iter().zip(&values.value).all(|(row, value)| out.push(*row, value));
+    if !all {
+        out.truncate(before);
+    }
+    all
+}
+
 impl GraphView for FakeView {
     fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -195,6 +205,36 @@ impl GraphView for FakeView {
         append_all((0..self.edges.len()).filter(|&at| labels.takes(self.edges[at].label)).map(edge_id), out)
     }
 
+    fn scan_vertices_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        _: Share,
+        _: &mut ScanCursor,
+        _: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        let passes = |v: &FakeVertex| v.properties.iter().any(|(k, _, value, _)| *k == key && range.holds(value));
+        let all = self.vertices.iter().enumerate().filter(|(_, v)| labels.takes(v.label) && passes(v));
+        append_all(all.map(|(at, _)| vertex_id(at)), out)
+    }
+
+    fn scan_edges_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        range: &IndexRange,
+        _: Share,
+        _: &mut ScanCursor,
+        _: usize,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<bool> {
+        let passes = |e: &FakeEdge| e.properties.iter().any(|(k, value)| *k == key && range.holds(value));
+        let all = self.edges.iter().enumerate().filter(|(_, e)| labels.takes(e.label) && passes(e));
+        append_all(all.map(|(at, _)| edge_id(at)), out)
+    }
+
     fn count_vertices(&self, labels: &LabelFilter, _: Share) -> Result<u64> {
         Ok(self.vertices.iter().filter(|v| labels.takes(v.label)).count() as u64)
     }
@@ -220,6 +260,20 @@ impl GraphView for FakeView {
             }
         }
         Ok(true)
+    }
+
+    fn for_each_adjacency(
+        &self,
+        request: &AdjacencyRequest,
+        each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for at in (0..self.vertices.len()).filter(|&at| request.vertices.takes(self.vertices[at].label)) {
+            let incident = self.incident(vertex_id(at), request.direction, &request.labels);
+            let (edges, neighbors): (Vec<_>, Vec<_>) =
+                incident.into_iter().map(|(edge, neighbor)| (edge_id(edge), vertex_id(neighbor))).unzip();
+            each(&AdjacencyRuns::new(vertex_id(at), 0, &[edges.len() as u32], &neighbors, &edges))?;
+        }
+        Ok(())
     }
 
     fn degrees(
@@ -280,6 +334,18 @@ impl GraphView for FakeView {
             }
         }
         Ok(())
+    }
+
+    fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        let mut values = ValueRows::default();
+        self.vertex_values(vertices, key, &mut values)?;
+        Ok(push_numbers(&values, out))
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        let mut values = ValueRows::default();
+        self.edge_values(edges, key, &mut values)?;
+        Ok(push_numbers(&values, out))
     }
 
     fn vertex_properties(

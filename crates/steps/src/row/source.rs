@@ -1,4 +1,4 @@
-//! Where elements come from: `V()` and `E()`, by id, by index, by label, or all of them.
+//! Where elements come from: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all of them.
 //!
 //! A source starts again for every row that reaches it, so `V()` in the middle of a traversal is the same
 //! operator as at its start, where the one row is the query's unit. A scan goes on in steps: at most one
@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
-use mangrove_graph::{EdgeId, Error, IndexId, IndexRange, LabelFilter, Result, ScanCursor, UserId, Value, VertexId};
+use mangrove_graph::{
+    EdgeId, Error, IndexId, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+};
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
 use mangrove_plan::lower::{equal_operands, range_bounds};
 use mangrove_plan::physical::Access;
@@ -15,6 +17,7 @@ use mangrove_plan::physical::Access;
 use crate::environment::Environment;
 use crate::row::filter::Filter;
 use crate::rows::{Column, Remember, Rows};
+use crate::test::within_values;
 
 /// Batches of a scan that one call may look at in vain before others get their turn.
 const FRUITLESS_BATCHES: usize = 16;
@@ -33,11 +36,14 @@ enum Finder {
     Scan(Option<Vec<Name>>),
     Ids { ids: Vec<Value>, distinct: bool },
     Index(IndexId, IndexRange),
+    Where { labels: Option<Vec<Name>>, key: Name, range: IndexRange },
 }
 
 /// One row whose elements are being found.
 enum Search {
     Scan(LabelFilter, ScanCursor),
+    /// A scan of one key.
+    ScanWhere(LabelFilter, KeyId, ScanCursor),
     Found(Column, usize),
 }
 
@@ -61,14 +67,43 @@ impl Source {
         remember: Remember,
         environment: Environment,
     ) -> Result<Self> {
+        Source::new(Kind::Vertices, access, conditions, remember, environment)
+    }
+
+    /// Edges.
+    pub fn edges(
+        access: &Access,
+        conditions: &[Condition],
+        remember: Remember,
+        environment: Environment,
+    ) -> Result<Self> {
+        Source::new(Kind::Edges, access, conditions, remember, environment)
+    }
+
+    fn new(
+        kind: Kind,
+        access: &Access,
+        conditions: &[Condition],
+        remember: Remember,
+        environment: Environment,
+    ) -> Result<Self> {
         let mut conditions = conditions.to_vec();
         let finder = match access {
             Access::All => Finder::Scan(None),
             Access::Labels(names) => Finder::Scan(Some(names.clone())),
+            Access::Where { labels, key, test } => {
+                Finder::Where { labels: labels.clone(), key: key.clone(), range: index_range(test, &environment)? }
+            }
             Access::Ids(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: false },
             Access::IdSet(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: true },
+            Access::Index { .. } if kind == Kind::Edges => {
+                return Err(Error::bug("the planner looks up only vertices in an index"));
+            }
             Access::Index { index, condition, .. } => {
-                let range = index_range(&conditions[*condition], &environment)?;
+                let Some(Condition::Property(_, test)) = conditions.get(*condition) else {
+                    return Err(Error::bug("the planner looks up only properties in an index"));
+                };
+                let range = index_range(test, &environment)?;
                 // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the
                 // strings; the condition keeps what is comparable.
                 if matches!(range, IndexRange::Equal(_)) {
@@ -77,40 +112,9 @@ impl Source {
                 Finder::Index(*index, range)
             }
         };
-        Source::new(Kind::Vertices, finder, &conditions, remember, environment)
-    }
-
-    /// Edges.
-    pub fn edges(
-        ids: Option<&[Operand]>,
-        conditions: &[Condition],
-        remember: Remember,
-        environment: Environment,
-    ) -> Result<Self> {
-        let mut conditions = conditions.to_vec();
-        let finder = match ids {
-            Some(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: false },
-            None => match conditions.iter().position(|c| matches!(c, Condition::LabelIn(_))) {
-                Some(at) => match conditions.remove(at) {
-                    Condition::LabelIn(names) => Finder::Scan(Some(names)),
-                    _ => return Err(Error::bug("the condition at this place is a label condition")),
-                },
-                None => Finder::Scan(None),
-            },
-        };
-        Source::new(Kind::Edges, finder, &conditions, remember, environment)
-    }
-
-    fn new(
-        kind: Kind,
-        finder: Finder,
-        conditions: &[Condition],
-        remember: Remember,
-        environment: Environment,
-    ) -> Result<Self> {
-        let filter = match conditions {
+        let filter = match &conditions[..] {
             [] => None,
-            _ => Some(Filter::new(conditions, &environment)?),
+            conditions => Some(Filter::new(conditions, &environment)?),
         };
         let pending = VecDeque::new();
         Ok(Source { kind, finder, filter, remember, environment, pending, row: 0, search: None })
@@ -173,6 +177,7 @@ impl Source {
                 (objects.gather(&rows), *at >= objects.len())
             }
             Search::Scan(labels, cursor) => self.scan(labels, cursor)?,
+            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor)?,
         };
         if !over {
             self.search = Some(search);
@@ -196,11 +201,54 @@ impl Source {
         })
     }
 
+    fn scan_where(&self, labels: &LabelFilter, key: KeyId, cursor: &mut ScanCursor) -> Result<(Column, bool)> {
+        let Finder::Where { range, .. } = &self.finder else {
+            return Err(Error::bug("a scan for values has values to look for"));
+        };
+        let (view, share) = (&self.environment.view, self.environment.share);
+        Ok(match self.kind {
+            Kind::Vertices => {
+                let mut ids: Vec<VertexId> = Vec::new();
+                let over = view.scan_vertices_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
+                (Column::Vertices(ids), over)
+            }
+            Kind::Edges => {
+                let mut ids: Vec<EdgeId> = Vec::new();
+                let over = view.scan_edges_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
+                (Column::Edges(ids), over)
+            }
+        })
+    }
+
+    /// The search for elements with a value under a key. A name that no key ever had has no values, and no number
+    /// to remember the question by: the transaction is asked for the labels instead, so that it knows what it
+    /// must not miss.
+    fn begin_where(&self, labels: LabelFilter, key: &Name) -> Result<Search> {
+        let (view, share) = (&self.environment.view, self.environment.share);
+        if let Some(key) = view.catalog().key(key) {
+            return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
+        }
+        Ok(match self.kind {
+            Kind::Vertices => {
+                view.count_vertices(&labels, share)?;
+                Search::Found(Column::Vertices(Vec::new()), 0)
+            }
+            Kind::Edges => {
+                view.count_edges(&labels, share)?;
+                Search::Found(Column::Edges(Vec::new()), 0)
+            }
+        })
+    }
+
     fn begin(&self) -> Result<Search> {
         let view = &self.environment.view;
         Ok(match &self.finder {
             Finder::Scan(None) => Search::Scan(LabelFilter::Any, ScanCursor::default()),
             Finder::Scan(Some(names)) => Search::Scan(view.label_filter(names), ScanCursor::default()),
+            Finder::Where { labels, key, .. } => {
+                let labels = labels.as_ref().map_or(LabelFilter::Any, |names| view.label_filter(names));
+                self.begin_where(labels, key)?
+            }
             Finder::Ids { ids, distinct } => Search::Found(self.find(ids, *distinct)?, 0),
             Finder::Index(index, range) => {
                 let mut ids = Vec::new();
@@ -297,22 +345,15 @@ fn spread(value: Value, into: &mut Vec<Value>) {
     }
 }
 
-fn index_range(condition: &Condition, environment: &Environment) -> Result<IndexRange> {
-    let no_index = || Error::bug("the planner looks up only equality and ranges in an index");
-    let Condition::Property(_, test) = condition else { return Err(no_index()) };
-    if let Some(operands) = equal_operands(test) {
-        let is_within = matches!(test, Test::Within(_));
-        let mut values = Vec::new();
-        for operand in &operands {
-            match environment.resolve(operand)? {
-                // within(list) means one of its elements; eq(list) means the list itself.
-                Value::List(list) | Value::Set(list) if is_within => values.extend(list.iter().cloned()),
-                value => values.push(value),
-            }
-        }
-        return Ok(IndexRange::Equal(values));
+/// An equality or a range with its values.
+fn index_range(test: &Test, environment: &Environment) -> Result<IndexRange> {
+    if let Test::Within(operands) = test {
+        return Ok(IndexRange::Equal(within_values(operands, environment)?));
     }
-    let (low, high) = range_bounds(test).ok_or_else(no_index)?;
+    if let Some(operands) = equal_operands(test) {
+        return Ok(IndexRange::Equal(operands.iter().map(|o| environment.resolve(o)).collect::<Result<_>>()?));
+    }
+    let (low, high) = range_bounds(test).ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
     let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((environment.resolve(&operand)?, inside));
     let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
     Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })

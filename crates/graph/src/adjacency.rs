@@ -1,0 +1,122 @@
+//! Adjacency by the page, in place: what kernels that look at every edge read.
+//!
+//! [`GraphView::expand`](crate::GraphView::expand) copies neighbors into columns of rows, which operators need. A
+//! sum over all edges, a projection or an iteration of PageRank needs no copy: it gets slices of the store's own
+//! packed runs, as many vertices at a time as lie together.
+
+use std::ops::Range;
+
+use crate::ids::{EdgeId, VertexId};
+use crate::value::Direction;
+use crate::view::{LabelFilter, Share};
+
+/// What a walk over adjacency takes.
+#[derive(Clone, Debug)]
+pub struct AdjacencyRequest {
+    /// From which vertices.
+    pub vertices: LabelFilter,
+    /// Which way.
+    pub direction: Direction,
+    /// Along which edges.
+    pub labels: LabelFilter,
+    /// Of which tablets' vertices.
+    pub share: Share,
+}
+
+/// The neighbors of some vertices whose runs lie in one array.
+///
+/// A walk is a sequence of these, page by page. A vertex has one run for each label set and direction of its edges,
+/// in different `AdjacencyRuns`; a vertex without edges has an empty run or none. Within one of them vertices
+/// ascend, and so do their runs, which do not overlap.
+#[derive(Clone, Copy, Debug)]
+pub struct AdjacencyRuns<'a> {
+    first: VertexId,
+    ends: &'a [u32],
+    start: u32,
+    neighbors: &'a [VertexId],
+    edges: &'a [EdgeId],
+}
+
+impl<'a> AdjacencyRuns<'a> {
+    /// The runs of vertices that follow one another from `first`, run by run from `start` to the first of `ends`, from
+    /// there to the next, and so on. Panics where an array ends before the last run does.
+    pub fn new(first: VertexId, start: u32, ends: &'a [u32], neighbors: &'a [VertexId], edges: &'a [EdgeId]) -> Self {
+        let last = ends.last().map_or(start, |end| *end) as usize;
+        AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last] }
+    }
+
+    /// How many vertices.
+    #[inline]
+    pub fn vertex_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The vertex at a position.
+    #[inline]
+    pub fn vertex(&self, position: usize) -> VertexId {
+        // Slots are the low bits of an id, and a page's vertices are neighbors in them.
+        VertexId::from_bits(self.first.to_bits() + position as u64)
+    }
+
+    #[inline]
+    fn run(&self, position: usize) -> Range<usize> {
+        let start = if position == 0 { self.start } else { self.ends[position - 1] };
+        start as usize..self.ends[position] as usize
+    }
+
+    /// All neighbors of all of its vertices, vertex by vertex.
+    #[inline]
+    pub fn all_neighbors(&self) -> &'a [VertexId] {
+        &self.neighbors[self.start as usize..]
+    }
+
+    /// The edges to [`AdjacencyRuns::all_neighbors`].
+    #[inline]
+    pub fn all_edges(&self) -> &'a [EdgeId] {
+        &self.edges[self.start as usize..]
+    }
+
+    /// The neighbors of the vertex at a position.
+    #[inline]
+    pub fn neighbors(&self, position: usize) -> &'a [VertexId] {
+        &self.neighbors[self.run(position)]
+    }
+
+    /// The edges to [`AdjacencyRuns::neighbors`].
+    #[inline]
+    pub fn edges(&self, position: usize) -> &'a [EdgeId] {
+        &self.edges[self.run(position)]
+    }
+
+    /// Every vertex with its neighbors and the edges to them.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId], &'a [EdgeId])> + use<'a> {
+        let (mut start, this) = (self.start as usize, *self);
+        this.ends.iter().enumerate().map(move |(position, &end)| {
+            let run = start..end as usize;
+            start = end as usize;
+            (this.vertex(position), &this.neighbors[run.clone()], &this.edges[run])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::TabletId;
+
+    #[test]
+    fn runs_follow_one_another() {
+        let v = |slot| VertexId::new(TabletId(2), slot);
+        let e = |slot| EdgeId::new(TabletId(2), slot);
+        let (neighbors, edges): (Vec<_>, Vec<_>) = (0..9).map(|n| (v(n), e(n))).unzip();
+        let runs = AdjacencyRuns::new(v(5), 2, &[4, 4, 7], &neighbors, &edges);
+        assert_eq!((runs.vertex_count(), runs.vertex(2)), (3, v(7)));
+        assert_eq!(runs.all_neighbors(), [v(2), v(3), v(4), v(5), v(6)]);
+        assert_eq!(runs.all_edges().len(), 5);
+        let by_position: Vec<_> = (0..3).map(|at| (runs.vertex(at), runs.neighbors(at), runs.edges(at))).collect();
+        assert_eq!(by_position, runs.iter().collect::<Vec<_>>());
+        assert_eq!(by_position[0], (v(5), &neighbors[2..4], &edges[2..4]));
+        assert!(by_position[1].1.is_empty());
+    }
+}
