@@ -11,6 +11,7 @@ SOAK_HOURS ?= 4
 # What is served, and how: make serve ARGS="--load modern.json"
 ARGS ?=
 BENCH_ARGS ?=
+PEERS_ARGS ?=
 
 .PHONY: help
 help: ## Say what each target does
@@ -55,3 +56,7 @@ serve: tools ## Serve a graph on 127.0.0.1:8182 (ARGS="--load FILE …")
 .PHONY: bench
 bench: tools ## Measure beside the limits of this machine (BENCH_ARGS="--suite …")
 	$(CARGO) run --release --package mangrove-bench -- $(BENCH_ARGS)
+
+.PHONY: bench-peers
+bench-peers: tools ## Measure beside Ladybug and TinkerGraph, fetched for it (PEERS_ARGS="--vertices 20000 …")
+	@bench/peers/run.sh $(PEERS_ARGS)

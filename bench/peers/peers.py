@@ -1,0 +1,355 @@
+"""Mangrove beside its peers: one graph, the same operations, answers compared before anything is timed.
+
+`make bench-peers` sets everything up and runs this; README.md says what is compared and what that means.
+
+Each side is a program of its own that speaks lines of JSON (sides/lines.py) and runs alone: it loads, answers every case
+once, is compared with the oracle, is timed, ends. All arithmetic is in figures.py.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import selectors
+import subprocess
+import sys
+import time
+
+import figures
+import graph
+import workloads
+from figures import Missing, Timing, figure
+from oracle import Oracle, canonical
+
+HERE = pathlib.Path(__file__).resolve().parent
+SIDES = ["mangrove-prepared", "mangrove-text", "ladybug", "ladybug-disk", "mangrove-server", "tinkergraph-server"]
+SERVERS = ["mangrove-server", "tinkergraph-server"]
+REPETITION_COUNT = 5
+# A writing case does at most so many passes a repetition: the graph should stay the one the others have.
+WRITING_PASSES_MAX = 10
+# How long a side may stay silent beyond what it was told to do, before it is given up.
+SILENCE_SECONDS_MAX = 300
+
+
+class GivenUp(Exception):
+    """The side ended, or did not answer in time, and is gone."""
+
+
+class Refused(Exception):
+    """The side answered with an error; it goes on."""
+
+    def __init__(self, answer):
+        super().__init__(answer["error"])
+        self.timeout = answer.get("timeout", False)
+
+
+class SideProcess:
+    """A running side."""
+
+    def __init__(self, command, log):
+        self.log = log
+        with open(log, "w") as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0
+            )
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+
+    def ask(self, request):
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            line = self.read_line(time.monotonic() + SILENCE_SECONDS_MAX)
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            raise GivenUp(f"it ended while it was to {request['do']} (`{request.get('case', '')}`); see {self.log}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Refused(answer)
+        return answer
+
+    def read_line(self, deadline):
+        parts = []
+        while not (parts and parts[-1].endswith(b"\n")):
+            if not self.selector.select(max(0, deadline - time.monotonic())):
+                self.process.kill()
+                raise GivenUp(f"it said nothing for {SILENCE_SECONDS_MAX} s and was stopped; see {self.log}")
+            part = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not part:
+                return b""
+            parts.append(part)
+        return b"".join(parts)
+
+    def end(self):
+        """Lets it stop what it started; insists after a while."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+class Run:
+    """Everything that was found out. `results` is by (side, case)."""
+
+    def __init__(self, options, cases, oracle):
+        self.options, self.cases, self.oracle = options, cases, oracle
+        self.results, self.settings, self.figures, self.problems = {}, {}, [], []
+        reading = [case for case in cases if not case.writes]
+        self.expected = {case.name: [oracle.answer(query, p) for query, p in case.operations] for case in reading}
+
+    def measure(self, side, command):
+        log = self.options.folder / f"{side}.log"
+        process = SideProcess(command, log)
+        try:
+            self.load(side, process)
+            for case in self.cases:
+                if not case.writes:
+                    self.result(side, case, lambda case=case: self.reading(side, process, case))
+            self.writing(side, process)
+            self.memory(side, process, "memory, at the end")
+        except GivenUp as error:
+            self.problem(f"{side} was given up: {error}")
+        except Refused as error:
+            self.problem(f"{side} was left out: {error}")
+        finally:
+            process.end()
+
+    def problem(self, text):
+        print(text, file=sys.stderr)
+        self.problems.append(text)
+
+    def load(self, side, process):
+        told = process.ask({"do": "load", "folder": str(self.options.folder)})
+        self.settings[side] = {"version": told["version"], **told["settings"]}
+        timing = Timing([[told["seconds"] * 1e9]])
+        self.keep(side, "load", timing)
+        self.memory(side, process, "memory, after the load")
+
+    def memory(self, side, process, case):
+        size = process.ask({"do": "memory"})["bytes"]
+        self.figures.append(figure(case, side, "size", size, "B"))
+
+    def keep(self, side, case, result):
+        self.results[side, case] = result
+        if isinstance(result, Timing):
+            self.figures += result.figures(case, side)
+        else:
+            self.figures.append(figure(case, side, result.word, 1, "flag"))
+            self.problem(f"{side}, {case}: {result.word}: {result.reason}")
+        print(f"{side:20} {case:34} {result.cell()}", file=sys.stderr)
+
+    def result(self, side, case, measure):
+        try:
+            self.keep(side, case.name, measure())
+        except Refused as error:
+            limit = f"timeout > {self.options.limit:g} s"
+            self.keep(side, case.name, Missing(limit if error.timeout else "failed", str(error)))
+
+    def reading(self, side, process, case):
+        """Compares a case's answers and, if they are right, times it."""
+        difference = self.compare(process, case)
+        if difference:
+            queries = sorted({query for query, _ in case.operations})
+            if not process.ask({"do": "rephrase", "queries": queries})["rephrased"]:
+                return Missing("WRONG", difference)
+            self.problem(f"{side}, {case.name}: asked in its second wording, because in the first {difference}")
+            difference = self.compare(process, case)
+            if difference:
+                return Missing("WRONG", difference)
+        return self.time(process, case)[0]
+
+    def compare(self, process, case):
+        """What is wrong with a case's answers; None if nothing is."""
+        answers = process.ask({"do": "answer", "operations": case.operations})["answers"]
+        return self.difference(case, answers)
+
+    def difference(self, case, answers):
+        for (query, parameters), answer, expected in zip(case.operations, answers, self.expected[case.name], strict=True):
+            found = canonical(workloads.QUERIES[query].shape, answer)
+            if found != expected:
+                return f"`{query}` of {parameters} is answered with {short(found)}, not with {short(expected)}"
+        return None
+
+    def time(self, process, case):
+        """Warms up, times, and says how many passes were made."""
+        options = self.options
+        ask = lambda passes: process.ask({"do": "time", "case": case.name, "passes": passes})["nanos"]
+        passes, made = 1, 0
+        most = WRITING_PASSES_MAX if case.writes else 1 << 30
+        while True:
+            nanos = ask(passes)
+            made += passes
+            warm_seconds = sum(nanos) / 1e9
+            if warm_seconds >= options.seconds / 2 or passes * 2 > most:
+                break
+            passes *= 2
+        if warm_seconds / passes > options.limit:
+            return Timing([nanos[-len(case.operations) :]]), made
+        # As many passes as fill their part of the time; three repetitions where one pass fills it all.
+        passes = max(1, min(most, round(options.seconds / REPETITION_COUNT / warm_seconds * passes)))
+        repetitions = 3 if warm_seconds / passes > options.seconds else REPETITION_COUNT
+        timing = Timing([ask(passes) for _ in range(repetitions)])
+        return timing, made + repetitions * passes
+
+    def writing(self, side, process):
+        """Times the cases that write, having compared what one pass did, and compares once more afterwards."""
+        cases = [case for case in self.cases if case.writes]
+        passes = {case.name: 0 for case in cases}
+        try:
+            for case in cases:
+                process.ask({"do": "answer", "operations": case.operations})
+                passes[case.name] += 1
+            self.compare_state(process, cases, passes)
+            for case in cases:
+                timing, made = self.time(process, case)
+                passes[case.name] += made
+                self.keep(side, case.name, timing)
+            self.compare_state(process, cases, passes)
+        except (Refused, Wrong) as error:
+            word = "WRONG" if isinstance(error, Wrong) else "failed"
+            for case in cases:
+                self.results.pop((side, case.name), None)
+                self.keep(side, case.name, Missing(word, str(error)))
+
+    def compare_state(self, process, cases, passes):
+        edges, ages = self.oracle.after([(case, passes[case.name]) for case in cases])
+        operations = [("count knows", {}), *(("age", {"who": person}) for person in ages)]
+        answers = process.ask({"do": "answer", "operations": operations})["answers"]
+        expected = [[edges], *([age] for age in ages.values())]
+        for (query, parameters), found, wanted in zip(operations, answers, expected, strict=True):
+            if found != wanted:
+                raise Wrong(f"after writing, `{query}` of {parameters} is {found}, not {wanted}")
+
+
+class Wrong(Exception):
+    """What was written is not what is found."""
+
+
+def short(answer):
+    text = str(answer)
+    return text if len(text) <= 100 else text[:100] + " …"
+
+
+def machine():
+    """Where this was run, as the other benches say it."""
+    model = platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, cwd=HERE)
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, cwd=HERE
+    )
+    return [
+        figure("machine", model, "threads", os.cpu_count(), "count", suite="run"),
+        figure("load average", "before the run", "processes", round(os.getloadavg()[0], 2), "count", suite="run"),
+        figure(
+            "commit", commit.stdout.strip() or "unknown", "files changed since",
+            len(changed.stdout.splitlines()), "count", suite="run",
+        ),
+    ]  # fmt: skip
+
+
+def memory_table(sides, found):
+    """Sizes in MiB, by side."""
+    names = list(dict.fromkeys(f["case"] for f in found if f["metric"] == "size"))
+    size = {(f["variant"], f["case"]): f"{f['value'] / 2**20:,.0f} MiB" for f in found if f["metric"] == "size"}
+    return figures.table(["resident", *sides], [[name, *(size.get((side, name), "") for side in sides)] for name in names])
+
+
+def report(run, sides):
+    """What is printed: tables, and what each side is."""
+    names = ["load", *(case.name for case in run.cases)]
+    parts = [figures.main_table(names, sides, run.results)]
+    servers = [server for server in SERVERS if server in sides]
+    floor = figures.client_floor(servers, run.results)
+    if floor is not None:
+        parts.append(
+            f"The client's floor, `g.inject(1)` over gremlinpython, is {figures.duration(floor)} "
+            "(of the faster server); the servers without it:"
+        )
+        parts.append(figures.net_table(names[1:], servers, run.results, floor))
+    parts.append(memory_table(sides, run.figures))
+    for side, settings in run.settings.items():
+        version = settings.get("version")
+        rest = "; ".join(f"{name}: {value}" for name, value in settings.items() if name != "version")
+        parts.append(f"{side} {version} — {rest}")
+    if run.problems:
+        parts.append("Not measured or not as it should be:\n" + "\n".join(f"- {text}" for text in run.problems))
+    return "\n\n".join(parts)
+
+
+def commands(options):
+    """How each side is started; a side whose program is not there has none."""
+    python, limit = [sys.executable], f"{options.limit:g}"
+    found = {"ladybug": [*python, HERE / "sides/ladybug_side.py", "memory", limit]}
+    found["ladybug-disk"] = [*python, HERE / "sides/ladybug_side.py", "disk", limit]
+    if options.embedded:
+        found["mangrove-prepared"] = [options.embedded, "prepared", limit]
+        found["mangrove-text"] = [options.embedded, "text", limit]
+    if options.mangrove:
+        found["mangrove-server"] = [*python, HERE / "sides/gremlin_side.py", "mangrove", limit, options.mangrove]
+    if options.jars:
+        found["tinkergraph-server"] = [*python, HERE / "sides/gremlin_side.py", "tinkergraph", limit, options.jars]
+    return {side: list(map(str, command)) for side, command in found.items()}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    path = lambda text: pathlib.Path(text).resolve()
+    parser.add_argument("--vertices", type=int, default=200_000)
+    parser.add_argument("--edges", type=int, help="ten times the vertices unless said otherwise")
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long a case is timed on a side")
+    parser.add_argument("--limit", type=float, default=20.0, help="how long one query may run, in seconds")
+    parser.add_argument("--sides", default=",".join(SIDES), help="a list with commas: " + ", ".join(SIDES))
+    parser.add_argument("--only", help="only the cases whose name contains this")
+    parser.add_argument("--json", type=path, help="write the figures to this file, too")
+    parser.add_argument("--folder", type=path, required=True, help="where the graph's files and the logs go")
+    parser.add_argument("--embedded", type=path, help="the example `peers_side` of mangrove-bench")
+    parser.add_argument("--mangrove", type=path, help="the program `mangrove`")
+    parser.add_argument("--jars", type=path, help="the folder with the jars of Gremlin Server")
+    options = parser.parse_args()
+    options.sides = [side for side in SIDES if side in options.sides.split(",")]
+    if not options.sides:
+        parser.error("--sides names none of " + ", ".join(SIDES))
+    if options.edges is None:
+        options.edges = 10 * options.vertices
+    options.folder = options.folder / f"{options.vertices}-{options.edges}-{options.seed}"
+    return options
+
+
+def main():
+    options = arguments()
+    begin = time.monotonic()
+    found = machine()
+    spec = graph.Spec(options.vertices, options.edges, options.seed)
+    print(f"the graph: {spec.vertices} vertices, {spec.edges} edges, seed {spec.seed}", file=sys.stderr)
+    oracle = Oracle(*graph.write(spec, options.folder))
+    cases = workloads.cases(spec, oracle.names)
+    workloads.write(spec, cases, options.folder / "workloads.json")
+    if options.only:
+        cases = [case for case in cases if options.only in case.name]
+    run = Run(options, cases, oracle)
+    print(f"answers are known after {time.monotonic() - begin:.0f} s", file=sys.stderr)
+    known = commands(options)
+    for side in options.sides:
+        if side in known:
+            run.measure(side, known[side])
+        else:
+            run.problem(f"{side} was left out: its program is not there (see above)")
+    sides = [side for side in options.sides if side in run.settings]
+    print(report(run, sides))
+    print(f"{time.monotonic() - begin:.0f} s altogether", file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps(found + run.figures, indent=1))
+    return 1 if any(isinstance(result, Missing) and result.word == "WRONG" for result in run.results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Ladybug, embedded: its Python interface with prepared Cypher.
+
+Usage: ladybug_side.py PLACE LIMIT_SECONDS    (PLACE: `memory`, or `disk` for a new database under target/)
+"""
+
+import os
+import pathlib
+import shutil
+import sys
+import time
+import warnings
+from decimal import Decimal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import ladybug
+
+from sides.lines import Side, TimedOut, serve
+from workloads import QUERIES
+
+
+class Ladybug(Side):
+    def __init__(self, place, limit_seconds):
+        self.place, self.limit_seconds = place, limit_seconds
+        self.database = self.connection = None
+        self.prepared = {}
+
+    def load(self, folder):
+        location = ":memory:"
+        if self.place == "disk":
+            location = folder / "ladybug"
+            for old in folder.glob("ladybug*"):
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+        self.database = ladybug.Database(location)
+        self.connection = ladybug.Connection(self.database)
+        people = "id INT64 PRIMARY KEY, born INT64, name STRING, code INT64, city STRING, age INT64"
+        self.run(f"CREATE NODE TABLE person({people}, label STRING)")
+        self.run("CREATE REL TABLE knows(FROM person TO person, since INT64, label STRING)")
+        start = time.perf_counter()
+        self.run(f"COPY person FROM '{folder / 'people.csv'}' (HEADER=true)")
+        self.run(f"COPY knows FROM '{folder / 'knows.csv'}' (HEADER=true)")
+        seconds = time.perf_counter() - start
+        self.connection.set_query_timeout(int(self.limit_seconds * 1000))
+        settings = {
+            "where": "in memory" if self.place == "memory" else "on disk, its defaults of durability",
+            "threads": self.run("CALL current_setting('threads') RETURN *")[0][0],
+            "asked through": f"Python {sys.version.split()[0]}, prepared Cypher",
+            "index on name": "none: it has no secondary index on properties, so it scans",
+        }
+        return seconds, ladybug.__version__, settings
+
+    def run(self, statement, parameters=None):
+        result = self.connection.execute(statement, parameters or {})
+        rows = result.get_all()
+        result.close()
+        return rows
+
+    def ask(self, query, parameters):
+        try:
+            statement = self.prepared.get(query)
+            if statement is None:
+                statement = self.prepared[query] = self.connection.prepare(QUERIES[query].cypher)
+            return self.run(statement, parameters)
+        except RuntimeError as error:
+            if "Interrupted" in str(error):
+                raise TimedOut(f"ended after {self.limit_seconds:g} s") from error
+            raise
+
+    def flatten(self, result):
+        # Its sums are decimals, of which ours are integers.
+        return [int(cell) if isinstance(cell, Decimal) else cell for row in result for cell in row]
+
+    def rephrase(self, queries):
+        again = [query for query in queries if QUERIES[query].cypher_again]
+        for query in again:
+            self.prepared[query] = self.connection.prepare(QUERIES[query].cypher_again)
+        return bool(again)
+
+    def process(self):
+        return os.getpid()
+
+
+if __name__ == "__main__":
+    # It would rather prepare with every call, which is slower.
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    serve(Ladybug(sys.argv[1], float(sys.argv[2])))
