@@ -47,3 +47,9 @@ fn commit() -> (String, usize) {
     let changed = git(&["status", "--porcelain", "--untracked-files=no"]).map_or(0, |text| text.lines().count());
     (commit, changed)
 }
+
+/// How much memory the process has resident.
+pub fn resident_bytes() -> f64 {
+    let kibibytes = line_of("/proc/self/status", "VmRSS").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    kibibytes.unwrap_or(0.0) * 1024.0
+}

@@ -30,11 +30,13 @@
 #![warn(missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "the benchmarks are where time is taken")]
 
+mod arguments;
 mod client;
 mod csr;
 mod environment;
 pub mod harness;
 mod kronecker;
+mod oltp;
 mod options;
 mod people;
 mod random;
@@ -44,6 +46,8 @@ mod social;
 mod suites;
 mod ways;
 
+pub use arguments::Arguments;
+pub use oltp::{Api, Choices, Level, Operations, Skew};
 pub use options::{Options, Scale, Suite};
 pub use report::{Figure, Metric, Report, Row};
 

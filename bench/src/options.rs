@@ -1,7 +1,11 @@
 //! What is run, on how large a graph, for how long.
 
+use std::str::FromStr;
+
 use clap::ValueEnum;
 use mangrove::{Error, Result};
+
+use crate::oltp::Choices;
 
 /// A group of cases that share their data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -20,12 +24,50 @@ pub enum Suite {
     Scan,
     /// Transactions that insert one vertex or one edge
     Insert,
+    /// LinkBench's mix of operations (GDI paper, Table 3)
+    #[value(name = "linkbench")]
+    LinkBench,
+    /// 99.8 % reads (GDI paper, Table 3)
+    ReadMostly,
+    /// 75 % reads (GDI paper, Table 3); with `--ops lbv`: 80 %
+    ReadIntensive,
+    /// 20 % reads (GDI paper, Table 3); with `--ops lbv`: 20 % of G-Tran's templates
+    WriteIntensive,
+    /// G-Tran's query templates: read-only, 80/20, 50/50, 20/80
+    Lbv,
+    /// Optimistic pre-read and validation, each on and off
+    Optimizations,
+    /// Garbage collection on and off over time, with memory
+    Collection,
+    /// Reads of a graph after many updates, and after compaction
+    Locality,
+    /// A vertex of very many edges: concurrent inserts, and its deletion
+    Supernode,
+    /// Transactions with very large read and write sets
+    Large,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 7] =
-        [Suite::Machine, Suite::Memory, Suite::Load, Suite::Point, Suite::Hop, Suite::Scan, Suite::Insert];
+    pub const ALL: [Suite; 17] = [
+        Suite::Machine,
+        Suite::Memory,
+        Suite::Load,
+        Suite::Point,
+        Suite::Hop,
+        Suite::Scan,
+        Suite::Insert,
+        Suite::LinkBench,
+        Suite::ReadMostly,
+        Suite::ReadIntensive,
+        Suite::WriteIntensive,
+        Suite::Lbv,
+        Suite::Optimizations,
+        Suite::Collection,
+        Suite::Locality,
+        Suite::Supernode,
+        Suite::Large,
+    ];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -37,12 +79,22 @@ impl Suite {
             Suite::Hop => "hop",
             Suite::Scan => "scan",
             Suite::Insert => "insert",
+            Suite::LinkBench => "linkbench",
+            Suite::ReadMostly => "read-mostly",
+            Suite::ReadIntensive => "read-intensive",
+            Suite::WriteIntensive => "write-intensive",
+            Suite::Lbv => "lbv",
+            Suite::Optimizations => "optimizations",
+            Suite::Collection => "collection",
+            Suite::Locality => "locality",
+            Suite::Supernode => "supernode",
+            Suite::Large => "large",
         }
     }
 }
 
-/// How large the data is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+/// How large the data is: a name, or the logarithm of the number of vertices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// 2^10 vertices: only to see that everything works
     Tiny,
@@ -52,6 +104,33 @@ pub enum Scale {
     Medium,
     /// 2^20 vertices, edge factor 16; point reads of 10 M people
     Full,
+    /// 2^n vertices, edge factor 16; point reads of as many people
+    Log(u32),
+}
+
+/// Graphs between these are neither empty nor larger than memory.
+const LOG_VERTICES: std::ops::RangeInclusive<u32> = 6..=24;
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "tiny" => Ok(Scale::Tiny),
+            "small" => Ok(Scale::Small),
+            "medium" => Ok(Scale::Medium),
+            "full" => Ok(Scale::Full),
+            number => match number.parse() {
+                Ok(log) if LOG_VERTICES.contains(&log) => Ok(Scale::Log(log)),
+                _ => Err(format!(
+                    "`{text}` is no scale; use tiny, small, medium, full, or the logarithm of the number of vertices, \
+                     {} to {}",
+                    LOG_VERTICES.start(),
+                    LOG_VERTICES.end()
+                )),
+            },
+        }
+    }
 }
 
 impl Scale {
@@ -62,6 +141,7 @@ impl Scale {
             Scale::Small => 14,
             Scale::Medium => 18,
             Scale::Full => 20,
+            Scale::Log(log) => log,
         }
     }
 
@@ -72,6 +152,7 @@ impl Scale {
             Scale::Small => 100_000,
             Scale::Medium => 1_000_000,
             Scale::Full => 10_000_000,
+            Scale::Log(log) => 1 << log,
         }
     }
 
@@ -79,8 +160,8 @@ impl Scale {
     pub fn memory_bytes(self) -> usize {
         match self {
             Scale::Tiny => 1 << 20,
-            Scale::Small => 256 << 20,
-            Scale::Medium | Scale::Full => 1 << 30,
+            Scale::Small | Scale::Log(..14) => 256 << 20,
+            Scale::Medium | Scale::Full | Scale::Log(_) => 1 << 30,
         }
     }
 }
@@ -101,6 +182,8 @@ pub struct Options {
     pub threads: usize,
     /// Of the cases with several variants, only those whose `case/variant` contains this: for profiling.
     pub only: Option<String>,
+    /// What the suites of transactions choose among.
+    pub choices: Choices,
 }
 
 /// Threads beyond this are a slip of the finger.
@@ -123,6 +206,6 @@ impl Options {
         if !(0.0..=SECONDS_MAX).contains(&self.seconds) {
             return Err(Error::invalid(format!("{} seconds were asked for; use 0 to {SECONDS_MAX}", self.seconds)));
         }
-        Ok(())
+        self.choices.check(&self.suites)
     }
 }

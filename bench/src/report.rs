@@ -41,6 +41,10 @@ pub enum Metric {
     Size,
     /// How many times another row's value; less is better.
     Ratio,
+    /// How many percent of the whole; less is better.
+    Share,
+    /// How many; less is better.
+    Count,
 }
 
 impl Metric {
@@ -50,6 +54,8 @@ impl Metric {
             Metric::Rate => "rate",
             Metric::Size => "size",
             Metric::Ratio => "ratio",
+            Metric::Share => "share",
+            Metric::Count => "count",
         }
     }
 }
@@ -75,6 +81,8 @@ pub struct Row {
     pub limit: Option<f64>,
     /// What the design asks for.
     pub target: Option<f64>,
+    /// More numbers, for programs only: metric, value, unit.
+    pub details: Vec<(String, f64, &'static str)>,
 }
 
 impl Row {
@@ -108,7 +116,7 @@ impl Row {
         unit: &'static str,
     ) -> Self {
         let (case, variant) = (case.to_owned(), variant.to_owned());
-        Row { suite, case, variant, metric, value, spread: None, unit, limit: None, target: None }
+        Row { suite, case, variant, metric, value, spread: None, unit, limit: None, target: None, details: Vec::new() }
     }
 
     /// With a limit to stand beside.
@@ -122,6 +130,20 @@ impl Row {
     #[must_use]
     pub fn aiming_at(mut self, target: impl Into<Option<f64>>) -> Self {
         self.target = target.into();
+        self
+    }
+
+    /// With the ends of an interval around the value.
+    #[must_use]
+    pub fn between(mut self, low: f64, high: f64) -> Self {
+        self.spread = Some((low, high));
+        self
+    }
+
+    /// With one more number for programs.
+    #[must_use]
+    pub fn with(mut self, metric: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        self.details.push((metric.into(), value, unit));
         self
     }
 
@@ -154,6 +176,9 @@ impl Row {
         }
         figures.extend(self.limit.map(|limit| figure("limit".to_owned(), limit)));
         figures.extend(self.target.map(|target| figure("target".to_owned(), target)));
+        let detail =
+            |(metric, value, unit): &(String, f64, &'static str)| Figure { unit, ..figure(metric.clone(), *value) };
+        figures.extend(self.details.iter().map(detail));
         figures
     }
 
@@ -181,7 +206,7 @@ impl Row {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:8} {:28} {:12} {:>14}", self.suite, self.case, self.variant, quantity(self.value, self.unit))?;
+        write!(f, "{:15} {:40} {:30} {:>12}", self.suite, self.case, self.variant, quantity(self.value, self.unit))?;
         if let Some(times) = self.distance() {
             write!(f, "  {times:.2}× its limit")?;
         }

@@ -1,12 +1,18 @@
 //! The suites, one a file.
 
+mod collection;
 mod hop;
 mod insert;
+mod large;
 mod load;
+mod locality;
 mod machine;
 mod memory;
+mod mixes;
+mod optimizations;
 mod point;
 mod scan;
+mod supernode;
 
 use mangrove::Result;
 
@@ -27,6 +33,14 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Hop => hop::run(&context, report),
         Suite::Scan => scan::run(&context, report),
         Suite::Insert => insert::run(&context, report),
+        Suite::LinkBench | Suite::ReadMostly | Suite::ReadIntensive | Suite::WriteIntensive | Suite::Lbv => {
+            mixes::run(&context, *suite, report)
+        }
+        Suite::Optimizations => optimizations::run(&context, report),
+        Suite::Collection => collection::run(&context, report),
+        Suite::Locality => locality::run(&context, report),
+        Suite::Supernode => supernode::run(&context, report),
+        Suite::Large => large::run(&context, report),
     })
 }
 

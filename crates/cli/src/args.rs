@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mangrove_bench::Suite;
 
 use crate::quantity::{Size, TimeLimit};
 
@@ -35,6 +36,8 @@ pub enum Command {
     Query(QueryArgs),
     /// Load files, say what became of every row, and optionally query the graph
     Load(LoadArgs),
+    /// Measure this program on this machine: transactions, reads, loads
+    Bench(BenchArgs),
 }
 
 /// Which graph.
@@ -182,6 +185,28 @@ Examples:
   mangrove load people.csv knows.csv
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
   mangrove load modern.json --query 'g.V().groupCount().by(label)'";
+
+/// `mangrove bench`.
+#[derive(Args, Debug)]
+#[command(after_help = BENCH_HELP)]
+pub struct BenchArgs {
+    /// What to measure
+    #[arg(required = true, value_enum, value_name = "SUITE")]
+    pub suites: Vec<Suite>,
+
+    /// How.
+    #[command(flatten)]
+    pub arguments: mangrove_bench::Arguments,
+}
+
+const BENCH_HELP: &str = "\
+Every suite makes its own graph in memory and checks its answers. Use a release build on a quiet machine.
+
+Examples:
+  mangrove bench linkbench --scale 18 --threads 2
+  mangrove bench read-intensive write-intensive --ops lbv --api typed --skew zipf:0.99
+  mangrove bench lbv --isolation serializable --json lbv.json
+  mangrove bench collection --churn 60 --threads 2 --plot collection.svg";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! The `mangrove` program: `serve`, `query`, `load`.
+//! The `mangrove` program: `serve`, `query`, `load`, `bench`.
 //!
 //! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
 //! at a terminal needs around them:
@@ -6,7 +6,7 @@
 //! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
-//! - [`serve`], [`query`], [`load`]: one command each.
+//! - [`serve`], [`query`], [`load`], [`bench`]: one command each.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
 //! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod clock;
 mod config;
 mod graphs;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Query(args) => query::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Bench(args) => bench::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,81 @@
+//! Small transactions beside a heavy one: how long they are kept waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use mangrove::{
+    Direction, Error, ExpandCursor, ExpandRequest, Expansion, Isolation, LabelFilter, Result, Value, VertexId,
+};
+
+use super::driver::is_conflict;
+use super::graph::UPDATED;
+use super::histogram::Histogram;
+use super::session::options;
+use crate::random::{Random, mix};
+
+/// Small transactions of one thread that come before the heavy one and after it, at least.
+const TRANSACTIONS_MIN: u64 = 50;
+
+/// What became of the small transactions.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    /// Nanoseconds, of those carried out.
+    pub latency: Histogram,
+    /// Those that met a conflict.
+    pub failed: u64,
+}
+
+/// Does something heavy on this thread while `threads` others read a vertex's neighbors and write one of its
+/// properties, a transaction each, among `vertices`.
+pub fn beside<T>(
+    database: &mangrove::Database,
+    vertices: &Arc<Vec<VertexId>>,
+    threads: usize,
+    heavy: impl FnOnce() -> Result<T>,
+) -> Result<(T, Others)> {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|seed| {
+                let (stop, vertices) = (&stop, vertices.clone());
+                scope.spawn(move || small(database, &vertices, seed as u64, stop))
+            })
+            .collect();
+        let outcome = heavy();
+        stop.store(true, Ordering::Relaxed);
+        let mut others = Others::default();
+        for thread in running {
+            let of_thread = thread.join().map_err(|_| Error::bug("a small transaction panicked"))??;
+            others.latency.merge(&of_thread.latency);
+            others.failed += of_thread.failed;
+        }
+        Ok((outcome?, others))
+    })
+}
+
+fn small(database: &mangrove::Database, vertices: &[VertexId], seed: u64, stop: &AtomicBool) -> Result<Others> {
+    let (mut random, mut others) = (Random::new(mix(seed)), Others::default());
+    let mut neighbors = Expansion::default();
+    let mut count = 0;
+    while count < TRANSACTIONS_MIN || !stop.load(Ordering::Relaxed) {
+        count += 1;
+        let vertex = vertices[random.below(vertices.len() as u64) as usize];
+        let before = Instant::now();
+        match one(database, vertex, random.bits() as i64, &mut neighbors) {
+            Ok(()) => others.latency.add(before.elapsed().as_nanos() as u64),
+            Err(error) if is_conflict(&error) => others.failed += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(others)
+}
+
+fn one(database: &mangrove::Database, vertex: VertexId, value: i64, neighbors: &mut Expansion) -> Result<()> {
+    let transaction = database.begin_with(options(Isolation::Serializable))?;
+    let request = ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: false, limit: 64 };
+    neighbors.clear();
+    transaction.view().expand(&[vertex], &request, &mut ExpandCursor::default(), neighbors)?;
+    transaction.set_vertex_property(UPDATED, &[(vertex, Value::I64(value))])?;
+    transaction.commit().map(drop)
+}

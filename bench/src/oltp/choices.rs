@@ -1,0 +1,104 @@
+//! What the suites of transactions choose among.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use mangrove::{Error, Isolation, Result};
+
+use super::session::Api;
+use super::skew::Skew;
+use super::template::Operations;
+use crate::options::Suite;
+
+/// An isolation level, as it is named on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Level {
+    /// Transactions are as if one came after the other
+    Serializable,
+    /// Transactions read one moment and do not overwrite one another
+    Snapshot,
+}
+
+impl Level {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Serializable => "serializable",
+            Level::Snapshot => "snapshot",
+        }
+    }
+
+    /// The level.
+    pub fn isolation(self) -> Isolation {
+        match self {
+            Level::Serializable => Isolation::Serializable,
+            Level::Snapshot => Isolation::Snapshot,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// Whose operations; `None`: those the suite is named after.
+    pub operations: Option<Operations>,
+    /// Through which interfaces.
+    pub apis: Vec<Api>,
+    /// At which isolation levels.
+    pub levels: Vec<Level>,
+    /// How vertices are picked.
+    pub skews: Vec<Skew>,
+    /// How long a graph is updated before its locality is measured, and how long collection is watched.
+    pub churn_seconds: f64,
+    /// Where to draw the series of the collection suite.
+    pub plot: Option<PathBuf>,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Choices {
+            operations: None,
+            apis: vec![Api::Typed, Api::Gremlin],
+            levels: vec![Level::Serializable, Level::Snapshot],
+            skews: vec![Skew::Uniform],
+            churn_seconds: 5.0,
+            plot: None,
+        }
+    }
+}
+
+/// An hour is long enough to see memory grow.
+const CHURN_SECONDS_MAX: f64 = 3_600.0;
+
+impl Choices {
+    /// Refuses what cannot be run.
+    pub fn check(&self, suites: &[Suite]) -> Result<()> {
+        if !(0.0..=CHURN_SECONDS_MAX).contains(&self.churn_seconds) {
+            let message =
+                format!("{} seconds of updates were asked for; use 0 to {CHURN_SECONDS_MAX}", self.churn_seconds);
+            return Err(Error::invalid(message));
+        }
+        suites.iter().try_for_each(|suite| self.operations_of(*suite).map(drop))
+    }
+
+    /// Whose operations a suite is about; those of the GDI paper for one that is not named after any.
+    pub fn operations_of(&self, suite: Suite) -> Result<Operations> {
+        let own = if suite == Suite::Lbv { Operations::Lbv } else { Operations::Gdi };
+        let chosen = self.operations.unwrap_or(own);
+        let there_is = match suite {
+            Suite::LinkBench | Suite::ReadMostly => chosen == Operations::Gdi,
+            Suite::Lbv => chosen == Operations::Lbv,
+            _ => true,
+        };
+        if there_is {
+            return Ok(chosen);
+        }
+        let message = format!(
+            "the suite {} has no form with --ops {}: `linkbench` and `read-mostly` are mixes of --ops gdi, `lbv` is all \
+             mixes of --ops lbv",
+            suite.name(),
+            chosen.name()
+        );
+        Err(Error::invalid(message))
+    }
+}

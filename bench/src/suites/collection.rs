@@ -1,0 +1,151 @@
+//! Garbage collection on and off over time: throughput and memory under a steady load of updates.
+//!
+//! Half reads, half writes of G-Tran's templates on a population that neither grows nor shrinks: what a thread adds it
+//! removes again. So all growth of memory is old versions and what deleted elements leave behind.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mangrove::{Error, Result};
+
+use super::Context;
+use super::mixes::{Setting, TRANSACTIONS_MIN, run_counted, workers};
+use crate::oltp::audit;
+use crate::oltp::draw::Population;
+use crate::oltp::driver::{Length, Watch};
+use crate::oltp::graph::Blueprint;
+use crate::oltp::plot::{Line, Panel, svg};
+use crate::oltp::{Api, Level, Operations, Skew};
+use crate::options::Suite;
+use crate::report::{Growing, Metric, Row};
+
+const NAME: &str = Suite::Collection.name();
+const CASE: &str = "lbv half-half, level";
+
+/// Collection may cost so much of what is reached without it before its garbage slows it down.
+const TIMES_SLOWER_MAX: f64 = 1.0 / 0.97;
+/// Level is what grows by no more than this over the second half of a run.
+const GROWTH_MAX: f64 = 1.05;
+
+/// Looks at a run: one a second, but ten at least.
+const LOOKS_MIN: f64 = 10.0;
+
+/// What a look saw.
+struct Sample {
+    seconds: f64,
+    /// Transactions a second since the look before.
+    rate: f64,
+    /// Bytes by kind of record.
+    bytes: Vec<(&'static str, u64)>,
+}
+
+impl Sample {
+    fn total_bytes(&self) -> f64 {
+        self.bytes.iter().map(|(_, bytes)| *bytes as f64).sum()
+    }
+}
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let blueprint = Blueprint::kronecker(context.options.scale.log_vertices());
+    let on = watch(context, &blueprint, true)?;
+    let off = watch(context, &blueprint, false)?;
+    for (variant, samples) in [("on", &on), ("off", &off)] {
+        rows(variant, samples, report);
+    }
+    compare(&on, &off, report);
+    match &context.options.choices.plot {
+        Some(path) => std::fs::write(path, plot(&on, &off)).map_err(|e| Error::from(e).context(path.display())),
+        None => Ok(()),
+    }
+}
+
+fn watch(context: &Context<'_>, blueprint: &Blueprint, collecting: bool) -> Result<Vec<Sample>> {
+    let setting = Setting {
+        suite: Suite::Collection,
+        operations: Operations::Lbv,
+        api: Api::Typed,
+        level: Level::Serializable,
+        skew: Skew::Uniform,
+        population: Population::Level,
+    };
+    let mix = setting.operations.mix("half-half")?.without_scans();
+    let graph = Arc::new(blueprint.load(setting.operations)?);
+    graph.database.settings().garbage_collection.store(collecting, Ordering::SeqCst);
+    let mut workers = workers(context, &setting, &mix, &graph, None)?;
+    // A run of no time is a test: a tenth of a second.
+    let seconds = if context.options.seconds == 0.0 { 0.1 } else { context.options.choices.churn_seconds };
+    let mut samples = Vec::new();
+    let mut last = (0.0, 0);
+    let mut look = |seconds: f64, done: u64| {
+        let bytes = graph.database.memory().rows.iter().map(|row| (row.name, row.bytes)).collect();
+        samples.push(Sample { seconds, rate: (done - last.1) as f64 / (seconds - last.0).max(1e-9), bytes });
+        last = (seconds, done);
+    };
+    let watch = Watch { interval: Duration::from_secs_f64((seconds / LOOKS_MIN).min(1.0)), look: &mut look };
+    let length = Length { seconds, transactions_min: TRANSACTIONS_MIN };
+    run_counted(&graph.database, Api::Typed, &mix, length, &mut workers, Some(watch))?;
+    drop(workers);
+    audit::check(&graph.database)?;
+    Ok(samples)
+}
+
+/// The mean over some of the samples.
+fn mean(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> f64 {
+    samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
+}
+
+fn quarter(samples: &[Sample]) -> usize {
+    samples.len().div_ceil(4)
+}
+
+fn rows(variant: &str, samples: &[Sample], report: &mut Growing<'_>) {
+    let quarter = quarter(samples);
+    let (first, last) = (&samples[..quarter], &samples[samples.len() - quarter..]);
+    let row = |what: &str, metric: Metric, value: f64, unit: &'static str| {
+        Row::single(NAME, &format!("{CASE}: {what}"), variant, metric, value, unit)
+    };
+    report.push(row("throughput, first quarter", Metric::Rate, mean(first, |sample| sample.rate), "tx/s"));
+    let series = row("throughput, last quarter", Metric::Rate, mean(last, |sample| sample.rate), "tx/s");
+    let at = |sample: &Sample, what: &str| format!("{what}_at_{:.1}_s", sample.seconds);
+    report.push(samples.iter().fold(series, |row, sample| row.with(at(sample, "rate"), sample.rate, "tx/s")));
+    report.push(row("memory, first look", Metric::Size, samples[0].total_bytes(), "B"));
+    let mut memory = row("memory, last look", Metric::Size, samples[samples.len() - 1].total_bytes(), "B");
+    for sample in samples {
+        memory = memory.with(at(sample, "bytes"), sample.total_bytes(), "B");
+        for (kind, bytes) in &sample.bytes {
+            memory = memory.with(at(sample, &format!("bytes_of_{}", kind.replace(' ', "_"))), *bytes as f64, "B");
+        }
+    }
+    report.push(memory);
+    for (kind, bytes) in &samples[samples.len() - 1].bytes {
+        let before = samples[0].bytes.iter().find(|(name, _)| name == kind).map_or(0, |(_, bytes)| *bytes);
+        if *bytes > before {
+            report.push(row(&format!("growth, {kind}"), Metric::Size, (*bytes - before) as f64, "B"));
+        }
+    }
+}
+
+fn compare(on: &[Sample], off: &[Sample], report: &mut Growing<'_>) {
+    let ratio = |what: &str, value: f64| Row::single(NAME, CASE, what, Metric::Ratio, value, "");
+    let last = &on[on.len() - quarter(on)..];
+    let slower = mean(&off[..quarter(off)], |sample| sample.rate) / mean(last, |sample| sample.rate).max(1e-9);
+    report.push(ratio("throughput, off at first / on at last", slower).aiming_at(TIMES_SLOWER_MAX));
+    for (name, samples, target) in [("on", on, Some(GROWTH_MAX)), ("off", off, None)] {
+        let growth = samples[samples.len() - 1].total_bytes() / samples[samples.len() / 2].total_bytes();
+        report.push(ratio(&format!("memory, last / middle, {name}"), growth).aiming_at(target));
+    }
+}
+
+fn plot(on: &[Sample], off: &[Sample]) -> String {
+    let line = |name: &str, samples: &[Sample], of: &dyn Fn(&Sample) -> f64| Line {
+        name: format!("collection {name}"),
+        points: samples.iter().map(|sample| (sample.seconds, of(sample))).collect(),
+    };
+    let panel = |title: &str, of: &dyn Fn(&Sample) -> f64| Panel {
+        title: title.to_owned(),
+        lines: vec![line("on", on, of), line("off", off, of)],
+    };
+    let throughput = panel("transactions a second", &|sample| sample.rate);
+    svg("seconds", &[throughput, panel("bytes", &Sample::total_bytes)])
+}

@@ -1,0 +1,176 @@
+//! Transactions with a read set of a million items, and with a write set of a million elements; what they cost, and
+//! how long small transactions beside them wait.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mangrove::{
+    Database, Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, Result, Transaction,
+    Value, ValueRows, VertexId,
+};
+
+use super::Context;
+use crate::environment::resident_bytes;
+use crate::harness::wrong;
+use crate::oltp::Operations;
+use crate::oltp::audit::{self, all_vertices};
+use crate::oltp::beside::{Others, beside};
+use crate::oltp::graph::{Blueprint, Graph, NAME as NAME_KEY, UPDATED};
+use crate::options::Suite;
+use crate::report::{Growing, Metric, Row};
+
+const NAME: &str = Suite::Large.name();
+
+/// Items and elements of the sets: a million, or what a smaller graph has.
+const SET_MAX: usize = 1_000_000;
+
+/// What one vertex adds to a read set: two properties and its lists of both directions.
+const ITEMS_A_VERTEX: usize = 4;
+
+/// Vertices or edges of one call.
+const BATCH: usize = 1_024;
+const WRITE_BATCH: usize = 64 << 10;
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let blueprint = Blueprint::kronecker(context.options.scale.log_vertices());
+    let graph = blueprint.load(Operations::Gdi)?;
+    let vertices = Arc::new(all_vertices(graph.database.begin_read()?.view())?);
+    let threads = context.options.threads;
+    let ((), alone) = beside(&graph.database, &vertices, threads, || {
+        std::thread::sleep(Duration::from_millis(200));
+        Ok(())
+    })?;
+    others("alone", &alone, report);
+    reads(&graph, &vertices, threads, report)?;
+    writes(&graph, &blueprint, &vertices, threads, report)?;
+    audit::check(&graph.database).map(drop)
+}
+
+fn row(case: &str, variant: &str, metric: Metric, value: f64, unit: &'static str) -> Row {
+    Row::single(NAME, case, variant, metric, value, unit)
+}
+
+fn others(variant: &str, others: &Others, report: &mut Growing<'_>) {
+    let p99 = others.latency.quantile(0.99) as f64;
+    let percent = 100.0 * others.failed as f64 / (others.failed + others.latency.count()).max(1) as f64;
+    let worst = others.latency.max() as f64;
+    report.push(row("others: p99", variant, Metric::Time, p99, "ns").with("latency_max", worst, "ns"));
+    report.push(row("others: failed", variant, Metric::Share, percent, "%"));
+}
+
+/// Reads `count` items.
+fn read(view: &dyn GraphView, vertices: &[VertexId], keys: [KeyId; 2]) -> Result<u64> {
+    let (mut values, mut neighbors, mut found) = (ValueRows::default(), Expansion::default(), 0);
+    for batch in vertices.chunks(BATCH) {
+        for key in keys {
+            values.clear();
+            view.vertex_values(batch, key, &mut values)?;
+            found += values.value.len() as u64;
+        }
+        for direction in [Direction::Out, Direction::In] {
+            let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: false, limit: usize::MAX };
+            let mut cursor = ExpandCursor::default();
+            neighbors.clear();
+            while !view.expand(batch, &request, &mut cursor, &mut neighbors)? {}
+            found += neighbors.len() as u64;
+        }
+    }
+    Ok(found)
+}
+
+/// A read set costs what reading in a transaction that may write takes longer than in one that only reads.
+fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &mut Growing<'_>) -> Result<()> {
+    const CASE: &str = "read set";
+    let (database, some) = (&graph.database, &vertices[..vertices.len().min(SET_MAX / ITEMS_A_VERTEX)]);
+    let items = (some.len() * ITEMS_A_VERTEX) as f64;
+    let keys = [graph.names.name, database.catalog().intern_key(UPDATED)];
+    let timed = |transaction: &Transaction| {
+        let before = Instant::now();
+        let found = read(transaction.view(), some, keys)?;
+        Ok::<_, mangrove::Error>((found, before.elapsed().as_nanos() as f64))
+    };
+    let (expected, _) = timed(&database.begin_read()?)?;
+    let (_, untracked) = timed(&database.begin_read()?)?;
+    let (resident, transaction) = (resident_bytes(), database.begin()?);
+    let (found, tracked) = timed(&transaction)?;
+    let bytes = resident_bytes() - resident;
+    if found != expected {
+        return Err(wrong(format!("{found} items are read by a writer and {expected} by a reader")));
+    }
+    // Written to a new vertex, so that only reads could meet others' writes, of which there are none yet.
+    transaction.insert_vertex(graph.names.labels[0], None)?;
+    let before = Instant::now();
+    let info = transaction.commit()?;
+    let commit = before.elapsed().as_nanos() as f64;
+    let per_item = |value: f64| value.max(0.0) / items;
+    report.push(row(CASE, "items, as asked for", Metric::Count, items, ""));
+    report.push(row(CASE, "items, as tracked", Metric::Count, info.read_count as f64, ""));
+    report.push(
+        row(CASE, "to track, each", Metric::Time, per_item(tracked - untracked), "ns").beside(per_item(untracked)),
+    );
+    report.push(row(CASE, "resident memory, each", Metric::Size, per_item(bytes), "B"));
+    report.push(row(CASE, "commit, alone", Metric::Time, commit, "ns"));
+
+    let heavy = || {
+        let transaction = database.begin()?;
+        read(transaction.view(), some, keys)?;
+        transaction.insert_vertex(graph.names.labels[0], None)?;
+        let before = Instant::now();
+        // It read everything that others write: it may well fail, but not take long.
+        let failed = transaction.commit().is_err();
+        Ok((failed, before.elapsed().as_nanos() as f64))
+    };
+    let ((failed, commit), besides) = beside(database, vertices, threads, heavy)?;
+    let beside = row(CASE, "commit, beside writers", Metric::Time, commit, "ns");
+    report.push(beside.with("failed", f64::from(u8::from(failed)), "flag"));
+    others("beside a read set", &besides, report);
+    Ok(())
+}
+
+/// Edges to a million, on a name property of every vertex: nothing that others write, who change another.
+fn writes(
+    graph: &Graph,
+    blueprint: &Blueprint,
+    vertices: &Arc<Vec<VertexId>>,
+    threads: usize,
+    report: &mut Growing<'_>,
+) -> Result<()> {
+    const CASE: &str = "write set";
+    let database = &graph.database;
+    let before = audit::check(database)?;
+    let numbered = by_number(database, blueprint.vertex_count())?;
+    let end = |number: u32| numbered[number as usize];
+    let added = SET_MAX.saturating_sub(vertices.len()).min(blueprint.edges().len());
+    let ends: Vec<_> = blueprint.edges()[..added].iter().map(|&(source, target)| (end(source), end(target))).collect();
+    let heavy = || {
+        let (start, transaction) = (Instant::now(), database.begin()?);
+        for batch in ends.chunks(WRITE_BATCH) {
+            transaction.insert_edges(graph.names.edge_labels[0], batch)?;
+        }
+        for batch in vertices.chunks(WRITE_BATCH) {
+            let values: Vec<_> = batch.iter().map(|&vertex| (vertex, Value::from("renamed"))).collect();
+            transaction.set_vertex_property(NAME_KEY, &values)?;
+        }
+        let (written, commit) = (start.elapsed(), Instant::now());
+        let info = transaction.commit()?;
+        Ok((info, written.as_nanos() as f64, commit.elapsed().as_nanos() as f64))
+    };
+    let ((info, write, commit), besides) = beside(database, vertices, threads, heavy)?;
+    let after = audit::check(database)?;
+    if after.edges != before.edges + added as u64 {
+        return Err(wrong(format!("{added} edges were added to {before:?}, which became {after:?}")));
+    }
+    let elements = (added + vertices.len()) as f64;
+    report.push(row(CASE, "elements", Metric::Count, elements, "").with("versions", info.write_count as f64, "count"));
+    report.push(row(CASE, "to write, each", Metric::Time, write / elements, "ns"));
+    report.push(row(CASE, "commit", Metric::Time, commit, "ns").with("each", commit / elements, "ns"));
+    others("beside a write set", &besides, report);
+    Ok(())
+}
+
+fn by_number(database: &Database, count: u64) -> Result<Vec<VertexId>> {
+    let ids: Vec<_> = (0..count).map(crate::people::id).collect();
+    let mut found = Vec::new();
+    database.begin_read()?.view().find_vertices(&ids, &mut found)?;
+    found.into_iter().map(|vertex| vertex.ok_or_else(|| wrong("a vertex is missing".to_owned()))).collect()
+}

@@ -1,0 +1,273 @@
+//! Optimistic pre-read and optimistic validation, each on and off, in one run.
+//!
+//! Three workloads with hot spots: half reads, half writes of G-Tran's templates; *short validation*, transactions that
+//! read four values and write two of a thousand; and *long validation*, which read two thousand vertices each and
+//! write fifty. All variants take turns on one graph, so that whatever it becomes, it becomes for all.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mangrove::{AbortCause, Isolation, Result, Settings, Value, ValueRows, VertexId};
+
+use super::Context;
+use super::mixes::{Measured, Setting, TRANSACTIONS_MIN, run_counted, workers};
+use crate::oltp::audit;
+use crate::oltp::draw::{Arguments, Draw, Population};
+use crate::oltp::driver::{Length, Worker};
+use crate::oltp::graph::{Blueprint, Graph, UPDATED};
+use crate::oltp::session::{Done, Session, options};
+use crate::oltp::skew::Picker;
+use crate::oltp::statistics::Estimate;
+use crate::oltp::template::{Mix, Parameter, Template, Verb};
+use crate::oltp::{Api, Level, Operations, Skew};
+use crate::options::Suite;
+use crate::random::Random;
+use crate::report::{Growing, Metric, Row};
+
+const NAME: &str = Suite::Optimizations.name();
+
+/// How hot the hot spots are.
+const SKEW: Skew = Skew::Zipf(0.99);
+
+/// Turns of each variant.
+const ROUND_COUNT: usize = 3;
+
+/// Which optimizations are on.
+#[derive(Clone, Copy)]
+struct Variant {
+    name: &'static str,
+    pre_read: bool,
+    validation: bool,
+}
+
+/// The first has both, the last none.
+const VARIANTS: [Variant; 4] = [
+    Variant { name: "both", pre_read: true, validation: true },
+    Variant { name: "no pre-read", pre_read: false, validation: true },
+    Variant { name: "no optimistic validation", pre_read: true, validation: false },
+    Variant { name: "none", pre_read: false, validation: false },
+];
+
+impl Variant {
+    fn switch(self, settings: &Settings) {
+        settings.optimistic_pre_read.store(self.pre_read, Ordering::SeqCst);
+        settings.optimistic_validation.store(self.validation, Ordering::SeqCst);
+    }
+}
+
+/// What is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workload {
+    Lbv,
+    Touch { what: &'static str, vertices: u64, reads: usize, writes: usize },
+}
+
+const WORKLOADS: [Workload; 3] = [
+    Workload::Lbv,
+    Workload::Touch { what: "short validation", vertices: 1_000, reads: 4, writes: 2 },
+    Workload::Touch { what: "long validation", vertices: 1 << 16, reads: 2_000, writes: 50 },
+];
+
+impl Workload {
+    fn name(self) -> &'static str {
+        match self {
+            Workload::Lbv => "lbv half-half",
+            Workload::Touch { what, .. } => what,
+        }
+    }
+
+    fn operations(self) -> Operations {
+        if self == Workload::Lbv { Operations::Lbv } else { Operations::Gdi }
+    }
+
+    fn mix(self) -> Result<Mix> {
+        match self {
+            Workload::Lbv => Ok(self.operations().mix("half-half")?.without_scans()),
+            Workload::Touch { what, .. } => {
+                let template = Template {
+                    name: what.to_owned(),
+                    verb: Verb::SetVertexProperty,
+                    gremlin: String::new(),
+                    uses: vec![Parameter::Number],
+                    is_scan: false,
+                };
+                Ok(Mix { name: what.to_owned(), entries: vec![(template, 100.0)] })
+            }
+        }
+    }
+
+    /// How much slower than both none may be, and how many of its aborts both may have: the targets of the design.
+    fn targets(self) -> (f64, Option<f64>) {
+        match self {
+            Workload::Touch { what: "long validation", .. } => (0.8, Some(0.5)),
+            _ => (1.0, None),
+        }
+    }
+}
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let blueprint = Blueprint::kronecker(context.options.scale.log_vertices());
+    for workload in WORKLOADS {
+        for &level in &context.options.choices.levels {
+            if context.options.wants(workload.name(), level.name()) {
+                measure(context, workload, level, &blueprint, report)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    context: &Context<'_>,
+    workload: Workload,
+    level: Level,
+    blueprint: &Blueprint,
+    report: &mut Growing<'_>,
+) -> Result<()> {
+    let mix = workload.mix()?;
+    let graph = Arc::new(blueprint.load(workload.operations())?);
+    let mut workers = make_workers(context, workload, level, &mix, &graph)?;
+    let length = Length {
+        seconds: context.options.seconds / ROUND_COUNT as f64,
+        transactions_min: if context.options.seconds == 0.0 { TRANSACTIONS_MIN / 20 } else { 1 },
+    };
+    let mut measured: Vec<Vec<Measured>> = VARIANTS.iter().map(|_| Vec::new()).collect();
+    for _ in 0..ROUND_COUNT {
+        for (variant, rounds) in VARIANTS.iter().zip(&mut measured) {
+            variant.switch(graph.database.settings());
+            rounds.push(run_counted(&graph.database, Api::Typed, &mix, length, &mut workers, None)?);
+        }
+    }
+    drop(workers);
+    audit::check(&graph.database)?;
+    let summaries: Vec<Summary> = measured.iter().map(|rounds| Summary::of(rounds)).collect();
+    let case = format!("{}, {}", workload.name(), level.name());
+    for (variant, summary) in VARIANTS.iter().zip(&summaries) {
+        summary.rows(&case, variant.name, report);
+    }
+    if let (Level::Serializable, [both, .., none]) = (level, &summaries[..]) {
+        let (slower, aborts) = workload.targets();
+        let ratio = |what: &str, value: f64| Row::single(NAME, &case, what, Metric::Ratio, value, "");
+        report.push(ratio("throughput, none / both", none.rate.mean / both.rate.mean.max(1e-9)).aiming_at(slower));
+        if none.failed > 0.0 {
+            report.push(ratio("failed, both / none", both.failed / none.failed).aiming_at(aborts));
+        }
+    }
+    Ok(())
+}
+
+fn make_workers(
+    context: &Context<'_>,
+    workload: Workload,
+    level: Level,
+    mix: &Mix,
+    graph: &Arc<Graph>,
+) -> Result<Vec<Worker>> {
+    let operations = workload.operations();
+    let population = Population::Level;
+    let setting = Setting { suite: Suite::Optimizations, operations, api: Api::Typed, level, skew: SKEW, population };
+    let Workload::Touch { vertices, reads, writes, .. } = workload else {
+        return workers(context, &setting, mix, graph, None);
+    };
+    let touched = touched(graph, vertices)?;
+    let picker = Picker::new(SKEW, touched.len() as u64);
+    let worker = |seed: usize| Worker {
+        session: Box::new(Touch {
+            graph: graph.clone(),
+            isolation: level.isolation(),
+            vertices: touched.clone(),
+            picker: picker.clone(),
+            random: Random::new(crate::random::mix(seed as u64)),
+            reads,
+            writes,
+            chosen: Vec::new(),
+            values: ValueRows::default(),
+        }),
+        draw: Draw::new(graph, operations, mix, Picker::new(SKEW, 1), population, seed as u64),
+    };
+    Ok((0..context.options.threads).map(worker).collect())
+}
+
+fn touched(graph: &Graph, count: u64) -> Result<Arc<Vec<VertexId>>> {
+    let ids: Vec<_> = (0..count.min(graph.vertex_count)).map(crate::people::id).collect();
+    let mut found = Vec::new();
+    graph.database.begin_read()?.view().find_vertices(&ids, &mut found)?;
+    Ok(Arc::new(found.into_iter().flatten().collect()))
+}
+
+/// Transactions that read the values of some vertices and write others'.
+struct Touch {
+    graph: Arc<Graph>,
+    isolation: Isolation,
+    vertices: Arc<Vec<VertexId>>,
+    picker: Picker,
+    random: Random,
+    reads: usize,
+    writes: usize,
+    chosen: Vec<VertexId>,
+    values: ValueRows,
+}
+
+impl Touch {
+    fn choose(&mut self, count: usize) {
+        self.chosen.clear();
+        let bound = self.vertices.len() as u64;
+        for _ in 0..count {
+            self.chosen.push(self.vertices[self.picker.pick(&mut self.random, bound) as usize]);
+        }
+    }
+}
+
+impl Session for Touch {
+    fn perform(&mut self, _: usize, arguments: &Arguments) -> Result<Done> {
+        let transaction = self.graph.database.begin_with(options(self.isolation))?;
+        let key = transaction.view().catalog().intern_key(UPDATED);
+        self.choose(self.reads);
+        self.values.clear();
+        transaction.view().vertex_values(&self.chosen, key, &mut self.values)?;
+        self.choose(self.writes);
+        let value = Value::I64(arguments.number);
+        let written: Vec<_> = self.chosen.iter().map(|&vertex| (vertex, value.clone())).collect();
+        transaction.set_vertex_property(UPDATED, &written)?;
+        let info = transaction.commit()?;
+        Ok(Done {
+            rows: self.values.value.len() as u64,
+            writes: info.write_count,
+            reads: info.read_count,
+            created: None,
+        })
+    }
+}
+
+/// What became of a variant's rounds.
+struct Summary {
+    rate: Estimate,
+    /// Percent.
+    failed: f64,
+    /// Aborts by cause, as shares of all transactions.
+    causes: Vec<(AbortCause, f64)>,
+}
+
+impl Summary {
+    fn of(rounds: &[Measured]) -> Self {
+        let rates: Vec<f64> = rounds.iter().flat_map(|round| round.record.rates()).collect();
+        let failed: u64 = rounds.iter().map(|round| round.record.failed()).sum();
+        let all = failed + rounds.iter().map(|round| round.record.done()).sum::<u64>();
+        let percent = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
+        let of_cause = |cause| (cause, percent(rounds.iter().map(|round| round.aborted(cause)).sum()));
+        Summary {
+            rate: Estimate::of(&rates).expect("every round has slices or is one"),
+            failed: percent(failed),
+            causes: AbortCause::ALL.map(of_cause).to_vec(),
+        }
+    }
+
+    fn rows(&self, case: &str, variant: &str, report: &mut Growing<'_>) {
+        let rate = Row::single(NAME, case, variant, Metric::Rate, self.rate.mean, "tx/s");
+        report.push(rate.between(self.rate.low, self.rate.high));
+        let failed = Row::single(NAME, &format!("{case}: failed"), variant, Metric::Share, self.failed, "%");
+        let causes = self.causes.iter().filter(|(_, share)| *share > 0.0);
+        report
+            .push(causes.fold(failed, |row, (cause, share)| row.with(format!("failed_{}", cause.name()), *share, "%")));
+    }
+}
