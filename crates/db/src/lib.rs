@@ -41,9 +41,9 @@ pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
 pub use mangrove_flow::Limits;
 pub use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error, ErrorKind, ExpandCursor,
-    ExpandRequest, Expansion, GraphView, IndexId, KeyId, LabelFilter, LabelSetId, PathValue, Remedy, Result,
-    ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
+    ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexRange, KeyId, LabelFilter, LabelSetId,
+    NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::{Format, Mapping};

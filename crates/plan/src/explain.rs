@@ -165,6 +165,7 @@ pub fn describe(operator: &Op) -> String {
             format!("range {}..{}", number(low), high.as_ref().map_or(String::new(), number))
         }
         Op::Reduce(reduction) => format!("{reduction:?}").to_lowercase(),
+        Op::ReduceValues { key, reduction } => format!("{} of {key}", format!("{reduction:?}").to_lowercase()),
         Op::Local(local) => {
             let turn = match (local.serial, local.ordered) {
                 (true, _) => ", one after the other",

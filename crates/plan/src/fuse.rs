@@ -2,6 +2,7 @@
 //!
 //! - `out().count()` adds up degrees and makes no neighbors.
 //! - `V().count()` asks the pages for their counts.
+//! - `values(key).sum()` adds up an array of numbers where the property is one.
 //! - `order().limit(n)` keeps the first `n` while it sorts.
 
 use mangrove_gremlin::Order;
@@ -39,6 +40,11 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
         }
         (Op::Edges { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
             count_all(true, access)
+        }
+        (Op::Values(keys), Op::Reduce(reduction))
+            if !matches!(reduction, Reduction::Count | Reduction::Fold) && keys.len() == 1 =>
+        {
+            Some(Op::ReduceValues { key: keys[0].clone(), reduction: *reduction })
         }
         // The range stays behind: it still skips, and it splits bulks exactly. A shuffle is not cut while it
         // goes on: what came first would be drawn less often than the rest.

@@ -57,7 +57,7 @@ fn ends_stretch(operator: &Op) -> bool {
 fn counts_by_bulk(operator: &Op) -> bool {
     match operator {
         Op::Reduce(reduction) => *reduction != Reduction::Fold,
-        Op::CountExpand { .. } | Op::Dedup { .. } => true,
+        Op::ReduceValues { .. } | Op::CountExpand { .. } | Op::Dedup { .. } => true,
         _ => false,
     }
 }

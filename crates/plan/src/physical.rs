@@ -68,6 +68,7 @@ impl Pipeline {
     pub fn speaks_of_nothing(&self) -> bool {
         self.stages.iter().any(|stage| match &stage.operator {
             Op::Reduce(_)
+            | Op::ReduceValues { .. }
             | Op::CountAll { .. }
             | Op::CountExpand { .. }
             | Op::Group { .. }
@@ -99,6 +100,7 @@ impl Op {
             Op::Inject(_)
             | Op::CountAll { .. }
             | Op::Reduce(_)
+            | Op::ReduceValues { .. }
             | Op::CountExpand { .. }
             | Op::Order { .. }
             | Op::Dedup { .. }
@@ -284,6 +286,14 @@ pub enum Op {
     // ---- with state ----
     /// A reduction of an instance's rows.
     Reduce(Reduction),
+    /// A sum, mean, minimum or maximum of the values of one key: two operators in one where rows and state are at
+    /// one node, and the same two as ever on several.
+    ReduceValues {
+        /// What of.
+        key: Name,
+        /// Not a count and not a list.
+        reduction: Reduction,
+    },
     /// How many neighbors all rows have together: `out().count()` without the neighbors.
     CountExpand {
         /// Which way.

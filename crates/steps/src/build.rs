@@ -21,6 +21,7 @@ use crate::barrier::merge::{Barrier, PassingMerge};
 use crate::barrier::order::Order;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
+use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::write;
 use crate::environment::Environment;
@@ -358,6 +359,16 @@ impl Builder {
             Op::Inject(values) => {
                 let values = values.iter().map(|v| environment.resolve(v)).collect::<Result<_>>()?;
                 Box::new(Inject::new(values, tail.at_start, remember, environment))
+            }
+            Op::ReduceValues { key, reduction } if self.nodes == 1 => {
+                Box::new(ReduceValues::new(*reduction, key.clone(), remember, environment))
+            }
+            Op::ReduceValues { key, reduction } => {
+                // The values are read where their elements are, and reduced at home.
+                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let next = self.stage(&read, tail, first)?;
+                let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
+                return self.stage(&reduce, next, first);
             }
             Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember, environment)),
             Op::Order { orders, limit } => {

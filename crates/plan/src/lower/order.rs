@@ -135,6 +135,7 @@ impl Op {
             Op::Range { .. }
                 | Op::Tail(_)
                 | Op::Reduce(_)
+                | Op::ReduceValues { .. }
                 | Op::Dedup { .. }
                 | Op::Aggregate(_)
                 | Op::Barrier
@@ -152,6 +153,14 @@ impl Op {
 
     /// Whether its output is ordered when its input was.
     fn keeps_order(&self) -> bool {
-        !matches!(self, Op::Reduce(_) | Op::Group { .. } | Op::GroupCount { .. } | Op::Cap(_) | Op::CountExpand { .. })
+        !matches!(
+            self,
+            Op::Reduce(_)
+                | Op::ReduceValues { .. }
+                | Op::Group { .. }
+                | Op::GroupCount { .. }
+                | Op::Cap(_)
+                | Op::CountExpand { .. }
+        )
     }
 }

@@ -8,5 +8,6 @@ pub mod merge;
 pub mod order;
 pub mod range;
 pub mod reduce;
+pub mod reduce_values;
 pub mod side_effect;
 pub mod write;

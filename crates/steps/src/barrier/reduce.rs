@@ -170,6 +170,11 @@ impl Reduce {
     pub fn new(kind: Kind, remember: Remember, environment: Environment) -> Self {
         Reduce { kind, remember, environment, states: ByInstance::default() }
     }
+
+    /// The reductions of a group so far, by instance.
+    pub(super) fn states(&mut self, group: GroupId) -> &mut Vec<Option<Partial>> {
+        self.states.group(group)
+    }
 }
 
 impl Operator<Rows> for Reduce {

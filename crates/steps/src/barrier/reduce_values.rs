@@ -1,0 +1,205 @@
+//! `values(key).sum()` and its kin in one operator: a property that holds numbers of one type is read as an array
+//! and folded as one, without a [`Value`] a row.
+//!
+//! The result is the one that [`Values`] and [`Reduce`] one behind the other give, in value and in type, and so are
+//! the errors: integers are added as an array only where no partial sum can leave the type, floats in the order of the
+//! rows. What is no such property, and what has bulks or several instances, takes the long way.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
+use mangrove_plan::logical::{Name, Reduction};
+
+use crate::barrier::held::ByInstance;
+use crate::barrier::reduce::{Kind, Partial, Reduce};
+use crate::environment::Environment;
+use crate::row::RowOperator;
+use crate::row::property::Values;
+use crate::rows::{Column, Remember, Rows, Tags};
+
+/// See the module.
+pub struct ReduceValues {
+    reduction: Reduction,
+    key: Name,
+    values: Values,
+    reduce: Reduce,
+    environment: Environment,
+    numbers: Numbers,
+}
+
+impl ReduceValues {
+    /// A reduction of the values of one key.
+    pub fn new(reduction: Reduction, key: Name, remember: Remember, environment: Environment) -> Self {
+        ReduceValues {
+            reduction,
+            values: Values::new(vec![key.clone()]),
+            key,
+            reduce: Reduce::new(Kind::Language(reduction), remember, environment.clone()),
+            environment,
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// Reads a batch as numbers; false where it has others values or rows that count more than once.
+    fn read(&mut self, batch: &Rows) -> Result<bool> {
+        self.numbers.clear();
+        if batch.tags != Tags::One || batch.bulk.is_some() {
+            return Ok(false);
+        }
+        let view = &self.environment.view;
+        let Some(key) = view.catalog().key(&self.key) else { return Ok(false) };
+        match &batch.objects {
+            Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
+            Column::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
+            Column::Values(_) => Ok(false),
+        }
+    }
+}
+
+impl Operator<Rows> for ReduceValues {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if !self.read(&batch)? {
+            let values = self.values.apply(batch, &self.environment)?;
+            return self.reduce.receive(port, group, values, out);
+        }
+        if self.numbers.is_empty() {
+            return Ok(());
+        }
+        let kind = Kind::Language(self.reduction);
+        let state = ByInstance::entry(self.reduce.states(group), 0, || Partial::new(kind));
+        fold(state, kind, &self.numbers)
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.reduce.finish(port, group, instances, out)
+    }
+}
+
+/// Adds numbers to a reduction so far.
+fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
+    let done = match state {
+        Partial::Sum(sum) => add_all(sum, numbers),
+        Partial::Mean(sum, count) => {
+            let done = add_all(sum, numbers);
+            if done {
+                *count += numbers.len() as u64;
+            }
+            done
+        }
+        Partial::Extreme(_) => match extreme(numbers, kind == Kind::Language(Reduction::Max)) {
+            Some(value) => return state.add(kind, value, 1),
+            None => false,
+        },
+        Partial::Count(_) | Partial::Fold(_) => false,
+    };
+    if done {
+        return Ok(());
+    }
+    (0..numbers.len()).filter_map(|at| numbers.value(at)).try_for_each(|value| state.add(kind, value, 1))
+}
+
+/// Adds numbers to a sum where that can be done on the array; false, and nothing done, where it cannot.
+fn add_all(sum: &mut Option<Value>, numbers: &Numbers) -> bool {
+    let added = match numbers.kind {
+        Some(NumberType::F64) => add_doubles(sum.as_ref(), &numbers.floats),
+        Some(NumberType::F32) | None => None,
+        Some(kind) => add_integers(sum.as_ref(), kind, &numbers.integers),
+    };
+    match added {
+        Some(_) => {
+            *sum = added;
+            true
+        }
+        None => false,
+    }
+}
+
+fn add_doubles(sum: Option<&Value>, numbers: &[f64]) -> Option<Value> {
+    let (start, rest) = match sum {
+        None => numbers.split_first().map(|(first, rest)| (*first, rest))?,
+        Some(Value::F64(sum)) => (*sum, numbers),
+        Some(_) => return None,
+    };
+    Some(Value::F64(rest.iter().fold(start, |sum, n| sum + n)))
+}
+
+/// The sum, in the wider of both types, if no order of adding can leave that type.
+fn add_integers(sum: Option<&Value>, kind: NumberType, numbers: &[i64]) -> Option<Value> {
+    let (start, held) = match sum {
+        None => (0, kind),
+        Some(sum) => (numeric::integer(sum)?, NumberType::of(sum)?),
+    };
+    let (kind, limit) = match widest(kind, held) {
+        NumberType::I8 => (NumberType::I8, i8::MAX as u64),
+        NumberType::I16 => (NumberType::I16, i16::MAX as u64),
+        NumberType::I32 => (NumberType::I32, i32::MAX as u64),
+        _ => (NumberType::I64, i64::MAX as u64),
+    };
+    let largest = numbers.iter().map(|n| n.unsigned_abs()).max()?;
+    let reach = largest.checked_mul(numbers.len() as u64)?.checked_add(start.unsigned_abs())?;
+    (reach <= limit).then(|| kind.integer(start + numbers.iter().sum::<i64>()))
+}
+
+fn widest(a: NumberType, b: NumberType) -> NumberType {
+    if a as u8 >= b as u8 { a } else { b }
+}
+
+/// The largest (or smallest) of numbers, the first of equal ones; NaN only where there is nothing else.
+fn extreme(numbers: &Numbers, largest: bool) -> Option<Value> {
+    let kind = numbers.kind?;
+    if kind.is_float() {
+        let better =
+            |best: f64, n: f64| if (largest && n > best) || (!largest && n < best) || best.is_nan() { n } else { best };
+        return numbers.floats.iter().copied().reduce(better).map(|n| kind.float(n));
+    }
+    let integers = numbers.integers.iter().copied();
+    if largest { integers.max() } else { integers.min() }.map(|n| kind.integer(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_batch() -> impl Strategy<Value = Vec<Value>> {
+        fn batch(one: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<Value>> {
+            prop::collection::vec(one, 1..6)
+        }
+        let doubles = vec![0.0, -0.0, 0.1, -7.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        prop_oneof![
+            batch(any::<i8>().prop_map(Value::I8)),
+            batch(any::<i16>().prop_map(Value::I16)),
+            batch(any::<i32>().prop_map(Value::I32)),
+            batch((-9..9_i32).prop_map(Value::I32)),
+            batch(prop_oneof![any::<i64>(), -9..9_i64].prop_map(Value::I64)),
+            batch((-9..9_i16).prop_map(|n| Value::F32(f32::from(n) / 3.0))),
+            batch(prop::sample::select(doubles).prop_map(Value::F64)),
+        ]
+    }
+
+    /// The same, with the sign of zero and NaN told apart.
+    fn text(result: Result<Value>) -> String {
+        format!("{result:?}")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn folding_arrays_is_folding_values(batches in prop::collection::vec(any_batch(), 1..5)) {
+            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Min, Reduction::Max] {
+                let kind = Kind::Language(reduction);
+                let (mut by_value, mut by_array) = (Partial::new(kind), Partial::new(kind));
+                let one_by_one = batches.iter().flatten().try_for_each(|v| by_value.add(kind, v.clone(), 1));
+                let at_once = batches.iter().try_for_each(|batch| {
+                    let mut numbers = Numbers::default();
+                    assert!(batch.iter().all(|value| numbers.push(0, value)));
+                    fold(&mut by_array, kind, &numbers)
+                });
+                prop_assert_eq!(
+                    text(one_by_one.and_then(|()| by_value.result())),
+                    text(at_once.and_then(|()| by_array.result())),
+                    "{:?}", reduction
+                );
+            }
+        }
+    }
+}
