@@ -6,70 +6,81 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{EdgeId, ElementRef, KeyId, Numbers, VertexId};
+use mangrove_graph::{KeyId, Numbers};
 
-use crate::cell::{CellKind, RawCell, number_type};
+use crate::cell::{CellKind, RawCell, ValueRegion, number_type};
 use crate::column::{Column, Plain};
-use crate::properties::Ahead;
+use crate::properties::{Cells, Element};
 use crate::store::Slot;
 use crate::view::StoreView;
 
-/// An element's id: the bits that name its page, and its place there.
-pub(crate) trait Element: Copy {
-    fn bits(self) -> u64;
-    fn reference(self) -> ElementRef;
-}
-
-impl Element for VertexId {
-    #[inline]
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    fn reference(self) -> ElementRef {
-        ElementRef::Vertex(self)
-    }
-}
-
-impl Element for EdgeId {
-    #[inline]
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    fn reference(self) -> ElementRef {
-        ElementRef::Edge(self)
-    }
-}
-
 /// How many elements from the first on lie on its page.
-#[inline]
-pub(crate) fn stretch<T: Element>(elements: &[T]) -> usize {
-    let page = |element: &T| element.bits() / PAGE_SLOTS;
-    let Some(first) = elements.first().map(page) else { return 0 };
-    elements.iter().position(|element| page(element) != first).unwrap_or(elements.len())
+fn stretch<T: Element>(elements: &[T]) -> usize {
+    let Some(first) = elements.first().map(|element| element.page()) else { return 0 };
+    elements.iter().position(|element| element.page() != first).unwrap_or(elements.len())
 }
 
-/// Stretches from here on need no prefetching: the processor sees where they go.
+/// Stretches of this length on average are worth the look at their ends; shorter ones go cell by cell.
 const LONG_STRETCH: usize = 16;
 
 /// See [`mangrove_graph::GraphView::vertex_numbers`].
 pub(crate) fn numbers<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
     let before = out.len();
-    let mut ahead = None;
+    let changes = elements.windows(2).filter(|pair| pair[0].page() != pair[1].page()).count();
+    let read = match elements.len() >= LONG_STRETCH * (changes + 1) {
+        true => by_stretches(view, elements, key, out),
+        false => by_cells(view, elements, key, out),
+    };
+    if !read {
+        out.truncate(before);
+    }
+    read
+}
+
+fn by_stretches<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
     let mut row = 0;
     while row < elements.len() {
         let stretch = &elements[row..row + stretch(&elements[row..])];
-        if stretch.len() < LONG_STRETCH {
-            let ahead = ahead.get_or_insert_with(|| Ahead::start(view, elements, T::reference, key));
-            (row..row + stretch.len()).for_each(|row| ahead.step(row));
-        }
         if !read_stretch(view, stretch, row as u32, key, out) {
-            out.truncate(before);
             return false;
         }
         row += stretch.len();
     }
     true
+}
+
+fn by_cells<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
+    let mut cells = Cells::new(view, elements, key);
+    (0..elements.len()).all(|row| match cells.next(row) {
+        Some(place) => push(place.read(view), place.region(), row as u32, out),
+        None => true,
+    })
+}
+
+/// Appends the numbers of a cell; false where it holds anything else.
+#[inline]
+fn push(cell: RawCell, region: &ValueRegion, row: u32, out: &mut Numbers) -> bool {
+    match (cell.kind(), number_type(cell.tag)) {
+        (CellKind::Absent, _) => true,
+        (CellKind::Integer(n), Some(kind)) if out.kind.is_none_or(|k| k == kind) => {
+            out.integers.push(n);
+            out.row.push(row);
+            out.kind = Some(kind);
+            true
+        }
+        (CellKind::Float(n), Some(kind)) if out.kind.is_none_or(|k| k == kind) => {
+            out.floats.push(n);
+            out.row.push(row);
+            out.kind = Some(kind);
+            true
+        }
+        (CellKind::Record, _) => {
+            let mut all = true;
+            region.values(cell, |value| all = all && out.push(row, value));
+            all
+        }
+        _ => false,
+    }
 }
 
 /// Reads elements of one page; `row` is the first one's.
@@ -104,38 +115,11 @@ fn read_each<T: Element>(
     out: &mut Numbers,
     cell: impl Fn(usize) -> RawCell,
 ) -> bool {
-    for (row, element) in (row..).zip(elements) {
-        let at = (element.bits() % PAGE_SLOTS) as usize;
-        if at >= page.core.capacity() || !page.core.visible(at, &view.snapshot) {
-            continue;
-        }
-        let cell = cell(at);
-        let taken = match (cell.kind(), number_type(cell.tag)) {
-            (CellKind::Absent, _) => true,
-            (CellKind::Integer(n), Some(kind)) if out.kind.is_none_or(|k| k == kind) => {
-                out.integers.push(n);
-                out.row.push(row);
-                out.kind = Some(kind);
-                true
-            }
-            (CellKind::Float(n), Some(kind)) if out.kind.is_none_or(|k| k == kind) => {
-                out.floats.push(n);
-                out.row.push(row);
-                out.kind = Some(kind);
-                true
-            }
-            (CellKind::Record, _) => {
-                let mut all = true;
-                page.tablet.values.values(cell, |value| all = all && out.push(row, value));
-                all
-            }
-            _ => false,
-        };
-        if !taken {
-            return false;
-        }
-    }
-    true
+    (row..).zip(elements).all(|(row, element)| {
+        let at = element.at();
+        let seen = at < page.core.capacity() && page.core.visible(at, &view.snapshot);
+        !seen || push(cell(at), &page.tablet.values, row, out)
+    })
 }
 
 /// Copies a stretch of elements that follow one another on a page without versions and hold numbers of one type;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ElementRef, KeyId, PropertyRow, Value, ValueRows};
+use mangrove_graph::ids::PAGE_SLOTS;
+use mangrove_graph::{EdgeId, ElementRef, KeyId, PropertyRow, Value, ValueRows, VertexId};
 
-use crate::cell::{Content, RawCell};
+use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
 use crate::store::Slot;
 use crate::view::{LOOK_AHEAD, StoreView};
@@ -18,129 +19,236 @@ impl<'a> StoreView<'a> {
     fn cell(&self, slot: &Slot<'_>, column: &Column) -> RawCell {
         column.read(slot.at, &self.snapshot, &slot.tablet.undo)
     }
+}
 
-    /// Starts loading what reading `key` of an element needs.
-    fn prefetch_property(&self, element: ElementRef, key: KeyId) {
-        if let Some(slot) = self.store.slot(element) {
-            slot.core.prefetch_version(slot.at);
-            if let Some(column) = slot.core.column(key) {
-                column.prefetch(slot.at);
-            }
+/// An element's id: the bits that name its page, and its place there.
+pub(crate) trait Element: Copy {
+    fn bits(self) -> u64;
+    fn reference(self) -> ElementRef;
+
+    /// What ids of one page have in common.
+    #[inline]
+    fn page(self) -> u64 {
+        self.bits() / PAGE_SLOTS
+    }
+
+    /// The place on the page.
+    #[inline]
+    fn at(self) -> usize {
+        (self.bits() % PAGE_SLOTS) as usize
+    }
+}
+
+impl Element for VertexId {
+    #[inline]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    #[inline]
+    fn reference(self) -> ElementRef {
+        ElementRef::Vertex(self)
+    }
+}
+
+impl Element for EdgeId {
+    #[inline]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    #[inline]
+    fn reference(self) -> ElementRef {
+        ElementRef::Edge(self)
+    }
+}
+
+/// Where an element's cell is; whether the element is visible is not said.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    slot: Slot<'a>,
+    column: &'a Column,
+}
+
+impl<'a> Place<'a> {
+    /// The cell as the snapshot sees it; absent where it does not see the element.
+    #[inline]
+    pub(crate) fn read(&self, view: &StoreView<'_>) -> RawCell {
+        match self.slot.visible(&view.snapshot) {
+            true => view.cell(&self.slot, self.column),
+            false => RawCell::ABSENT,
         }
+    }
+
+    /// The region that records of the cell lie in.
+    #[inline]
+    pub(crate) fn region(&self) -> &'a ValueRegion {
+        &self.slot.tablet.values
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.slot.core.prefetch_version(self.slot.at);
+        self.column.prefetch(self.slot.at);
+    }
+}
+
+/// Finds the cells of one key. Page and column are looked up again only where the page changes.
+struct Finder<'a> {
+    view: &'a StoreView<'a>,
+    key: KeyId,
+    /// The page that `found` is on.
+    page: Option<u64>,
+    found: Option<Place<'a>>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(view: &'a StoreView<'a>, key: KeyId) -> Self {
+        Finder { view, key, page: None, found: None }
+    }
+
+    /// The place of an element's cell; `None` where its page has no such slot or no such key.
+    #[inline]
+    fn find<T: Element>(&mut self, element: T) -> Option<Place<'a>> {
+        if self.page == Some(element.page()) {
+            let mut place = self.found?;
+            place.slot.at = element.at();
+            return (place.slot.at < place.slot.core.capacity()).then_some(place);
+        }
+        let slot = self.view.store.slot(element.reference())?;
+        let column = slot.core.column(self.key);
+        self.page = Some(element.page());
+        self.found = column.map(|column| Place { slot, column });
+        self.found
     }
 }
 
 /// How many elements ahead a record of the value region is loaded: by then its cell has arrived.
 const RECORD_AHEAD: usize = LOOK_AHEAD / 2;
 
-/// Loads the values of one key ahead of a loop over a batch: cells first, and the records that cells name (long
-/// strings and the like) half as far ahead. Records are looked for only once there was one.
-pub(crate) struct Ahead<'a, 'e, T> {
-    view: &'a StoreView<'a>,
+/// Walks over the cells of a batch, each of which is loaded [`LOOK_AHEAD`] elements before it is asked for, and the
+/// records that cells name (long strings and the like) half as far ahead. Records are looked for only once there
+/// was one.
+pub(crate) struct Cells<'a, 'e, T> {
+    finder: Finder<'a>,
     elements: &'e [T],
-    element: fn(T) -> ElementRef,
-    key: KeyId,
+    /// Places found ahead, by row modulo the size.
+    ahead: [Option<Place<'a>>; LOOK_AHEAD],
     records: bool,
 }
 
-impl<'a, 'e, T: Copy> Ahead<'a, 'e, T> {
-    /// Starts with the first elements. A batch of one has nothing to overlap with.
-    pub(crate) fn start(view: &'a StoreView<'a>, elements: &'e [T], element: fn(T) -> ElementRef, key: KeyId) -> Self {
-        let mut ahead = Ahead { view, elements, element, key, records: false };
-        if elements.len() > 1 {
-            (0..LOOK_AHEAD).for_each(|row| ahead.load_cell(row));
-            ahead.load_record(0);
-            if ahead.records {
-                (1..RECORD_AHEAD).for_each(|row| ahead.load_record(row));
-            }
+impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
+    pub(crate) fn new(view: &'a StoreView<'a>, elements: &'e [T], key: KeyId) -> Self {
+        let mut cells = Cells { finder: Finder::new(view, key), elements, ahead: [None; LOOK_AHEAD], records: false };
+        for row in 0..LOOK_AHEAD.min(elements.len()) {
+            cells.look_ahead(row);
         }
-        ahead
+        cells.load_record(0);
+        if cells.records {
+            (1..RECORD_AHEAD).for_each(|row| cells.load_record(row));
+        }
+        cells
     }
 
-    /// Loads what the rows after this one will need.
+    /// The place of the cell of a row. Rows are asked for one after the other.
     #[inline]
-    pub(crate) fn step(&mut self, row: usize) {
-        self.load_cell(row + LOOK_AHEAD);
+    pub(crate) fn next(&mut self, row: usize) -> Option<Place<'a>> {
+        let place = self.ahead[row % LOOK_AHEAD];
+        self.look_ahead(row + LOOK_AHEAD);
         if self.records {
             self.load_record(row + RECORD_AHEAD);
         }
+        place
+    }
+
+    /// Records were met: those to come are to be loaded ahead.
+    #[inline]
+    pub(crate) fn expect_records(&mut self) {
+        self.records = true;
     }
 
     #[inline]
-    fn load_cell(&self, row: usize) {
-        if let Some(&id) = self.elements.get(row) {
-            self.view.prefetch_property((self.element)(id), self.key);
+    fn look_ahead(&mut self, row: usize) {
+        if let Some(&element) = self.elements.get(row) {
+            let place = self.finder.find(element);
+            if let Some(place) = &place {
+                place.prefetch();
+            }
+            self.ahead[row % LOOK_AHEAD] = place;
         }
     }
 
     fn load_record(&mut self, row: usize) {
-        let Some(&id) = self.elements.get(row) else { return };
-        if let Some(slot) = self.view.store.slot((self.element)(id))
-            && let Some(column) = slot.core.column(self.key)
+        if row < self.elements.len()
+            && let Some(place) = &self.ahead[row % LOOK_AHEAD]
         {
-            self.records |= slot.tablet.values.prefetch(column.newest(slot.at));
+            self.records |= place.region().prefetch(place.column.newest(place.slot.at));
         }
     }
 }
 
 /// The values of one key; see [`mangrove_graph::GraphView::vertex_values`].
-pub(crate) fn values<T: Copy>(
-    view: &StoreView<'_>,
-    elements: &[T],
-    element: fn(T) -> ElementRef,
-    key: KeyId,
-    out: &mut ValueRows,
-) {
-    let mut ahead = Ahead::start(view, elements, element, key);
-    for (row, &id) in elements.iter().enumerate() {
-        ahead.step(row);
-        let Some(slot) = view.seen(element(id)) else { continue };
-        let Some(column) = slot.core.column(key) else { continue };
-        let cell = view.cell(&slot, column);
-        ahead.records |= cell.is_record();
-        match slot.tablet.values.decode(cell) {
-            Content::Absent => {}
-            Content::One(value) => {
-                out.row.push(row as u32);
-                out.value.push(value);
-            }
-            Content::Multi(multi) => {
-                out.row.extend(multi.values.iter().map(|_| row as u32));
-                out.value.extend(multi.values.iter().map(|v| v.value.clone()));
-            }
+pub(crate) fn values<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut ValueRows) {
+    if let [only] = elements {
+        // One element has nothing to overlap with.
+        if let Some(place) = Finder::new(view, key).find(*only) {
+            push_values(&place, place.read(view), 0, out);
+        }
+        return;
+    }
+    let mut cells = Cells::new(view, elements, key);
+    for row in 0..elements.len() {
+        let Some(place) = cells.next(row) else { continue };
+        let cell = place.read(view);
+        if cell.is_record() {
+            cells.expect_records();
+        }
+        push_values(&place, cell, row as u32, out);
+    }
+}
+
+#[inline]
+fn push_values(place: &Place<'_>, cell: RawCell, row: u32, out: &mut ValueRows) {
+    match place.region().decode(cell) {
+        Content::Absent => {}
+        Content::One(value) => {
+            out.row.push(row);
+            out.value.push(value);
+        }
+        Content::Multi(multi) => {
+            out.row.extend(multi.values.iter().map(|_| row));
+            out.value.extend(multi.values.iter().map(|v| v.value.clone()));
         }
     }
 }
 
-/// Whether the vertex in a row is visible and has a value under the key that passes the test.
-pub(crate) fn any_value(
+/// Appends the visible vertices that have a value under the key that passes the test.
+pub(crate) fn with_value(
     view: &StoreView<'_>,
-    vertices: &[mangrove_graph::VertexId],
-    row: usize,
+    vertices: &[VertexId],
     key: KeyId,
     test: impl Fn(&Value) -> bool,
-) -> bool {
-    if let Some(&ahead) = vertices.get(row + LOOK_AHEAD) {
-        view.prefetch_property(ElementRef::Vertex(ahead), key);
+    out: &mut Vec<VertexId>,
+) {
+    let mut cells = Cells::new(view, vertices, key);
+    for (row, &vertex) in vertices.iter().enumerate() {
+        let Some(place) = cells.next(row) else { continue };
+        let mut found = false;
+        place.region().values(place.read(view), |value| found = found || test(value));
+        if found {
+            out.push(vertex);
+        }
     }
-    let Some(slot) = view.seen(ElementRef::Vertex(vertices[row])) else { return false };
-    let Some(column) = slot.core.column(key) else { return false };
-    let mut found = false;
-    slot.tablet.values.values(view.cell(&slot, column), |value| found |= test(value));
-    found
 }
 
 /// Whole properties; see [`mangrove_graph::GraphView::vertex_properties`].
-pub(crate) fn rows<T: Copy>(
+pub(crate) fn rows<T: Element>(
     view: &StoreView<'_>,
     elements: &[T],
-    element: fn(T) -> ElementRef,
     keys: Option<&[KeyId]>,
     out: &mut Vec<PropertyRow>,
 ) {
     let none = Arc::default();
     for (row, &id) in elements.iter().enumerate() {
-        let Some(slot) = view.seen(element(id)) else { continue };
+        let Some(slot) = view.seen(id.reference()) else { continue };
         let row = row as u32;
         match keys {
             Some(keys) => {

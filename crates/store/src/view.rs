@@ -230,12 +230,12 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        properties::values(self, vertices, ElementRef::Vertex, key, out);
+        properties::values(self, vertices, key, out);
         Ok(())
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        properties::values(self, edges, ElementRef::Edge, key, out);
+        properties::values(self, edges, key, out);
         Ok(())
     }
 
@@ -253,12 +253,12 @@ impl GraphView for StoreView<'_> {
         keys: Option<&[KeyId]>,
         out: &mut Vec<PropertyRow>,
     ) -> Result<()> {
-        properties::rows(self, vertices, ElementRef::Vertex, keys, out);
+        properties::rows(self, vertices, keys, out);
         Ok(())
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
-        properties::rows(self, edges, ElementRef::Edge, keys, out);
+        properties::rows(self, edges, keys, out);
         Ok(())
     }
 
@@ -283,8 +283,7 @@ impl GraphView for StoreView<'_> {
         candidates.sort_unstable();
         candidates.dedup();
         candidates.retain(|v| share.takes(v.tablet()));
-        let holds = |row: usize| properties::any_value(self, &candidates, row, index.info.key, |v| in_range(range, v));
-        out.extend((0..candidates.len()).filter(|&row| holds(row)).map(|row| candidates[row]));
+        properties::with_value(self, &candidates, index.info.key, |value| in_range(range, value), out);
         Ok(())
     }
 
