@@ -15,10 +15,14 @@ def percentile(samples, share):
 
 
 class Timing:
-    """What repetitions took, in nanoseconds an operation."""
+    """What repetitions took, in nanoseconds an operation.
 
-    def __init__(self, repetitions):
+    `mark` stands behind the time in tables: a footnote's.
+    """
+
+    def __init__(self, repetitions, mark=""):
         """`repetitions`: for each the nanoseconds of its operations."""
+        self.mark = mark
         means = [sum(nanos) / len(nanos) for nanos in repetitions]
         single = [sample for nanos in repetitions for sample in nanos]
         self.median, self.min, self.max = median(means), min(means), max(means)
@@ -39,7 +43,7 @@ class Timing:
 
     def cell(self):
         spread = "once" if self.repetitions == 1 else f"{duration(self.min)}–{duration(self.max)}"
-        return f"{duration(self.median)} ({spread})"
+        return f"{duration(self.median)}{self.mark} ({spread})"
 
 
 class Missing:

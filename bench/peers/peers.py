@@ -26,6 +26,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 SIDES = ["mangrove-prepared", "mangrove-text", "ladybug", "ladybug-disk", "mangrove-server", "tinkergraph-server"]
 SERVERS = ["mangrove-server", "tinkergraph-server"]
 REPETITION_COUNT = 5
+SECOND_WORDING_MARK = "*"
+# A pass that takes longer than this is not repeated.
+PASS_SECONDS_MAX = 5
 # A writing case does at most so many passes a repetition: the graph should stay the one the others have.
 WRITING_PASSES_MAX = 10
 # How long a side may stay silent beyond what it was told to do, before it is given up.
@@ -151,16 +154,18 @@ class Run:
 
     def reading(self, side, process, case):
         """Compares a case's answers and, if they are right, times it."""
-        difference = self.compare(process, case)
+        difference, mark = self.compare(process, case), ""
         if difference:
             queries = sorted({query for query, _ in case.operations})
             if not process.ask({"do": "rephrase", "queries": queries})["rephrased"]:
                 return Missing("WRONG", difference)
             self.problem(f"{side}, {case.name}: asked in its second wording, because in the first {difference}")
-            difference = self.compare(process, case)
+            difference, mark = self.compare(process, case), SECOND_WORDING_MARK
             if difference:
                 return Missing("WRONG", difference)
-        return self.time(process, case)[0]
+        timing, _ = self.time(process, case)
+        timing.mark = mark
+        return timing
 
     def compare(self, process, case):
         """What is wrong with a case's answers; None if nothing is."""
@@ -187,7 +192,7 @@ class Run:
             if warm_seconds >= options.seconds / 2 or passes * 2 > most:
                 break
             passes *= 2
-        if warm_seconds / passes > options.limit:
+        if warm_seconds / passes > PASS_SECONDS_MAX:
             return Timing([nanos[-len(case.operations) :]]), made
         # As many passes as fill their part of the time; three repetitions where one pass fills it all.
         passes = max(1, min(most, round(options.seconds / REPETITION_COUNT / warm_seconds * passes)))
@@ -266,6 +271,8 @@ def report(run, sides):
     """What is printed: tables, and what each side is."""
     names = ["load", *(case.name for case in run.cases)]
     parts = [figures.main_table(names, sides, run.results)]
+    if any(isinstance(result, Timing) and result.mark for result in run.results.values()):
+        parts.append(f"{SECOND_WORDING_MARK} asked in a second wording, because the first is answered wrongly: see below")
     servers = [server for server in SERVERS if server in sides]
     floor = figures.client_floor(servers, run.results)
     if floor is not None:
@@ -305,8 +312,8 @@ def arguments():
     parser.add_argument("--vertices", type=int, default=200_000)
     parser.add_argument("--edges", type=int, help="ten times the vertices unless said otherwise")
     parser.add_argument("--seed", type=int, default=42)
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long a case is timed on a side")
-    parser.add_argument("--limit", type=float, default=20.0, help="how long one query may run, in seconds")
+    parser.add_argument("--seconds", type=float, default=0.6, help="how long a case is timed on a side")
+    parser.add_argument("--limit", type=float, default=10.0, help="how long one query may run, in seconds")
     parser.add_argument("--sides", default=",".join(SIDES), help="a list with commas: " + ", ".join(SIDES))
     parser.add_argument("--only", help="only the cases whose name contains this")
     parser.add_argument("--json", type=path, help="write the figures to this file, too")
