@@ -210,8 +210,8 @@ impl Database {
     /// meanwhile; transactions that began before do not use it.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let label = label.map(|name| self.catalog().intern_label(name));
-        let key = self.catalog().intern_key(key);
-        self.inner.manager.create_index(&IndexOptions { label, key, ordered, unique })
+        let keys = vec![self.catalog().intern_key(key)];
+        self.inner.manager.create_index(&IndexOptions { label, keys, ordered, unique })
     }
 
     /// Drops an index.

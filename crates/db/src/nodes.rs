@@ -258,11 +258,12 @@ mod owned {
         fn index_vertices(
             &self,
             index: IndexId,
+            prefix: &[Value],
             range: &IndexRange,
             share: Share,
             out: &mut Vec<VertexId>,
         ) -> Result<()> {
-            self.transaction.index_vertices(index, range, share, out)
+            self.transaction.index_vertices(index, prefix, range, share, out)
         }
 
         fn statistics(&self) -> Statistics {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_gremlin::Parameters;
 use mangrove_plan::GraphFacts;
+use mangrove_plan::lower::UsableIndex;
 use mangrove_store::WriteCardinality;
 use mangrove_txn::CommitInfo;
 
@@ -171,10 +172,10 @@ impl Transaction {
     /// What the planner may know of the graph.
     pub(crate) fn facts(&self) -> GraphFacts {
         let catalog = self.view().catalog();
-        let named = |info: mangrove_graph::IndexInfo| {
-            let label = info.label.map(|l| catalog.label_name(l));
-            let key = catalog.key_name(info.key);
-            (info, label, key)
+        let named = |info: mangrove_graph::IndexInfo| UsableIndex {
+            label: info.label.map(|l| catalog.label_name(l)),
+            keys: info.keys.iter().map(|&key| catalog.key_name(key)).collect(),
+            info,
         };
         GraphFacts { indexes: self.view().vertex_indexes().into_iter().map(named).collect() }
     }

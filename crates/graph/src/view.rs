@@ -203,11 +203,11 @@ pub struct IndexInfo {
     pub id: IndexId,
     /// The label it is restricted to; `None`: every vertex with the key.
     pub label: Option<LabelId>,
-    /// The key.
-    pub key: KeyId,
-    /// Whether it answers ranges.
+    /// The keys, most significant first; a composite index has several.
+    pub keys: Arc<[KeyId]>,
+    /// Whether it answers ranges, and equality on its first keys.
     pub ordered: bool,
-    /// Whether it keeps values unique.
+    /// Whether it keeps values (of several keys: their combination) unique.
     pub unique: bool,
 }
 
@@ -360,8 +360,17 @@ pub trait GraphView: Send + Sync {
     /// The indexes that this snapshot may use.
     fn vertex_indexes(&self) -> Vec<IndexInfo>;
 
-    /// Appends the visible vertices of a share whose indexed value lies in the range, each once.
-    fn index_vertices(&self, index: IndexId, range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+    /// Appends the visible vertices of a share that have the values of `prefix` under the first keys of an index
+    /// and one in the range under the next, each once. A hash index is asked for equality on all its keys. An
+    /// index that was dropped is `NotFound`: the caller scans instead.
+    fn index_vertices(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<VertexId>,
+    ) -> Result<()>;
 
     /// Numbers for the planner.
     fn statistics(&self) -> Statistics;

@@ -16,8 +16,29 @@ use order::Chain;
 use crate::logical::*;
 use crate::physical::*;
 
-/// An index with the names of its label (if it is restricted to one) and its key.
-pub type UsableIndex = (IndexInfo, Option<Name>, Name);
+/// An index with the names it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsableIndex {
+    /// The index.
+    pub info: IndexInfo,
+    /// Its label, if it is restricted to one.
+    pub label: Option<Name>,
+    /// Its keys, in its order.
+    pub keys: Vec<Name>,
+}
+
+impl std::fmt::Display for UsableIndex {
+    /// `person.name`, `(last, first)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(label) = &self.label {
+            write!(f, "{label}.")?;
+        }
+        match &self.keys[..] {
+            [key] => write!(f, "{key}"),
+            keys => write!(f, "({})", keys.join(", ")),
+        }
+    }
+}
 
 /// What the planner knows of the graph.
 #[derive(Clone, Debug, Default, PartialEq)]

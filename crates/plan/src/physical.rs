@@ -141,13 +141,15 @@ pub enum Access {
     Ids(Vec<Operand>),
     /// By the ids users know, each once.
     IdSet(Vec<Operand>),
-    /// By an index: the condition that is looked up is the numbered one of the operator's conditions.
+    /// By an index: what is looked up are some of the operator's conditions, named by their numbers.
     Index {
         /// The index.
         index: IndexId,
-        /// Key and label, for people.
+        /// Label and keys, for people.
         description: String,
-        /// Which condition.
+        /// The conditions on its first keys: each equality with one value.
+        prefix: Vec<usize>,
+        /// The condition on the next key: equality or a range.
         condition: usize,
     },
 }

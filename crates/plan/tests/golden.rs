@@ -1,6 +1,6 @@
 //! Golden plans: what each traversal of `tests/plans/*.test` becomes, as `explain()` shows it.
 //!
-//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [LABEL.]KEY`
+//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [unique] [LABEL.]KEY[,KEY…]`
 //! gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the next empty
 //! one are the plan. `MANGROVE_UPDATE=1` writes the plans as they are now: read the difference in review.
 
@@ -22,13 +22,15 @@ fn plan(script: &str, facts: &GraphFacts) -> String {
     rules + &explain::explain(&plan)
 }
 
-/// `[ordered] [LABEL.]KEY`
+/// `[ordered] [unique] [LABEL.]KEY[,KEY…]`
 fn index(text: &str, number: u32) -> UsableIndex {
     let (ordered, name) = text.strip_prefix("ordered ").map_or((false, text), |name| (true, name));
-    let (label, key) = name.split_once('.').map_or((None, name), |(label, key)| (Some(label), key));
-    let info =
-        IndexInfo { id: IndexId(number), label: label.map(|_| LabelId(0)), key: KeyId(number), ordered, unique: false };
-    (info, label.map(Into::into), key.into())
+    let (unique, name) = name.strip_prefix("unique ").map_or((false, name), |name| (true, name));
+    let (label, keys) = name.split_once('.').map_or((None, name), |(label, keys)| (Some(label), keys));
+    let keys: Vec<_> = keys.split(',').map(Into::into).collect();
+    let ids = (0..keys.len() as u32).map(KeyId).collect();
+    let info = IndexInfo { id: IndexId(number), label: label.map(|_| LabelId(0)), keys: ids, ordered, unique };
+    UsableIndex { info, label: label.map(Into::into), keys }
 }
 
 /// The file with every plan as it is now.

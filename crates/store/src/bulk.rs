@@ -21,6 +21,7 @@ use crate::pack::pack;
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
 use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
+use crate::version::{BASE_TS, Snapshot};
 
 /// The values of one property for the rows of a call.
 #[derive(Clone, Debug)]
@@ -313,8 +314,9 @@ impl BulkLoader {
             assert_eq!(published, number, "a bulk load is alone with its graph");
             let page = tablet.vertices.get(number as usize).expect("the page was just added");
             for index in self.store.indexes.load().iter() {
-                if self.store.covers(&index.info, page.core.label, index.info.key) {
-                    self.store.index_page(index, tablet, number as usize, page);
+                if self.store.place_in(&index.info, page.core.label, index.info.keys[0]).is_some() {
+                    let base = Snapshot::committed(BASE_TS);
+                    self.store.index_page(index, tablet, number as usize, page, &base);
                 }
             }
         }

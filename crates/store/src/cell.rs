@@ -267,7 +267,7 @@ impl MultiValue {
 }
 
 /// What a value owns besides its own 32 bytes. Shared content counts at each owner.
-fn heap_bytes(value: &Value) -> usize {
+pub(crate) fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::String(s) if s.is_heap_allocated() => s.len(),
         Value::Bytes(b) => b.len(),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use mangrove_graph::{Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, Value, VertexId};
+use mangrove_graph::{ElementRef, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
 
 use crate::page::{PAGE_SLOTS, VertexPage};
-use crate::property_index::{IndexOptions, PropertyIndex};
-use crate::store::Store;
+use crate::property_index::tuples::{Versions, each_key};
+use crate::property_index::{INDEX_KEYS_MAX, IndexKey, IndexOptions, IndexReport, PropertyIndex};
+use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
 use crate::unique::ValueClaim;
 use crate::version::{NEVER, Snapshot};
@@ -17,14 +18,17 @@ impl Store {
     /// is installed, asked when the index is complete. Other transactions go on meanwhile. Fails, and leaves
     /// nothing behind, where the same index exists or a unique one would start with duplicates.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
+        self.check_options(options)?;
+        // Asked first: what a later snapshot sees is not older than this.
+        let start = Snapshot::committed(now());
         let index = self.register(options)?;
         // Pairs with the fence after a writer's store into a cell: either the writer sees the index
         // registered, or the scan sees the cell.
         fence(Ordering::SeqCst);
         for tablet in &self.tablets {
             for (number, page) in tablet.vertices.iter().enumerate() {
-                if self.covers(&index.info, page.core.label, options.key) {
-                    self.index_page(&index, tablet, number, page);
+                if self.place_in(&index.info, page.core.label, options.keys[0]).is_some() {
+                    self.index_page(&index, tablet, number, page, &start);
                 }
             }
         }
@@ -38,15 +42,34 @@ impl Store {
         Ok(index.info.id)
     }
 
-    /// Takes an index away. Queries that are about to use it fail with `NotFound`.
+    fn check_options(&self, options: &IndexOptions) -> Result<()> {
+        let keys = &options.keys;
+        if keys.is_empty() || keys.len() > INDEX_KEYS_MAX {
+            let message = format!("an index is on 1 to {INDEX_KEYS_MAX} property keys, not on {}", keys.len());
+            return Err(Error::invalid(message));
+        }
+        match keys.iter().enumerate().find(|(at, key)| keys[..*at].contains(key)) {
+            None => Ok(()),
+            Some((_, &twice)) => {
+                let name = self.catalog().key_name(twice);
+                Err(Error::invalid(format!("an index has each of its keys once, and '{name}' is given twice")))
+            }
+        }
+    }
+
+    /// Takes an index away. A query that was about to use it is told `NotFound` by the view and scans instead.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
-        let _turn = self.index_changes.lock();
-        let mut indexes = Vec::clone(&self.indexes.load());
-        let Some(at) = indexes.iter().position(|index| index.info.id == id) else {
-            return Err(Error::new(ErrorKind::NotFound, format!("there is no index {}", id.0)));
+        let dropped = {
+            let _turn = self.index_changes.lock();
+            let mut indexes = Vec::clone(&self.indexes.load());
+            let Some(at) = indexes.iter().position(|index| index.info.id == id) else {
+                return Err(Error::new(ErrorKind::NotFound, format!("there is no index {}", id.0)));
+            };
+            let dropped = indexes.remove(at);
+            self.indexes.store(Arc::new(indexes));
+            dropped
         };
-        indexes.remove(at).release(&self.memory);
-        self.indexes.store(Arc::new(indexes));
+        dropped.close(&self.memory);
         Ok(())
     }
 
@@ -55,9 +78,20 @@ impl Store {
         self.indexes.load().iter().map(|index| index.info.clone()).collect()
     }
 
-    /// Whether an index is about this key of vertices with this label set.
-    pub(crate) fn covers(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> bool {
-        index.key == key && index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label))
+    /// Whether an index was not dropped yet.
+    pub(crate) fn has_index(&self, id: IndexId) -> bool {
+        self.indexes.load().iter().any(|index| index.info.id == id)
+    }
+
+    /// The indexes with their numbers.
+    pub fn index_reports(&self) -> Vec<IndexReport> {
+        self.indexes.load().iter().map(|index| index.report()).collect()
+    }
+
+    /// The place of a key among those of an index, if the index is about vertices with this label set.
+    pub(crate) fn place_in(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> Option<usize> {
+        let place = index.keys.iter().position(|&k| k == key)?;
+        index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label)).then_some(place)
     }
 
     fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
@@ -65,44 +99,50 @@ impl Store {
         let mut indexes = Vec::clone(&self.indexes.load());
         let same = |index: &Arc<PropertyIndex>| {
             let info = &index.info;
-            (info.label, info.key, info.ordered, info.unique)
-                == (options.label, options.key, options.ordered, options.unique)
+            (info.label, &*info.keys, info.ordered, info.unique)
+                == (options.label, &*options.keys, options.ordered, options.unique)
         };
         if let Some(twin) = indexes.iter().find(|index| same(index)) {
             let message = format!("the same index exists already, as number {}", twin.info.id.0);
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
-        let index = Arc::new(PropertyIndex::new(IndexId(*next), options));
+        let index = Arc::new(PropertyIndex::new(IndexId(*next), options, &self.memory));
         *next += 1;
         indexes.push(index.clone());
         self.indexes.store(Arc::new(indexes));
         Ok(index)
     }
 
-    /// Adds every version of every value on a page.
-    pub(crate) fn index_page(&self, index: &PropertyIndex, tablet: &Tablet, number: usize, page: &VertexPage) {
-        let Some(column) = page.core.column(index.info.key) else { return };
+    /// Adds what this snapshot or a later one may see of every vertex on a page.
+    pub(crate) fn index_page(
+        &self,
+        index: &PropertyIndex,
+        tablet: &Tablet,
+        number: usize,
+        page: &VertexPage,
+        from: &Snapshot<'_>,
+    ) {
+        if page.core.column(index.info.keys[0]).is_none() {
+            return;
+        }
         for at in 0..page.core.used() {
             if page.core.version(at).0 == NEVER {
                 continue;
             }
             let id = VertexId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
-            column.each_version(at, &tablet.undo, |_, cell| {
-                tablet.values.values(cell, |value| index.add(value, id, None, &self.memory));
-            });
+            let slot = Slot { tablet, core: &page.core, at };
+            each_key(index, &slot, None, Versions::From(from), |key| index.add(key, id, None, &self.memory));
         }
     }
 
-    /// Whether every value of an index has one vertex at most.
+    /// Whether all values of an index have one vertex at most.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
-        let key = index.info.key;
         index.each_group(|vertices| {
             for (i, &one) in vertices.iter().enumerate() {
-                let Some(value) = self.first_shared(one, &vertices[i + 1..], key, snapshot) else { continue };
-                let name = self.catalog().key_name(key);
+                let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) else { continue };
                 let message = format!(
-                    "two vertices have the value {value:?} under '{name}', so a unique index cannot be made of it; \
-                     change one of them first"
+                    "two vertices have {}, so a unique index cannot be made of it; change one of them first",
+                    self.shown(&index.info.keys, &values)
                 );
                 return Err(Error::new(ErrorKind::DuplicateId, message));
             }
@@ -110,17 +150,21 @@ impl Store {
         })
     }
 
-    /// A value of a vertex that one of the others has too, visibly.
-    fn first_shared(&self, one: VertexId, others: &[VertexId], key: KeyId, snapshot: &Snapshot<'_>) -> Option<Value> {
-        let (tablet, page) = self.vertex_page(one)?;
-        if !page.core.visible(one.offset(), snapshot) {
-            return None;
-        }
-        let mut values = Vec::new();
-        let cell = page.core.column(key)?.read(one.offset(), snapshot, &tablet.undo);
-        tablet.values.values(cell, |value| values.push(value.clone()));
-        values.into_iter().find(|value| {
-            others.iter().any(|&other| self.claims_value(other, key, value, snapshot) == ValueClaim::Visible)
+    /// Values of a vertex that one of the others has too, visibly.
+    fn first_shared(
+        &self,
+        index: &PropertyIndex,
+        one: VertexId,
+        others: &[VertexId],
+        snapshot: &Snapshot<'_>,
+    ) -> Option<IndexKey> {
+        let slot = self.slot(ElementRef::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
+        let mut mine = Vec::new();
+        each_key(index, &slot, None, Versions::From(snapshot), |key| mine.push(key));
+        let keys = &index.info.keys;
+        mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
+            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot) == ValueClaim::Visible;
+            visibly(one) && others.iter().any(|&other| visibly(other))
         })
     }
 }

@@ -59,7 +59,7 @@ pub mod write;
 pub use bulk::{BulkColumn, BulkLoader, ColumnData};
 pub use cell::{MultiProperty, MultiValue};
 pub use memory::{MemoryReport, MemoryRow, RecordKind};
-pub use property_index::IndexOptions;
+pub use property_index::{INDEX_KEYS_MAX, IndexOptions, IndexReport};
 pub use store::{Store, StoreOptions};
 pub use version::{ClaimStatus, Snapshot, Watch};
 pub use view::StoreView;

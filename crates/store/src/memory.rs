@@ -37,7 +37,7 @@ pub enum RecordKind {
     IdIndex,
     /// Tables of page pointers and cursors.
     Directory,
-    /// Entries of property indexes (an estimate an entry).
+    /// Tables and leaves of property indexes, with the values they hold.
     PropertyIndex,
 }
 

@@ -6,6 +6,8 @@
 
 use mangrove_graph::{ElementRef, Error, ErrorKind, KeyId, Result, Value, VertexId};
 
+use crate::property_index::tuples::{Versions, each_key};
+use crate::property_index::{IndexKey, PropertyIndex};
 use crate::store::{Slot, Store};
 use crate::version::{NEVER, Snapshot, contested, happened};
 use crate::write::{Writer, conflict};
@@ -13,12 +15,13 @@ use crate::write::{Writer, conflict};
 impl Writer<'_> {
     /// Refuses a value that another visible vertex has under a unique index, before anything is written.
     pub(crate) fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
-        for index in self.store.indexes.load().iter() {
-            if index.info.unique && self.store.covers(&index.info, slot.core.label, key) {
+        for index in self.store.indexes.load().iter().filter(|index| index.info.unique) {
+            let Some(place) = self.store.place_in(&index.info, slot.core.label, key) else { continue };
+            self.each_key(index, slot, (place, Some(value)), |key| {
                 let mut rivals = Vec::new();
-                index.equal_candidates(value, &mut rivals);
-                self.check_rivals(id, key, value, &rivals)?;
-            }
+                index.equal_candidates(&key, &mut rivals);
+                self.check_rivals(index, id, &key, &rivals)
+            })?;
         }
         Ok(())
     }
@@ -26,31 +29,62 @@ impl Writer<'_> {
     /// Adds a written value to the indexes that cover it.
     pub(crate) fn index(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
         for index in self.store.indexes.load().iter() {
-            if !self.store.covers(&index.info, slot.core.label, key) {
-                continue;
-            }
-            let mut rivals = Vec::new();
-            let wanted = index.info.unique.then_some(&mut rivals);
-            index.add(value, id, wanted, &self.store.memory);
-            if let Err(error) = self.check_rivals(id, key, value, &rivals) {
+            let Some(place) = self.store.place_in(&index.info, slot.core.label, key) else { continue };
+            self.each_key(index, slot, (place, Some(value)), |key| {
+                if !index.info.unique {
+                    index.add(key, id, None, &self.store.memory);
+                    return Ok(());
+                }
+                let mut rivals = Vec::new();
+                index.add(key.clone(), id, Some(&mut rivals), &self.store.memory);
                 // The value is written by now, so only a rollback helps.
-                return Err(Error::conflict(error.message()));
-            }
+                self.check_rivals(index, id, &key, &rivals).map_err(|error| Error::conflict(error.message()))
+            })?;
         }
         Ok(())
     }
 
-    fn check_rivals(&self, id: VertexId, key: KeyId, value: &Value, rivals: &[VertexId]) -> Result<()> {
+    /// Files a vertex that has lost a key under what is left of an ordered composite index's keys before it.
+    pub(crate) fn index_without(&self, id: VertexId, slot: &Slot<'_>, key: KeyId) {
+        for index in self.store.indexes.load().iter().filter(|index| index.info.ordered) {
+            let Some(place @ 1..) = self.store.place_in(&index.info, slot.core.label, key) else { continue };
+            each_key(index, slot, Some((place, None)), Versions::From(&self.snapshot), |key| {
+                index.add(key, id, None, &self.store.memory);
+            });
+        }
+    }
+
+    fn each_key(
+        &self,
+        index: &PropertyIndex,
+        slot: &Slot<'_>,
+        fixed: (usize, Option<&Value>),
+        mut each: impl FnMut(IndexKey) -> Result<()>,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        each_key(index, slot, Some(fixed), Versions::From(&self.snapshot), |key| {
+            if outcome.is_ok() {
+                outcome = each(key);
+            }
+        });
+        outcome
+    }
+
+    fn check_rivals(&self, index: &PropertyIndex, id: VertexId, key: &IndexKey, rivals: &[VertexId]) -> Result<()> {
+        let (keys, values) = (&index.info.keys, key.values());
+        if values.len() < keys.len() {
+            return Ok(());
+        }
         rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
-            match self.store.claims_value(rival, key, value, &self.snapshot) {
+            match self.store.claims_values(rival, keys, values, &self.snapshot) {
                 ValueClaim::None => Ok(()),
                 ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
                 ValueClaim::Visible => Err(Error::new(
                     ErrorKind::DuplicateId,
                     format!(
-                        "a vertex whose '{}' is {} exists already, and an index keeps the values of that key unique",
-                        self.store.catalog().key_name(key),
-                        shown(value),
+                        "a vertex with {} exists already, and an index keeps that unique; choose another value or \
+                         update the existing vertex",
+                        self.store.shown(keys, key)
                     ),
                 )),
             }
@@ -69,8 +103,33 @@ pub(crate) enum ValueClaim {
 }
 
 impl Store {
+    /// How a vertex holds the values of several keys, seen from a writer's snapshot.
+    pub(crate) fn claims_values(
+        &self,
+        id: VertexId,
+        keys: &[KeyId],
+        values: &[Value],
+        snapshot: &Snapshot<'_>,
+    ) -> ValueClaim {
+        let mut whole = ValueClaim::Visible;
+        for (&key, value) in keys.iter().zip(values) {
+            match self.claims_value(id, key, value, snapshot) {
+                ValueClaim::None => return ValueClaim::None,
+                ValueClaim::Contested => whole = ValueClaim::Contested,
+                ValueClaim::Visible => {}
+            }
+        }
+        whole
+    }
+
+    /// Values under their keys, for an error message.
+    pub(crate) fn shown(&self, keys: &[KeyId], key: &IndexKey) -> String {
+        let one = |(&key, value): (&KeyId, &Value)| format!("'{}' = {}", self.catalog().key_name(key), shown(value));
+        keys.iter().zip(key.values()).map(one).collect::<Vec<_>>().join(" and ")
+    }
+
     /// How a vertex holds a value, seen from a writer's snapshot.
-    pub(crate) fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot<'_>) -> ValueClaim {
+    fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot<'_>) -> ValueClaim {
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
         let (begin, end) = slot.core.version(slot.at);
         if begin == NEVER || happened(end, snapshot) {

@@ -4,6 +4,8 @@
 //! need there, so that many cache misses are in flight at a time. How the ids of a batch are laid out
 //! does not matter; pages and tables are few and stay in the cache.
 
+use std::sync::Arc;
+
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor,
     ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
@@ -11,7 +13,6 @@ use mangrove_graph::{
 };
 
 use crate::id_index::IdKey;
-use crate::property_index::in_range;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::Snapshot;
 use crate::{expand, numbers, properties, runs, scan};
@@ -270,20 +271,36 @@ impl GraphView for StoreView<'_> {
         self.store.indexes.load().iter().filter(usable).map(|index| index.info.clone()).collect()
     }
 
-    fn index_vertices(&self, index: IndexId, range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+    fn index_vertices(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<VertexId>,
+    ) -> Result<()> {
         let indexes = self.store.indexes.load();
         let index = indexes
             .iter()
             .find(|candidate| candidate.info.id == index && candidate.usable_at(self.snapshot.begin_ts))
-            .ok_or_else(|| {
-                Error::new(ErrorKind::NotFound, format!("index {} was dropped; run the query again", index.0))
-            })?;
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.0)))?;
         let mut candidates = Vec::new();
-        index.candidates(range, &mut candidates)?;
+        index.candidates(prefix, range, &mut candidates)?;
+        // A drop empties the index before or after that; where it came before, the list has changed by now.
+        if !Arc::ptr_eq(&indexes, &self.store.indexes.load()) && !self.store.has_index(index.info.id) {
+            return Err(Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.info.id.0)));
+        }
         candidates.sort_unstable();
         candidates.dedup();
         candidates.retain(|v| share.takes(v.tablet()));
-        properties::with_value(self, &candidates, index.info.key, |value| in_range(range, value), out);
+        for (&key, value) in index.info.keys.iter().zip(prefix) {
+            let mut kept = Vec::new();
+            properties::with_value(self, &candidates, key, |v| mangrove_graph::compare::equal(v, value), &mut kept);
+            candidates = kept;
+        }
+        if let Some(&key) = index.info.keys.get(prefix.len()) {
+            properties::with_value(self, &candidates, key, |v| range.holds(v), out);
+        }
         Ok(())
     }
 

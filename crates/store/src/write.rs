@@ -429,7 +429,11 @@ impl<'a> Writer<'a> {
         if self.own_newest(column, &slot)?.is_absent() {
             return Ok(());
         }
-        self.write_cell(element, &slot, key, column, RawCell::ABSENT)
+        self.write_cell(element, &slot, key, column, RawCell::ABSENT)?;
+        if let ElementRef::Vertex(id) = element {
+            self.index_without(id, &slot, key);
+        }
+        Ok(())
     }
 
     /// Replaces all values under a key by what `change` makes of them, if it changes anything.
@@ -443,11 +447,16 @@ impl<'a> Writer<'a> {
         if after == before {
             return Ok(());
         }
-        let cell = match after.values.is_empty() {
-            true => RawCell::ABSENT,
-            false => slot.tablet.values.encode_multi(after, &self.store.memory),
+        let is_left = !after.values.is_empty();
+        let cell = match is_left {
+            false => RawCell::ABSENT,
+            true => slot.tablet.values.encode_multi(after, &self.store.memory),
         };
-        self.write_cell(element, &slot, key, column, cell)
+        self.write_cell(element, &slot, key, column, cell)?;
+        if !is_left {
+            self.index_without(id, &slot, key);
+        }
+        Ok(())
     }
 
     /// The newest version of a cell, if this transaction may build on it.

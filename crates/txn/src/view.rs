@@ -162,8 +162,15 @@ impl GraphView for Transaction {
         self.view()?.edge_properties(edges, keys, out)
     }
 
-    fn index_vertices(&self, index: IndexId, range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()> {
-        self.view()?.index_vertices(index, range, share, out)
+    fn index_vertices(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<VertexId>,
+    ) -> Result<()> {
+        self.view()?.index_vertices(index, prefix, range, share, out)
     }
 
     fn vertex_indexes(&self) -> Vec<IndexInfo> {

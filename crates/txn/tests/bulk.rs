@@ -149,7 +149,7 @@ fn chosen_numbers_leave_holes_among_automatic_ids() {
 fn multi_properties_and_indexes_are_loaded_too() {
     let graph = Graph::new();
     let store = graph.manager.store();
-    let options = IndexOptions { label: None, key: graph.name, ordered: false, unique: false };
+    let options = IndexOptions { label: None, keys: vec![graph.name], ordered: false, unique: false };
     let index = graph.manager.create_index(&options).unwrap();
     let mut load = graph.manager.bulk_load().unwrap();
     let value = |ordinal, text: &str| MultiValue { ordinal, value: text.into(), meta: Default::default() };
@@ -161,7 +161,7 @@ fn multi_properties_and_indexes_are_loaded_too() {
     assert_eq!(common::values(&txn, people[0], graph.name), ["a", "b"].map(Value::from));
     let mut out = Vec::new();
     let range = mangrove_graph::IndexRange::Equal(vec!["b".into()]);
-    txn.index_vertices(index, &range, mangrove_graph::Share::ALL, &mut out).unwrap();
+    txn.index_vertices(index, &[], &range, mangrove_graph::Share::ALL, &mut out).unwrap();
     assert_eq!(out, people[..1]);
     assert_eq!(store.memory().total_bytes(), store.memory_walk());
 }

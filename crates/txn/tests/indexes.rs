@@ -7,12 +7,12 @@ use mangrove_graph::{ErrorKind, GraphView, IndexId, IndexRange, Share, Value, Ve
 use mangrove_store::IndexOptions;
 
 fn options(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
-    IndexOptions { label: graph.manager.store().catalog().label("person"), key: graph.balance, ordered, unique }
+    IndexOptions { label: graph.manager.store().catalog().label("person"), keys: vec![graph.balance], ordered, unique }
 }
 
 fn look_up(view: &dyn GraphView, index: IndexId, range: IndexRange) -> Vec<VertexId> {
     let mut out = Vec::new();
-    view.index_vertices(index, &range, Share::ALL, &mut out).unwrap();
+    view.index_vertices(index, &[], &range, Share::ALL, &mut out).unwrap();
     out.sort_unstable();
     out
 }
@@ -82,7 +82,7 @@ fn a_unique_index_has_one_owner_a_value() {
     let txn = graph.begin();
     let error = graph.set(&txn, b, 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DuplicateId);
-    assert!(error.message().contains("'balance' is 1"), "{error}");
+    assert!(error.message().contains("'balance' = 1"), "{error}");
     graph.set(&txn, a, 1).unwrap();
     graph.set(&txn, a, 10).unwrap();
     graph.set(&txn, b, 1).unwrap();

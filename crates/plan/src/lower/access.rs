@@ -46,24 +46,15 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
         Condition::LabelIn(names) => Some(names),
         _ => None,
     });
-    let usable = |key: &Name, test: &Test| {
-        indexes.iter().find(|(info, label, indexed)| {
-            indexed == key
-                && (equal_operands(test).is_some() || (range_bounds(test).is_some() && info.ordered))
-                && label.as_ref().is_none_or(|l| labels.is_some_and(|names| names[..] == [l.clone()]))
-        })
+    let covers = |index: &&UsableIndex| match &index.label {
+        None => true,
+        Some(label) => labels.is_some_and(|names| names[..] == [label.clone()]),
     };
-    let found = conditions.iter().enumerate().filter_map(|(at, c)| {
-        let Condition::Property(key, test) = c else { return None };
-        usable(key, test).map(|index| (at, index, equal_operands(test).is_none()))
-    });
-    // Equality narrows more than a range.
-    let (at, (info, label, key), _) = found.min_by_key(|(.., is_range)| *is_range)?;
-    let description = match label {
-        Some(label) => format!("{label}.{key}"),
-        None => key.to_string(),
-    };
-    Some(Access::Index { index: info.id, description, condition: at })
+    let matches = indexes.iter().filter(covers).filter_map(|index| Match::find(index, conditions));
+    // Of equals, the one whose condition is written first, and then the index that was made first.
+    let best = matches.reduce(|best, next| if next.rank() > best.rank() { next } else { best })?;
+    let Match { index, prefix, condition, .. } = best;
+    Some(Access::Index { index: index.info.id, description: index.to_string(), prefix, condition })
 }
 
 /// Takes the condition out that a scan for values can answer, if there is one.
@@ -80,6 +71,47 @@ fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
             conditions.insert(at, other);
             None
         }
+    }
+}
+
+/// How an index answers some of the conditions.
+struct Match<'a> {
+    index: &'a UsableIndex,
+    /// The conditions on its first keys: equality with one value each.
+    prefix: Vec<usize>,
+    /// The condition on the next key.
+    condition: usize,
+    is_range: bool,
+}
+
+impl<'a> Match<'a> {
+    /// The longest chain of conditions the index answers, from its first key on.
+    fn find(index: &'a UsableIndex, conditions: &[Condition]) -> Option<Self> {
+        let on = |key: &Name, suits: &dyn Fn(&Test) -> bool| {
+            conditions.iter().position(|c| matches!(c, Condition::Property(k, test) if k == key && suits(test)))
+        };
+        let equals_one = |test: &Test| matches!(test, Test::Compare(Comparison::Eq, _));
+        let mut prefix: Vec<usize> = index.keys.iter().map_while(|key| on(key, &equals_one)).collect();
+        let next = index.keys.get(prefix.len());
+        let equality = next.and_then(|key| on(key, &|test| equal_operands(test).is_some()));
+        let range = next.and_then(|key| on(key, &|test| index.info.ordered && range_bounds(test).is_some()));
+        let (condition, is_range) = match (equality, range) {
+            (Some(at), _) => (at, false),
+            (None, Some(at)) => (at, true),
+            (None, None) => (prefix.pop()?, false),
+        };
+        // A hash index knows complete combinations only.
+        let is_complete = prefix.len() + 1 == index.keys.len();
+        (index.info.ordered || is_complete).then_some(Match { index, prefix, condition, is_range })
+    }
+
+    /// Which of two is to be preferred: a unique index that is answered whole; then more equalities (equality
+    /// narrows more than a range); then a range besides.
+    fn rank(&self) -> (bool, usize, bool, std::cmp::Reverse<usize>) {
+        let equalities = self.prefix.len() + usize::from(!self.is_range);
+        let finds_one = self.index.info.unique && equalities == self.index.keys.len();
+        let first = self.prefix.first().copied().unwrap_or(self.condition);
+        (finds_one, equalities, self.is_range, std::cmp::Reverse(first))
     }
 }
 

@@ -380,7 +380,7 @@ impl GraphView for FakeView {
         Vec::new()
     }
 
-    fn index_vertices(&self, _: IndexId, _: &IndexRange, _: Share, _: &mut Vec<VertexId>) -> Result<()> {
+    fn index_vertices(&self, _: IndexId, _: &[Value], _: &IndexRange, _: Share, _: &mut Vec<VertexId>) -> Result<()> {
         Ok(())
     }
 

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::{
-    EdgeId, Error, IndexId, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+    EdgeId, Error, ErrorKind, IndexId, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
 };
+use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
 use mangrove_plan::lower::{equal_operands, range_bounds};
 use mangrove_plan::physical::Access;
@@ -35,7 +36,7 @@ pub enum Kind {
 enum Finder {
     Scan(Option<Vec<Name>>),
     Ids { ids: Vec<Value>, distinct: bool },
-    Index(IndexId, IndexRange),
+    Index { index: IndexId, prefix: Vec<Value>, range: IndexRange },
     Where { labels: Option<Vec<Name>>, key: Name, range: IndexRange },
 }
 
@@ -52,6 +53,8 @@ pub struct Source {
     kind: Kind,
     finder: Finder,
     filter: Option<Filter>,
+    /// All conditions, for the scan that takes over where the index was dropped since the plan was made.
+    without_index: Option<Vec<Condition>>,
     remember: Remember,
     environment: Environment,
     pending: VecDeque<(GroupId, Rows)>,
@@ -88,6 +91,7 @@ impl Source {
         environment: Environment,
     ) -> Result<Self> {
         let mut conditions = conditions.to_vec();
+        let mut without_index = None;
         let finder = match access {
             Access::All => Finder::Scan(None),
             Access::Labels(names) => Finder::Scan(Some(names.clone())),
@@ -99,17 +103,18 @@ impl Source {
             Access::Index { .. } if kind == Kind::Edges => {
                 return Err(Error::bug("the planner looks up only vertices in an index"));
             }
-            Access::Index { index, condition, .. } => {
-                let Some(Condition::Property(_, test)) = conditions.get(*condition) else {
-                    return Err(Error::bug("the planner looks up only properties in an index"));
-                };
-                let range = index_range(test, &environment)?;
+            Access::Index { index, prefix: places, condition, .. } => {
+                let range = index_range(property_test(&conditions, *condition)?, &environment)?;
+                let prefix =
+                    places.iter().map(|&at| equal_value(&conditions, at, &environment)).collect::<Result<_>>()?;
+                without_index = Some(conditions.clone());
                 // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the
                 // strings; the condition keeps what is comparable.
-                if matches!(range, IndexRange::Equal(_)) {
-                    conditions.remove(*condition);
-                }
-                Finder::Index(*index, range)
+                let is_exact = matches!(range, IndexRange::Equal(_));
+                let is_answered = |at: usize| places.contains(&at) || is_exact && at == *condition;
+                conditions =
+                    (0..conditions.len()).filter(|&at| !is_answered(at)).map(|at| conditions[at].clone()).collect();
+                Finder::Index { index: *index, prefix, range }
             }
         };
         let filter = match &conditions[..] {
@@ -117,7 +122,7 @@ impl Source {
             conditions => Some(Filter::new(conditions, &environment)?),
         };
         let pending = VecDeque::new();
-        Ok(Source { kind, finder, filter, remember, environment, pending, row: 0, search: None })
+        Ok(Source { kind, finder, filter, without_index, remember, environment, pending, row: 0, search: None })
     }
 
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -240,7 +245,29 @@ impl Source {
         })
     }
 
-    fn begin(&self) -> Result<Search> {
+    fn begin(&mut self) -> Result<Search> {
+        match self.search() {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.without_index.is_some() => {
+                self.scan_instead()?;
+                self.search()
+            }
+            search => search,
+        }
+    }
+
+    /// Gives up the index for a scan that tests all conditions.
+    fn scan_instead(&mut self) -> Result<()> {
+        let conditions = self.without_index.take().unwrap_or_default();
+        let labels = conditions.iter().find_map(|condition| match condition {
+            Condition::LabelIn(names) => Some(names.clone()),
+            _ => None,
+        });
+        self.filter = Some(Filter::new(&conditions, &self.environment)?);
+        self.finder = Finder::Scan(labels);
+        Ok(())
+    }
+
+    fn search(&self) -> Result<Search> {
         let view = &self.environment.view;
         Ok(match &self.finder {
             Finder::Scan(None) => Search::Scan(LabelFilter::Any, ScanCursor::default()),
@@ -250,9 +277,9 @@ impl Source {
                 self.begin_where(labels, key)?
             }
             Finder::Ids { ids, distinct } => Search::Found(self.find(ids, *distinct)?, 0),
-            Finder::Index(index, range) => {
+            Finder::Index { index, prefix, range } => {
                 let mut ids = Vec::new();
-                view.index_vertices(*index, range, self.environment.share, &mut ids)?;
+                view.index_vertices(*index, prefix, range, self.environment.share, &mut ids)?;
                 Search::Found(Column::Vertices(ids), 0)
             }
         })
@@ -342,6 +369,22 @@ fn spread(value: Value, into: &mut Vec<Value>) {
     match value {
         Value::List(values) | Value::Set(values) => values.iter().for_each(|v| spread(v.clone(), into)),
         value => into.push(value),
+    }
+}
+
+/// The test of the property condition at a place.
+fn property_test(conditions: &[Condition], at: usize) -> Result<&Test> {
+    match conditions.get(at) {
+        Some(Condition::Property(_, test)) => Ok(test),
+        other => Err(Error::bug(format!("the planner looks up only properties in an index, not {other:?}"))),
+    }
+}
+
+/// The value a condition on one of the first keys of an index asks for.
+fn equal_value(conditions: &[Condition], at: usize, environment: &Environment) -> Result<Value> {
+    match property_test(conditions, at)? {
+        Test::Compare(Comparison::Eq, operand) => environment.resolve(operand),
+        other => Err(Error::bug(format!("the planner looks up only equality in a prefix, not {other:?}"))),
     }
 }
 
