@@ -131,7 +131,7 @@ impl Typed {
         let index = self.graph.index.ok_or_else(|| Error::bug("this graph has no index on names"))?;
         let range = IndexRange::Equal(vec![Value::String(arguments.text.clone())]);
         self.vertices.clear();
-        view.index_vertices(index, &range, Share::ALL, &mut self.vertices)?;
+        view.index_vertices(index, &[], &range, Share::ALL, &mut self.vertices)?;
         Ok(self.vertices.len() as u64)
     }
 
