@@ -11,6 +11,9 @@ use uuid::Uuid;
 /// More of the results follows.
 const PARTIAL: u16 = 206;
 
+/// Another transaction was in the way, and the server has tried often enough.
+const TEMPORARY_ERROR: u16 = 596;
+
 /// A connection.
 pub struct Client {
     socket: WebSocket<TcpStream>,
@@ -53,7 +56,9 @@ impl Client {
             let response = decode_response(&frame)?;
             if response.code >= 300 || response.request_id != Some(id) {
                 let message = format!("the server answered {}: {}", response.code, response.message);
-                return Err(Error::new(ErrorKind::Evaluation, message));
+                let is_conflict = response.code == TEMPORARY_ERROR;
+                let kind = if is_conflict { ErrorKind::Conflict } else { ErrorKind::Evaluation };
+                return Err(Error::new(kind, message));
             }
             response.data.iter().for_each(|(bulk, value)| each(value, *bulk));
             return Ok(response.code);

@@ -3,7 +3,8 @@
 //! The GDI mixes pick among all vertices there have been. LBV's values are sampled from the loaded graph; its
 //! removals (Q18, Q19) take back what the same thread has added, oldest first, where there is anything: a fast
 //! database would otherwise have emptied the graph within seconds and measured nothing but misses. In a *level*
-//! population additions beyond a small backlog are replaced by removals, so that the graph neither grows nor shrinks.
+//! population additions beyond a small backlog are replaced by removals, so that the graph neither grows nor shrinks; in
+//! one with *turnover*, too, but there the loaded edges are the first to be removed, so that in time all are replaced.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,9 +42,14 @@ pub enum Population {
     Free,
     /// What is added is removed again.
     Level,
+    /// As `Level`, but every thread begins with its part of the loaded edges as if it had added them.
+    Turnover {
+        /// How many threads share the edges.
+        threads: usize,
+    },
 }
 
-/// Elements a thread keeps at most, where the population is level.
+/// Elements a thread keeps at most beyond those it began with, where the population is level.
 const BACKLOG_MAX: usize = 1_000;
 
 /// One thread's choices.
@@ -59,11 +65,12 @@ pub struct Draw {
     removals: [Option<usize>; 2],
     added_vertices: VecDeque<u64>,
     added_edges: VecDeque<EdgeId>,
+    edge_backlog_max: usize,
     arguments: Arguments,
 }
 
 impl Draw {
-    /// The choices of thread `seed`.
+    /// The choices of thread `seed`, counting from 0.
     pub fn new(
         graph: &Arc<Graph>,
         operations: Operations,
@@ -78,15 +85,24 @@ impl Draw {
             (sum / total * f64::from(u32::MAX)) as u32
         };
         let place = |verb: Verb| mix.entries.iter().position(|(template, _)| template.verb == verb);
+        let mut random = Random::new(crate::random::mix(seed ^ 0x0117));
+        let mut own: Vec<EdgeId> = match population {
+            Population::Turnover { threads } => {
+                graph.edges.iter().skip(seed as usize).step_by(threads).copied().collect()
+            }
+            Population::Free | Population::Level => Vec::new(),
+        };
+        random.shuffle(&mut own);
         Draw {
             thresholds: mix.entries.iter().map(|(_, share)| threshold(*share)).collect(),
             removals: [place(Verb::DeleteVertex), place(Verb::DeleteEdge)],
             operations,
             picker,
             population,
-            random: Random::new(crate::random::mix(seed ^ 0x0117)),
+            random,
             added_vertices: VecDeque::new(),
-            added_edges: VecDeque::new(),
+            edge_backlog_max: own.len() + BACKLOG_MAX,
+            added_edges: own.into(),
             arguments: Arguments {
                 vertex: 0,
                 other: 0,
@@ -112,7 +128,7 @@ impl Draw {
         let [vertex, edge] = self.removals;
         match (vertex, edge) {
             (Some(removal), _) if verb.adds_vertex() && self.added_vertices.len() >= BACKLOG_MAX => removal,
-            (_, Some(removal)) if verb.adds_edge() && self.added_edges.len() >= BACKLOG_MAX => removal,
+            (_, Some(removal)) if verb.adds_edge() && self.added_edges.len() >= self.edge_backlog_max => removal,
             _ => place,
         }
     }

@@ -228,7 +228,7 @@ fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop:
     }
 }
 
-/// Whether another transaction was in the way. A server has tried again by then, and says so in words.
+/// Whether another transaction was in the way. (A server has tried again by then.)
 pub fn is_conflict(error: &Error) -> bool {
     error.kind() == ErrorKind::Conflict
 }

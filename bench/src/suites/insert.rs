@@ -20,7 +20,7 @@ use crate::harness::{Operation, measure, wrong};
 use crate::options::Suite;
 use crate::people::{self, BORN, NAME as NAME_KEY, Names, Shape, digest};
 use crate::random::{Random, mix};
-use crate::report::{Growing, Row};
+use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, KNOWS};
 use crate::ways::{Question, Way};
@@ -29,6 +29,9 @@ const NAME: &str = Suite::Insert.name();
 
 /// Twice what the best research store reaches with two threads, at scale 18, in nanoseconds an edge and thread.
 const EDGE_NS_MAX: f64 = 2.0 * 1e9 / (2.0 * 562_000.0);
+
+/// Bytes an edge without properties: the target of the design.
+pub(super) const EDGE_BYTES_MAX: f64 = 64.0;
 
 /// How many inserts are read back before the timing. Rivals' inserts are durable and ours are not yet, so they set
 /// no targets here.
@@ -166,6 +169,7 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
             continue;
         }
         let (database, numbers) = (people::database(count, Shape::Ids)?, Numbers::default());
+        let empty_bytes = database.memory().total_bytes();
         let knows = database.catalog().intern_label_text(KNOWS);
         let served = Served::start(&database)?;
         let mut make = || match way {
@@ -178,10 +182,23 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
         let timing = timing(context, 1, &mut make)?;
         let found = database.begin_read()?.view().count_edges(&LabelFilter::Any, Share::ALL)?;
         check_count(CASE, found, numbers.load(Ordering::Relaxed))?;
+        if way.is_none() {
+            memory_an_edge(&database, empty_bytes, found, report);
+        }
         let target = if way.is_none() { Some(EDGE_NS_MAX) } else { None };
         report.push(Row::time(NAME, CASE, way.map_or("typed", Way::name), timing).beside(limit).aiming_at(target));
     }
     Ok(())
+}
+
+/// Bytes an edge that was inserted by a transaction of its own.
+fn memory_an_edge(database: &Database, empty_bytes: u64, count: u64, report: &mut Growing<'_>) {
+    let mut push = |variant: &str| {
+        let bytes = database.memory().total_bytes().saturating_sub(empty_bytes) as f64 / count.max(1) as f64;
+        let row = Row::single(NAME, "bytes an inserted edge", variant, Metric::Size, bytes, "B");
+        report.push(row.aiming_at(EDGE_BYTES_MAX).with("edges", count as f64, "count"));
+    };
+    push("inserted");
 }
 
 /// Edges come again when all were inserted; parallel edges are ordinary.

@@ -11,7 +11,7 @@ use mangrove::{
 
 use super::Context;
 use crate::environment::resident_bytes;
-use crate::harness::wrong;
+use crate::harness::{REPETITION_COUNT, wrong};
 use crate::oltp::Operations;
 use crate::oltp::audit::{self, all_vertices};
 use crate::oltp::beside::{Others, beside};
@@ -78,7 +78,7 @@ fn read(view: &dyn GraphView, vertices: &[VertexId], keys: [KeyId; 2]) -> Result
     Ok(found)
 }
 
-/// A read set costs what reading in a transaction that may write takes longer than in one that only reads.
+/// A read set costs what reading (at its fastest) in a transaction that may write takes longer than in one that only reads.
 fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "read set";
     let (database, some) = (&graph.database, &vertices[..vertices.len().min(SET_MAX / ITEMS_A_VERTEX)]);
@@ -89,10 +89,15 @@ fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &
         let found = read(transaction.view(), some, keys)?;
         Ok::<_, mangrove::Error>((found, before.elapsed().as_nanos() as f64))
     };
-    let (expected, _) = timed(&database.begin_read()?)?;
-    let (_, untracked) = timed(&database.begin_read()?)?;
+    let (mut expected, mut untracked, mut tracked) = (0, f64::INFINITY, f64::INFINITY);
+    for _ in 0..REPETITION_COUNT {
+        let (found, nanos) = timed(&database.begin_read()?)?;
+        (expected, untracked) = (found, untracked.min(nanos));
+        let (_, nanos) = timed(&database.begin()?)?;
+        tracked = tracked.min(nanos);
+    }
     let (resident, transaction) = (resident_bytes(), database.begin()?);
-    let (found, tracked) = timed(&transaction)?;
+    let (found, _) = timed(&transaction)?;
     let bytes = resident_bytes() - resident;
     if found != expected {
         return Err(wrong(format!("{found} items are read by a writer and {expected} by a reader")));

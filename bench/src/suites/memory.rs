@@ -3,13 +3,11 @@
 use mangrove::{Database, Result};
 
 use super::Context;
+use super::insert::EDGE_BYTES_MAX;
 use crate::options::Suite;
 use crate::people::{self, Names, Shape};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{self, KNOWS};
-
-/// Bytes an edge: the target of the design.
-const EDGE_BYTES_MAX: f64 = 64.0;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let scale = context.options.scale;

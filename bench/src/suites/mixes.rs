@@ -35,7 +35,7 @@ const GDI_RMA_LOG_VERTICES: u32 = 18;
 const TIMES_GDI_RMA: f64 = 2.0;
 
 /// Transactions a thread in a run without a time: for tests.
-pub(super) const TRANSACTIONS_MIN: u64 = 400;
+pub(super) const TRANSACTIONS_MIN: u64 = 200;
 
 pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>) -> Result<()> {
     let choices = &context.options.choices;
