@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mangrove_bench::Suite;
 
+use crate::generate::args::GenerateArgs;
 use crate::quantity::{Size, TimeLimit};
 
 /// A property-graph database that answers Gremlin on live, transactional data.
@@ -24,6 +25,7 @@ Examples:
   mangrove query 'g.inject(1, 2, 3).sum()'
   mangrove query --load modern.json \"g.V().hasLabel('person').values('name')\"
   mangrove load people.csv knows.csv --rejects bad-rows.csv
+  mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
 
 `mangrove help COMMAND` says more about each.";
 
@@ -38,6 +40,8 @@ pub enum Command {
     Load(LoadArgs),
     /// Measure this program on this machine: transactions, reads, loads
     Bench(BenchArgs),
+    /// Make a graph from a seed, in memory or in files
+    Generate(GenerateArgs),
 }
 
 /// Which graph.

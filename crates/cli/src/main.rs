@@ -1,4 +1,4 @@
-//! The `mangrove` program: `serve`, `query`, `load`, `bench`.
+//! The `mangrove` program: `serve`, `query`, `load`, `generate`, `bench`.
 //!
 //! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
 //! at a terminal needs around them:
@@ -6,7 +6,7 @@
 //! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
-//! - [`serve`], [`query`], [`load`], [`bench`]: one command each.
+//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
 //! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
@@ -22,6 +22,7 @@ mod args;
 mod bench;
 mod clock;
 mod config;
+mod generate;
 mod graphs;
 mod load;
 mod output;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Query(args) => query::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Bench(args) => bench::run(args),
+        Command::Generate(args) => generate::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,120 @@
+//! The command line of `mangrove generate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::quantity::Size;
+
+/// `mangrove generate`.
+#[derive(Args, Debug)]
+#[command(after_help = GENERATE_HELP)]
+pub struct GenerateArgs {
+    /// Which kind of graph.
+    #[command(subcommand)]
+    pub kind: Kind,
+}
+
+const GENERATE_HELP: &str = "\
+One seed makes one graph, with any number of threads. Without --out the graph is made in memory, where --query asks
+it; with --out it is written to files that `mangrove load` and `mangrove serve --load` read. Printed are the numbers
+of vertices (V), edges (E), their property values (VP, EP), and the bytes of these values.
+
+Examples:
+  mangrove generate kronecker --scale 16
+  mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --ptypes 26 --undirected --check
+  mangrove generate kronecker --scale 12 --schema shop.toml --out shop/
+  mangrove load shop/ --map shop/mapping.toml --query 'g.V().groupCount().by(label)'";
+
+/// Which kind of graph.
+#[derive(Subcommand, Debug)]
+pub enum Kind {
+    /// A Kronecker graph with the Graph500's skew, and labels and properties as asked for
+    Kronecker(KroneckerArgs),
+}
+
+/// What all kinds are told.
+#[derive(Args, Debug)]
+pub struct CommonArgs {
+    /// What determines everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// How many threads generate [default: as many as there are processors]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+
+    /// Write files to this folder, which is made or must be empty, instead of making the graph in memory
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+
+    /// Count again what the database has: what it was given, or what it loads from the files
+    #[arg(long)]
+    pub check: bool,
+
+    /// A Gremlin script to run on the graph in memory; may be given several times
+    #[arg(long = "query", value_name = "SCRIPT", conflicts_with = "out")]
+    pub queries: Vec<String>,
+
+    /// Give up when the graph uses this much memory, as in 512MB or 4GiB
+    #[arg(long, value_name = "SIZE", env = "MANGROVE_MEMORY_LIMIT")]
+    pub memory_limit: Option<Size>,
+}
+
+/// `mangrove generate kronecker`.
+#[derive(Args, Debug)]
+#[command(after_help = KRONECKER_HELP)]
+pub struct KroneckerArgs {
+    /// The logarithm, base two, of the number of vertices
+    #[arg(long, default_value_t = 16)]
+    pub scale: u32,
+
+    /// Edges a vertex
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    pub edge_factor: u64,
+
+    /// How many labels there are: the larger half of vertices, the others of edges
+    #[arg(long, value_name = "COUNT", default_value_t = 20, conflicts_with = "schema")]
+    pub labels: usize,
+
+    /// How many property types there are
+    #[arg(long, value_name = "COUNT", default_value_t = 13, conflicts_with = "schema")]
+    pub ptypes: usize,
+
+    /// Labels, their shares, and properties with types and sizes, in TOML (see docs/generators.md)
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+
+    /// Make each edge in both directions
+    #[arg(long)]
+    pub undirected: bool,
+
+    /// What all kinds are told.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+const KRONECKER_HELP: &str = "\
+Examples:
+  mangrove generate kronecker --scale 16 --query 'g.E().groupCount().by(label)'
+  mangrove generate kronecker --scale 20 --threads 4 --check
+  mangrove generate kronecker --scale 12 --schema shop.toml --seed 7 --out shop/
+
+A schema:
+  [[property]]
+  key = \"name\"
+  type = \"string\"            # bool, int, long, double or string
+  size = 16                  # bytes, of strings
+  [[vertex]]
+  label = \"Person\"
+  share = 80                 # percent
+  properties = [\"name\"]
+  [[vertex]]
+  label = \"Company\"
+  share = 20
+  [[edge]]                   # the first that fits the ends
+  label = \"worksAt\"
+  from = \"Person\"
+  to = \"Company\"
+  [[edge]]
+  label = \"knows\"";

@@ -1,0 +1,231 @@
+//! Kronecker graphs with labels and properties.
+//!
+//! The edges are the Graph500's: each picks one quadrant of the adjacency matrix per bit of the vertex number, with
+//! probabilities 0.57, 0.19, 0.19 and 0.05 (the R-MAT model), and vertex numbers are permuted afterwards, so that
+//! nothing can be learned from them. Degrees follow a heavy-tailed law; parallel edges and self-loops are kept. Labels
+//! and properties are a [`Schema`]'s: vertices get labels by percentage, properties by label, edges a label by those
+//! of their ends, and values are random; or what a program's own functions say. So GDI's generator works too
+//! (Besta et al., "The Graph Database Interface", §6.3 and its artifact).
+//!
+//! Vertices of a label have consecutive numbers, so shares are exact but for rounding; which place in the Kronecker
+//! graph a number has is random. The number of edges is `edge_factor << scale`, exactly; undirected graphs have each
+//! edge in both directions, one behind the other, with the same label and properties. Nothing is kept but the chunks
+//! in flight.
+//!
+//! ```
+//! use mangrove::Database;
+//! use mangrove_generate::{Counted, MemorySink, kronecker::Spec};
+//!
+//! # fn main() -> mangrove::Result<()> {
+//! let database = Database::in_memory();
+//! let mut memory = MemorySink::new(&database)?;
+//! let mut silent = |_, _: &_| ();
+//! let mut counted = Counted::new(&mut memory, &mut silent);
+//! Spec { scale: 10, ..Spec::default() }.generate(&mut counted)?;
+//! assert_eq!((counted.counts.vertices, counted.counts.edges), (1 << 10, 16 << 10));
+//! memory.finish()?;
+//! assert_eq!(database.query("g.E().count()")?.collect()?, vec![(16_i64 << 10).into()]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod schema;
+mod values;
+
+use mangrove::{Error, Result};
+
+use crate::parallel::in_order;
+use crate::random::{Permutation, Stream, Weighted, domain};
+use crate::sink::{Column, EdgeBatch, Ids, Progress, Sink, VertexBatch};
+use schema::Compiled;
+pub use schema::{EdgeType, OwnEdgeLabel, OwnValue, PropertyType, Schema, ValueType, VertexType};
+
+/// The largest scale: a vertex number has 40 bits at most.
+pub const SCALE_MAX: u32 = 40;
+/// The largest edge factor.
+pub const EDGE_FACTOR_MAX: u64 = 1 << 16;
+
+/// The probabilities of the quadrants.
+const QUADRANTS: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
+/// Bits of the vertex numbers that one draw decides.
+const LEVELS: u32 = 4;
+
+/// Vertices and edges of one chunk.
+const CHUNK: u64 = 1 << 16;
+
+/// What a random number is for.
+const EDGES: u64 = 1;
+const NAMES: u64 = 2;
+const VERTEX_VALUES: u64 = 3;
+const EDGE_VALUES: u64 = 4;
+
+/// A Kronecker graph.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The logarithm, base two, of the number of vertices.
+    pub scale: u32,
+    /// Edges a vertex.
+    pub edge_factor: u64,
+    /// Labels and properties.
+    pub schema: Schema,
+    /// Whether each edge comes in both directions.
+    pub undirected: bool,
+    /// What determines everything random.
+    pub seed: u64,
+    /// How many threads generate; the graph does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Spec {
+    /// Scale 16, edge factor 16, 20 labels, 13 property types, directed, seed 1, one thread.
+    fn default() -> Self {
+        Spec { scale: 16, edge_factor: 16, schema: Schema::with_counts(20, 13), undirected: false, seed: 1, threads: 1 }
+    }
+}
+
+impl Spec {
+    /// How many vertices the graph has.
+    pub fn vertex_count(&self) -> u64 {
+        1 << self.scale
+    }
+
+    /// How many edges the graph has.
+    pub fn edge_count(&self) -> u64 {
+        (self.edge_factor << self.scale) << u32::from(self.undirected)
+    }
+
+    /// Makes the graph.
+    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+        if !(1..=SCALE_MAX).contains(&self.scale) {
+            return Err(Error::invalid(format!("the scale is {}; it is from 1 to {SCALE_MAX}", self.scale)));
+        }
+        if self.edge_factor > EDGE_FACTOR_MAX {
+            let message = format!("the edge factor is {}; it is at most {EDGE_FACTOR_MAX}", self.edge_factor);
+            return Err(Error::invalid(message));
+        }
+        let generator = Generator::new(self, self.schema.compile(self.vertex_count())?);
+        generator.vertices(sink)?;
+        generator.edges(sink)
+    }
+}
+
+struct Generator<'a> {
+    spec: &'a Spec,
+    schema: Compiled,
+    /// Which quadrant each of four levels picks.
+    cells: Weighted,
+    names: Permutation,
+}
+
+/// Edges of one label in a chunk.
+#[derive(Default)]
+struct EdgeGroup {
+    ends: Vec<(u64, u64)>,
+    /// Numbers among the edges the model drew, which their values are functions of.
+    numbers: Vec<u64>,
+}
+
+impl<'a> Generator<'a> {
+    fn new(spec: &'a Spec, schema: Compiled) -> Self {
+        let quadrant = |cell: usize, level: u32| QUADRANTS[cell >> (2 * level) & 3];
+        let weight = |cell| (0..LEVELS).map(|level| quadrant(cell, level)).product();
+        let weights: Vec<f64> = (0..1 << (2 * LEVELS)).map(weight).collect();
+        let names = Permutation::new(domain(spec.seed, NAMES), spec.scale);
+        Generator { spec, schema, cells: Weighted::new(&weights), names }
+    }
+
+    fn vertices(&self, sink: &mut dyn Sink) -> Result<()> {
+        let total = self.spec.vertex_count();
+        // Chunks do not cross labels.
+        let chunks: Vec<(usize, u64, u64)> = (0..self.schema.vertices.len())
+            .flat_map(|label| {
+                let range = self.schema.range(label);
+                let end = range.end;
+                range.step_by(CHUNK as usize).map(move |first| (label, first, end.min(first + CHUNK)))
+            })
+            .collect();
+        let seed = domain(self.spec.seed, VERTEX_VALUES);
+        let make = |chunk: usize| {
+            let (label, first, end) = chunks[chunk];
+            let vertex = &self.schema.vertices[label];
+            let numbers: Vec<u64> = (first..end).collect();
+            VertexBatch {
+                table: vertex.label.clone(),
+                label: vertex.label.clone(),
+                first,
+                len: numbers.len(),
+                ids: Ids::Numbers,
+                columns: self.columns(&vertex.properties, seed, &numbers),
+            }
+        };
+        in_order(self.spec.threads, chunks.len(), make, |_, batch| {
+            let done = batch.first + batch.len as u64;
+            sink.vertices(batch)?;
+            sink.progress(Progress { stage: "vertices", done, total });
+            Ok(())
+        })
+    }
+
+    fn edges(&self, sink: &mut dyn Sink) -> Result<()> {
+        let drawn = self.spec.edge_factor << self.spec.scale;
+        let chunks = usize::try_from(drawn.div_ceil(CHUNK)).map_err(|_| Error::invalid("the graph is too large"))?;
+        let make = |chunk: usize| self.edge_chunk(chunk as u64 * CHUNK, drawn.min((chunk as u64 + 1) * CHUNK));
+        in_order(self.spec.threads, chunks, make, |chunk, batches| {
+            batches.into_iter().try_for_each(|batch| sink.edges(batch))?;
+            let done = drawn.min((chunk as u64 + 1) * CHUNK);
+            sink.progress(Progress { stage: "edges", done, total: drawn });
+            Ok(())
+        })
+    }
+
+    fn edge_chunk(&self, first: u64, end: u64) -> Vec<EdgeBatch> {
+        let mut random = Stream::new(domain(self.spec.seed, EDGES), first);
+        let mut groups: Vec<EdgeGroup> = Vec::new();
+        groups.resize_with(self.schema.edges.len(), EdgeGroup::default);
+        for number in first..end {
+            let (source, target) = self.cell(&mut random);
+            let ends = (self.names.apply(source), self.names.apply(target));
+            let group = &mut groups[self.schema.edge_label(ends.0, ends.1)];
+            group.ends.push(ends);
+            group.numbers.push(number);
+            if self.spec.undirected {
+                group.ends.push((ends.1, ends.0));
+                group.numbers.push(number);
+            }
+        }
+        let seed = domain(self.spec.seed, EDGE_VALUES);
+        let batch = |(label, group): (usize, EdgeGroup)| {
+            let edge = &self.schema.edges[label];
+            let columns = self.columns(&edge.properties, seed, &group.numbers);
+            EdgeBatch { label: edge.label.clone(), tables: None, ends: group.ends, columns }
+        };
+        groups.into_iter().enumerate().filter(|(_, group)| !group.ends.is_empty()).map(batch).collect()
+    }
+
+    /// The ends of one edge before vertices are permuted.
+    #[inline]
+    fn cell(&self, random: &mut Stream) -> (u64, u64) {
+        let (mut row, mut column, mut left) = (0, 0, self.spec.scale);
+        while left > 0 {
+            // Levels are independent, so where fewer are left, the first ones of four do.
+            let levels = left.min(LEVELS);
+            let cell = self.cells.draw(random) as u64 >> (2 * (LEVELS - levels));
+            for level in (0..levels).rev() {
+                let quadrant = cell >> (2 * level);
+                row = row << 1 | (quadrant >> 1 & 1);
+                column = column << 1 | (quadrant & 1);
+            }
+            left -= levels;
+        }
+        (row, column)
+    }
+
+    /// The properties, by their position in the schema, of elements.
+    fn columns(&self, properties: &[usize], seed: u64, numbers: &[u64]) -> Vec<Column> {
+        let column = |&position: &usize| {
+            let property = &self.schema.properties[position];
+            Column::new(property.key.as_str(), values::values(property, domain(seed, position as u64), numbers))
+        };
+        properties.iter().map(column).collect()
+    }
+}

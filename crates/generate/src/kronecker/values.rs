@@ -1,0 +1,43 @@
+//! Random values of properties.
+
+use smol_str::{SmolStr, SmolStrBuilder};
+
+use super::schema::{PropertyType, ValueType};
+use crate::random::{Stream, below};
+use crate::sink::Values;
+
+/// The letters of random texts, each as likely as any other.
+const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Numbers are below this: few enough that equal ones occur, enough that an index is worth it.
+const INT_BOUND: u64 = 1 << 20;
+
+/// The values of a property of the elements with these numbers.
+pub(super) fn values(property: &PropertyType, seed: u64, numbers: &[u64]) -> Values {
+    let bits = |number: &u64| Stream::new(seed, *number).bits();
+    if let Some(own) = &property.own {
+        let value = |(row, number): (usize, &u64)| (row as u32, vec![own(*number, bits(number))]);
+        return Values::Several(numbers.iter().enumerate().map(value).collect());
+    }
+    match property.value_type {
+        ValueType::Bool => Values::Bool(numbers.iter().map(|number| bits(number) >> 63 != 0).collect()),
+        ValueType::Int => Values::I32(numbers.iter().map(|number| below(bits(number), INT_BOUND) as i32).collect()),
+        ValueType::Long => Values::I64(numbers.iter().map(|number| (bits(number) >> 1) as i64).collect()),
+        ValueType::Double => Values::F64(numbers.iter().map(|number| Stream::new(seed, *number).unit()).collect()),
+        ValueType::String => Values::Text(numbers.iter().map(|number| text(seed, *number, property.size)).collect()),
+    }
+}
+
+/// A text of so many bytes.
+fn text(seed: u64, number: u64, size: usize) -> SmolStr {
+    let mut random = Stream::new(seed, number);
+    let mut text = SmolStrBuilder::new();
+    let mut left = size;
+    while left > 0 {
+        let bits = random.bits();
+        let letters = left.min(12);
+        (0..letters).for_each(|letter| text.push(char::from(LETTERS[(bits >> (5 * letter) & 31) as usize])));
+        left -= letters;
+    }
+    text.finish()
+}

@@ -1,0 +1,32 @@
+//! Property graphs of any size, made from a seed.
+//!
+//! [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a schema asks for
+//! them. A generator has a `Spec` whose `generate` hands batches to a [`Sink`]: a database in memory ([`MemorySink`]),
+//! files that `mangrove load` reads back ([`CsvSink`]), or nothing at all ([`Nowhere`]); [`Counted`] counts on the
+//! way and takes a digest.
+//!
+//! Invariants:
+//!
+//! 1. A spec without its number of threads determines the graph to the bit, and the batches in order. All
+//!    randomness is a function of the seed, of what is drawn and of a number (of a vertex, of a chunk of edges),
+//!    never of a thread (`random`); chunks are made by any thread and handed over in order (`parallel`).
+//! 2. Vertices have numbers from 0 up in the order they are handed over, and an edge is handed over after both
+//!    its ends.
+//! 3. Memory is bounded by a few chunks, besides what each generator says it keeps.
+//!
+//! Not here: temporal graphs that change after they are made, and running on several machines (the chunks are
+//! made for it: each is a function of its number).
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod kronecker;
+mod parallel;
+#[allow(dead_code, reason = "the generators that draw with all of it come next")]
+mod random;
+mod sink;
+
+pub use sink::count::{Counted, Counts};
+pub use sink::csv::CsvSink;
+pub use sink::memory::MemorySink;
+pub use sink::{Column, EdgeBatch, Ids, Nowhere, Progress, Sink, Values, VertexBatch};

@@ -1,0 +1,172 @@
+//! Chunks made by several threads and taken in order.
+//!
+//! Workers claim the numbers of chunks in ascending order and make them; the calling thread takes the finished
+//! ones by number. A worker does not begin a chunk that is more than [`AHEAD`] chunks a worker ahead of the one taken
+//! next, so a slow taker bounds the memory. What is made and the order it is taken in do not depend on the number
+//! of threads.
+
+use std::collections::BTreeMap;
+
+use mangrove::{Error, Result};
+use parking_lot::{Condvar, Mutex};
+
+/// How many chunks a worker may be ahead of the taker.
+const AHEAD: usize = 4;
+
+/// Makes the chunks `0..count` on `threads` threads and takes them in order on this one. The first error of the
+/// taker ends it.
+pub(crate) fn in_order<T: Send>(
+    threads: usize,
+    count: usize,
+    make: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(usize, T) -> Result<()>,
+) -> Result<()> {
+    if threads <= 1 || count <= 1 {
+        return (0..count).try_for_each(|chunk| take(chunk, make(chunk)));
+    }
+    let workers = threads.min(count);
+    let queue = Queue::new(count, workers * AHEAD);
+    std::thread::scope(|scope| {
+        // However this closure ends, the workers stop: the scope waits for them.
+        let _stop = StopOnDrop(&queue);
+        for worker in 0..workers {
+            std::thread::Builder::new()
+                .name(format!("generate-{worker}"))
+                .spawn_scoped(scope, || work(&queue, &make))
+                .map_err(|e| Error::from(e).context("cannot start a thread to generate with; ask for fewer"))?;
+        }
+        (0..count).try_for_each(|chunk| take(chunk, queue.take(chunk)))
+    })
+}
+
+fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
+    let mut guard = StopOnPanic { queue, done: false };
+    while let Some(chunk) = queue.claim() {
+        let made = make(chunk);
+        queue.put(chunk, made);
+    }
+    guard.done = true;
+}
+
+struct Queue<T> {
+    state: Mutex<State<T>>,
+    /// A chunk was made, or a worker died.
+    made: Condvar,
+    /// A chunk was taken, or nobody wants more.
+    taken: Condvar,
+    count: usize,
+    window: usize,
+}
+
+struct State<T> {
+    next_to_make: usize,
+    next_to_take: usize,
+    ready: BTreeMap<usize, T>,
+    stopped: bool,
+    panicked: bool,
+}
+
+impl<T> Queue<T> {
+    fn new(count: usize, window: usize) -> Self {
+        let state = State { next_to_make: 0, next_to_take: 0, ready: BTreeMap::new(), stopped: false, panicked: false };
+        Queue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
+    }
+
+    /// The number of the chunk to make next; `None` when there is nothing more to do.
+    fn claim(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        let chunk = state.next_to_make;
+        if chunk >= self.count {
+            return None;
+        }
+        state.next_to_make += 1;
+        while !state.stopped && chunk >= state.next_to_take + self.window {
+            self.taken.wait(&mut state);
+        }
+        (!state.stopped).then_some(chunk)
+    }
+
+    fn put(&self, chunk: usize, made: T) {
+        let mut state = self.state.lock();
+        state.ready.insert(chunk, made);
+        if chunk == state.next_to_take {
+            self.made.notify_one();
+        }
+    }
+
+    fn take(&self, chunk: usize) -> T {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(made) = state.ready.remove(&chunk) {
+                state.next_to_take = chunk + 1;
+                self.taken.notify_all();
+                return made;
+            }
+            assert!(!state.panicked, "a generator thread panicked");
+            self.made.wait(&mut state);
+        }
+    }
+
+    fn stop(&self, panicked: bool) {
+        let mut state = self.state.lock();
+        state.stopped = true;
+        state.panicked |= panicked;
+        self.made.notify_all();
+        self.taken.notify_all();
+    }
+}
+
+/// Sends the workers home when the taker is done.
+struct StopOnDrop<'a, T>(&'a Queue<T>);
+
+impl<T> Drop for StopOnDrop<'_, T> {
+    fn drop(&mut self) {
+        self.0.stop(false);
+    }
+}
+
+/// Wakes the taker when a worker dies, so that it does not wait forever.
+struct StopOnPanic<'a, T> {
+    queue: &'a Queue<T>,
+    done: bool,
+}
+
+impl<T> Drop for StopOnPanic<'_, T> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.queue.stop(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_in_order_whatever_the_number_of_threads() {
+        for threads in [1, 2, 7] {
+            let mut taken = Vec::new();
+            let take = |chunk, made: usize| {
+                assert_eq!(made, chunk * chunk);
+                taken.push(chunk);
+                Ok(())
+            };
+            in_order(threads, 100, |chunk| chunk * chunk, take).unwrap();
+            assert_eq!(taken, (0..100).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_taker_ends_it() {
+        let take = |chunk, _| if chunk == 5 { Err(Error::invalid("enough")) } else { Ok(()) };
+        assert_eq!(in_order(3, 1_000_000, |chunk| chunk, take).unwrap_err().message(), "enough");
+    }
+
+    #[test]
+    #[should_panic(expected = "a generator thread panicked")]
+    fn a_panic_of_a_worker_reaches_the_caller() {
+        let make = |chunk| assert!(chunk != 20, "a bug");
+        let _ = in_order(2, 100, make, |_, ()| Ok(()));
+    }
+}

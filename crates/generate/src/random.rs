@@ -1,0 +1,225 @@
+//! Random numbers that are functions of what they are for.
+//!
+//! A [`Stream`] is SplitMix64 begun at a point that the seed, a *domain* (what is drawn: an edge, a name) and a
+//! number determine. Nothing is drawn from a stream that threads share, so it does not matter who draws when.
+
+/// A well-mixed bijection of 64 bits (the finalizer of SplitMix64).
+#[inline]
+pub(crate) fn mix(bits: u64) -> u64 {
+    let mut z = bits.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Maps 64 random bits to a number below `bound`, evenly but for a bias of `bound / 2^64`.
+#[inline]
+pub(crate) fn below(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+/// The key of everything drawn in one domain.
+#[inline]
+pub(crate) fn domain(seed: u64, name: u64) -> u64 {
+    mix(seed ^ mix(name))
+}
+
+/// A sequence of random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream(u64);
+
+impl Stream {
+    /// The sequence of a number in a domain (see [`domain`]).
+    #[inline]
+    pub(crate) fn new(domain: u64, number: u64) -> Self {
+        Stream(mix(domain ^ mix(number)))
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
+    }
+
+    /// The next number below `bound`; 0 where the bound is 0.
+    #[inline]
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        below(self.bits(), bound)
+    }
+
+    /// The next position in a slice of this length.
+    #[inline]
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// The next item of a slice that is not empty.
+    #[inline]
+    pub(crate) fn pick<'a, T: ?Sized>(&mut self, items: &'a [&'a T]) -> &'a T {
+        items[self.index(items.len())]
+    }
+
+    /// The next number in `[0, 1)`.
+    #[inline]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Whether something of this probability happens.
+    #[inline]
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// A number from `low` to `high`, both included.
+    #[inline]
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+        debug_assert!(low <= high, "{low}..={high}");
+        low + self.below((high - low) as u64 + 1) as i64
+    }
+
+    /// How often something of this mean happens, with the geometric distribution from 0 up.
+    pub(crate) fn geometric(&mut self, mean: f64) -> u64 {
+        if mean <= 0.0 {
+            return 0;
+        }
+        let stay = mean / (1.0 + mean);
+        // `1 - unit` is never 0, so the logarithm is finite.
+        ((1.0 - self.unit()).ln() / stay.ln()) as u64
+    }
+
+    /// An exponentially distributed number of this mean.
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.unit()).ln() * mean
+    }
+}
+
+/// Draws positions with given weights in constant time (Vose's alias method).
+#[derive(Clone, Debug)]
+pub(crate) struct Weighted {
+    /// By position: its share of the column in 2⁻³², and who has the rest.
+    columns: Vec<(u64, u32)>,
+}
+
+impl Weighted {
+    /// Positions with these weights, of which at least one is positive and none negative.
+    pub(crate) fn new(weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        assert!(total > 0.0, "something must be possible");
+        let count = weights.len();
+        let mut scaled: Vec<f64> = weights.iter().map(|weight| weight * count as f64 / total).collect();
+        let mut columns: Vec<(u64, u32)> = (0..count as u32).map(|own| (WHOLE, own)).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..count).partition(|&i| scaled[i] < 1.0);
+        while let (Some(few), Some(&many)) = (small.pop(), large.last()) {
+            columns[few] = ((scaled[few] * WHOLE as f64) as u64, many as u32);
+            scaled[many] -= 1.0 - scaled[few];
+            if scaled[many] < 1.0 {
+                large.pop();
+                small.push(many);
+            }
+        }
+        Weighted { columns }
+    }
+
+    /// Positions with the weights of Zipf's law: the n-th has `1 / n^exponent`.
+    pub(crate) fn zipf(count: usize, exponent: f64) -> Self {
+        Self::new(&(1..=count).map(|rank| (rank as f64).powf(-exponent)).collect::<Vec<_>>())
+    }
+
+    /// The position for 64 random bits.
+    #[inline]
+    pub(crate) fn at(&self, bits: u64) -> usize {
+        // The high half chooses the column, the low half whose part of it.
+        let column = below(bits & !(WHOLE - 1), self.columns.len() as u64) as usize;
+        let (own, other) = self.columns[column];
+        if (bits & (WHOLE - 1)) < own { column } else { other as usize }
+    }
+
+    /// The next position.
+    #[inline]
+    pub(crate) fn draw(&self, random: &mut Stream) -> usize {
+        self.at(random.bits())
+    }
+}
+
+const WHOLE: u64 = 1 << 32;
+
+/// A bijection of the numbers of `width` bits that looks random: computed, not stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Permutation {
+    mask: u64,
+    shift: u32,
+    factors: [u64; 4],
+    offsets: [u64; 4],
+}
+
+impl Permutation {
+    /// The bijection of a key.
+    pub(crate) fn new(key: u64, width: u32) -> Self {
+        let mut random = Stream::new(key, 0);
+        let factors = std::array::from_fn(|_| random.bits() | 1);
+        let offsets = std::array::from_fn(|_| random.bits());
+        Permutation { mask: (1 << width) - 1, shift: width.div_ceil(2).max(1), factors, offsets }
+    }
+
+    /// Where a number goes. Adding, multiplying by an odd number (both modulo 2^width) and folding the upper half
+    /// into the lower one can each be undone.
+    #[inline]
+    pub(crate) fn apply(&self, number: u64) -> u64 {
+        let mut x = number;
+        for (factor, offset) in self.factors.iter().zip(&self.offsets) {
+            x = x.wrapping_add(*offset).wrapping_mul(*factor) & self.mask;
+            x ^= x >> self.shift;
+        }
+        x
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_kept() {
+        let weighted = Weighted::new(&[1.0, 0.0, 3.0, 6.0]);
+        let (mut counts, mut random) = ([0; 4], Stream::new(1, 2));
+        (0..100_000).for_each(|_| counts[weighted.draw(&mut random)] += 1);
+        for (count, expected) in counts.into_iter().zip([10_000_i32, 0, 30_000, 60_000]) {
+            assert!((count - expected).abs() < 800, "{counts:?}");
+        }
+        assert_eq!(counts[1], 0);
+    }
+
+    #[test]
+    fn permutations_are_bijections_that_move() {
+        for width in [1, 2, 3, 7, 12] {
+            let permutation = Permutation::new(7, width);
+            let mut images: Vec<u64> = (0..1 << width).map(|number| permutation.apply(number)).collect();
+            let fixed = images.iter().enumerate().filter(|(number, image)| *number as u64 == **image).count();
+            assert!(width < 7 || fixed < 10, "{fixed} stay at width {width}");
+            images.sort_unstable();
+            assert_eq!(images, (0..1 << width).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn geometric_numbers_have_their_mean() {
+        let mut random = Stream::new(3, 4);
+        for mean in [0.2, 3.0, 50.0] {
+            let sum: u64 = (0..50_000).map(|_| random.geometric(mean)).sum();
+            let found = sum as f64 / 50_000.0;
+            assert!((found / mean - 1.0).abs() < 0.05, "{found} for {mean}");
+        }
+        assert_eq!(random.geometric(0.0), 0);
+    }
+
+    #[test]
+    fn streams_of_neighbors_have_nothing_in_common() {
+        let draw = |number| Stream::new(domain(1, 2), number).bits();
+        let different = (0..1000).map(|number| (draw(number) ^ draw(number + 1)).count_ones()).sum::<u32>();
+        assert!((30_000..34_000).contains(&different), "half of the bits differ: {different}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Counting what passes by.
+
+use std::collections::BTreeMap;
+
+use mangrove::{Result, Value};
+use smol_str::SmolStr;
+
+use super::{Column, EdgeBatch, Ids, Progress, Sink, Values, VertexBatch};
+use crate::random::mix;
+
+/// What went by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Vertices.
+    pub vertices: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Property values of vertices (VP). A property `id` counts; an id that is none does not.
+    pub vertex_properties: u64,
+    /// Property values of edges (EP).
+    pub edge_properties: u64,
+    /// Bytes of all property values as such: 1, 4 or 8 a number, the length of a text.
+    pub property_bytes: u64,
+    /// Vertices by label set.
+    pub vertices_by_label: BTreeMap<SmolStr, u64>,
+    /// Edges by label.
+    pub edges_by_label: BTreeMap<SmolStr, u64>,
+    /// A digest of everything in order: equal for equal graphs, different, but for chance, for different ones.
+    pub digest: u64,
+}
+
+/// A sink that counts, tells a listener about progress, and hands on to another sink.
+pub struct Counted<'a> {
+    /// What went by so far.
+    pub counts: Counts,
+    inner: &'a mut dyn Sink,
+    listener: &'a mut dyn FnMut(Progress, &Counts),
+}
+
+impl<'a> Counted<'a> {
+    /// Counts before `inner`; `listener` hears of progress.
+    pub fn new(inner: &'a mut dyn Sink, listener: &'a mut dyn FnMut(Progress, &Counts)) -> Self {
+        Counted { counts: Counts::default(), inner, listener }
+    }
+}
+
+impl std::fmt::Debug for Counted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Counted({:?})", self.counts)
+    }
+}
+
+impl Sink for Counted<'_> {
+    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+        let counts = &mut self.counts;
+        let len = batch.len as u64;
+        counts.vertices += len;
+        *counts.vertices_by_label.entry(batch.label.clone()).or_default() += len;
+        let mut digest = Digest(counts.digest);
+        digest.text(&batch.table);
+        digest.text(&batch.label);
+        digest.word(batch.first);
+        let mut size = Size::default();
+        match &batch.ids {
+            Ids::Numbers => digest.word(len),
+            Ids::Local(ids) => {
+                ids.iter().for_each(|id| digest.word(*id as u64));
+                size.add(len, 8 * len);
+            }
+            Ids::Texts(ids) => ids.iter().for_each(|id| digest.text(id)),
+        }
+        batch.columns.iter().for_each(|column| measure(column, &mut size, &mut digest));
+        counts.vertex_properties += size.values;
+        counts.property_bytes += size.bytes;
+        counts.digest = digest.0;
+        self.inner.vertices(batch)
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+        let counts = &mut self.counts;
+        counts.edges += batch.ends.len() as u64;
+        *counts.edges_by_label.entry(batch.label.clone()).or_default() += batch.ends.len() as u64;
+        let mut digest = Digest(counts.digest);
+        digest.text(&batch.label);
+        for (source, target) in &batch.ends {
+            digest.word(source << 32 ^ source >> 32 ^ target);
+        }
+        let mut size = Size::default();
+        batch.columns.iter().for_each(|column| measure(column, &mut size, &mut digest));
+        counts.edge_properties += size.values;
+        counts.property_bytes += size.bytes;
+        counts.digest = digest.0;
+        self.inner.edges(batch)
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        (self.listener)(progress, &self.counts);
+        self.inner.progress(progress);
+    }
+}
+
+#[derive(Default)]
+struct Size {
+    values: u64,
+    bytes: u64,
+}
+
+impl Size {
+    fn add(&mut self, values: u64, bytes: u64) {
+        self.values += values;
+        self.bytes += bytes;
+    }
+}
+
+struct Digest(u64);
+
+impl Digest {
+    #[inline]
+    fn word(&mut self, word: u64) {
+        self.0 = mix(self.0.rotate_left(7) ^ word);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.word(text.len() as u64);
+        for bytes in text.as_bytes().chunks(8) {
+            self.word(bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+    }
+}
+
+fn measure(column: &Column, size: &mut Size, digest: &mut Digest) {
+    digest.text(&column.key);
+    match &column.values {
+        Values::Bool(v) => {
+            v.iter().for_each(|value| digest.word(u64::from(*value)));
+            size.add(v.len() as u64, v.len() as u64);
+        }
+        Values::I32(v) => {
+            v.iter().for_each(|value| digest.word(*value as u64));
+            size.add(v.len() as u64, 4 * v.len() as u64);
+        }
+        Values::I64(v) => {
+            v.iter().for_each(|value| digest.word(*value as u64));
+            size.add(v.len() as u64, 8 * v.len() as u64);
+        }
+        Values::F64(v) => {
+            v.iter().for_each(|value| digest.word(value.to_bits()));
+            size.add(v.len() as u64, 8 * v.len() as u64);
+        }
+        Values::Text(v) => v.iter().for_each(|text| measure_text(text, size, digest)),
+        Values::OptionalText(v) => v.iter().for_each(|text| match text {
+            Some(text) => measure_text(text, size, digest),
+            None => digest.word(u64::MAX),
+        }),
+        Values::Several(rows) => {
+            for (row, values) in rows {
+                digest.word(u64::from(*row));
+                values.iter().for_each(|value| measure_value(value, size, digest));
+            }
+        }
+    }
+}
+
+fn measure_text(text: &str, size: &mut Size, digest: &mut Digest) {
+    digest.text(text);
+    size.add(1, text.len() as u64);
+}
+
+fn measure_value(value: &Value, size: &mut Size, digest: &mut Digest) {
+    let (word, bytes) = match value {
+        Value::String(text) => return measure_text(text, size, digest),
+        Value::Bool(truth) => (u64::from(*truth), 1),
+        Value::I32(number) => (*number as u64, 4),
+        Value::I64(number) => (*number as u64, 8),
+        Value::F64(number) => (number.to_bits(), 8),
+        // What generators make no use of so far is known by its text.
+        other => {
+            let text = format!("{other:?}");
+            return measure_text(&text, size, digest);
+        }
+    };
+    digest.word(word);
+    size.add(1, bytes);
+}

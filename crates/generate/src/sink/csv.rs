@@ -1,0 +1,334 @@
+//! Tables with typed headers that `mangrove load` reads back to the same graph.
+//!
+//! One file a table of vertices (`Person.csv`), one an edge label or, where edges of a label join one table to
+//! another, one for each such pair (`Person_knows_Person.csv`); `mapping.toml` beside them says what the headers
+//! cannot. Fields are separated by `|` and quoted only where they must be; an empty field is no value.
+//!
+//! Keeps the ids of all vertices (8 bytes each, nothing where they are known by their numbers), since edges are
+//! written with them. What cannot be written so that it reads back the same (an empty text, several values that are
+//! not texts) is an error.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use mangrove::{Error, Result, Value};
+use smol_str::SmolStr;
+
+use super::{Column, EdgeBatch, Ids, Sink, Values, VertexBatch};
+
+/// The name of the mapping file.
+pub const MAPPING: &str = "mapping.toml";
+
+const DELIMITER: char = '|';
+/// Between the values of a multi-property.
+const SEPARATOR: char = ';';
+
+type Writer = csv::Writer<BufWriter<File>>;
+
+/// Writes tables into a folder.
+pub struct CsvSink {
+    folder: PathBuf,
+    /// By what the table is known by: of vertices its name, of edges the label and the tables of its ends.
+    tables: BTreeMap<(Kind, SmolStr), Table>,
+    known: Known,
+    mapping: String,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Vertices,
+    Edges,
+}
+
+/// The ids that vertices are written with, by number.
+enum Known {
+    Nothing,
+    Numbers,
+    Local(Vec<i64>),
+    Texts(Vec<SmolStr>),
+}
+
+struct Table {
+    writer: Writer,
+    path: PathBuf,
+    header: Vec<String>,
+    /// The label stands in a column.
+    labeled: bool,
+}
+
+impl CsvSink {
+    /// A sink that writes into this folder, which is made or must be empty.
+    pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
+        let folder = empty_folder(folder.into())?;
+        let mapping = format!(
+            "# How `mangrove load --map {MAPPING}` reads the tables beside this file.\n\n\
+             [defaults]\ndelimiter = \"{DELIMITER}\"\nnull = [\"\"]\n"
+        );
+        Ok(CsvSink { folder, tables: BTreeMap::new(), known: Known::Nothing, mapping, bytes: 0 })
+    }
+
+    /// Writes what is left, and the mapping; how many bytes all files have.
+    pub fn finish(mut self) -> Result<u64> {
+        for table in std::mem::take(&mut self.tables).into_values() {
+            let place = |e: std::io::Error| Error::from(e).context(table.path.display());
+            let mut file = table.writer.into_inner().map_err(|e| place(e.into_error()))?;
+            file.flush().map_err(place)?;
+            self.bytes += file.get_ref().metadata().map_err(place)?.len();
+        }
+        let path = self.folder.join(MAPPING);
+        fs::write(&path, &self.mapping).map_err(|e| Error::from(e).context(path.display()))?;
+        Ok(self.bytes + self.mapping.len() as u64)
+    }
+
+    /// The table of a batch, begun with its header if it is new.
+    fn open(
+        &mut self,
+        kind: Kind,
+        key: SmolStr,
+        header: Vec<String>,
+        labeled: bool,
+        rule: impl FnOnce(&str) -> String,
+    ) -> Result<&mut Table> {
+        let place = (kind, key);
+        if !self.tables.contains_key(&place) {
+            let name = self.file_name(&place.1);
+            let path = self.folder.join(&name);
+            let file = File::create(&path).map_err(|e| Error::from(e).context(path.display()))?;
+            let mut writer = csv::WriterBuilder::new()
+                .delimiter(DELIMITER as u8)
+                .from_writer(BufWriter::with_capacity(1 << 18, file));
+            writer.write_record(&header).map_err(|e| failed(e, &path))?;
+            self.mapping += &rule(&name);
+            self.tables.insert(place.clone(), Table { writer, path, header: header.clone(), labeled });
+        }
+        let table = self.tables.get_mut(&place).expect("it was just put there if it was not");
+        if table.header == header && table.labeled == labeled {
+            return Ok(table);
+        }
+        let (was, is) = (table.header.join(","), header.join(","));
+        Err(Error::bug(format!("a table has one header: {} has {was} and then {is}", table.path.display())))
+    }
+
+    /// A name for the file of a table that no other file has.
+    fn file_name(&self, key: &str) -> String {
+        let clean: String =
+            key.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+        let taken = |name: &String| self.tables.values().any(|table| table.path.ends_with(name));
+        let mut names = (1..).map(|n| if n == 1 { format!("{clean}.csv") } else { format!("{clean}-{n}.csv") });
+        names.find(|name| !taken(name)).expect("one of endlessly many names is free")
+    }
+}
+
+/// The folder, made if need be; it must be empty.
+pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
+    let place = |e: std::io::Error| Error::from(e).context(folder.display());
+    fs::create_dir_all(&folder).map_err(place)?;
+    if fs::read_dir(&folder).map_err(place)?.next().is_some() {
+        let message = format!("{} is not empty; name a new folder, so that nothing is mixed up", folder.display());
+        return Err(Error::invalid(message));
+    }
+    Ok(folder)
+}
+
+impl std::fmt::Debug for CsvSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CsvSink({}, {} tables)", self.folder.display(), self.tables.len())
+    }
+}
+
+impl Sink for CsvSink {
+    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+        let space = match batch.ids {
+            Ids::Local(_) => batch.table.as_str(),
+            Ids::Numbers | Ids::Texts(_) => "",
+        };
+        let labeled = batch.table != batch.label;
+        let mut header = vec![format!("id:ID({space})")];
+        header.extend(labeled.then(|| ":LABEL".to_owned()));
+        header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
+        let label = (!labeled).then_some(&batch.label);
+        let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, Ids::Local(_)), &batch.columns);
+        let table = self.open(Kind::Vertices, batch.table.clone(), header, labeled, rule)?;
+        let labels = batch.label.replace("::", ";");
+        let mut rows = Rows::new(&batch.columns);
+        for row in 0..batch.len {
+            match &batch.ids {
+                Ids::Numbers => rows.number(table, batch.first + row as u64)?,
+                Ids::Local(ids) => rows.number(table, ids[row])?,
+                Ids::Texts(ids) => rows.text(table, &ids[row], "id")?,
+            }
+            if labeled {
+                rows.text(table, &labels, "label")?;
+            }
+            rows.values(table, row)?;
+        }
+        self.known.extend(batch.ids)
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+        let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, Known::Local(_)));
+        let (source, target) = spaces.map_or(("", ""), |(source, target)| (source.as_str(), target.as_str()));
+        let mut header = vec![format!(":START_ID({source})"), format!(":END_ID({target})")];
+        header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
+        let key = match &batch.tables {
+            Some((source, target)) => format!("{source}_{}_{target}", batch.label).into(),
+            None => batch.label.clone(),
+        };
+        let known = std::mem::replace(&mut self.known, Known::Nothing);
+        let table = self.open(Kind::Edges, key, header, false, |name| edge_rule(name, &batch.label))?;
+        let mut rows = Rows::new(&batch.columns);
+        for (row, (source, target)) in batch.ends.iter().enumerate() {
+            for end in [*source, *target] {
+                match &known {
+                    Known::Local(ids) => rows.number(table, *ids.get(end as usize).ok_or_else(|| unknown(end))?)?,
+                    Known::Texts(ids) => rows.text(table, ids.get(end as usize).ok_or_else(|| unknown(end))?, "id")?,
+                    Known::Numbers => rows.number(table, end)?,
+                    Known::Nothing => return Err(unknown(end)),
+                }
+            }
+            rows.values(table, row)?;
+        }
+        self.known = known;
+        Ok(())
+    }
+}
+
+fn unknown(number: u64) -> Error {
+    Error::bug(format!("an edge was generated before its end, vertex {number}"))
+}
+
+impl Known {
+    fn extend(&mut self, ids: Ids) -> Result<()> {
+        match (&mut *self, ids) {
+            (Known::Nothing, Ids::Numbers) => *self = Known::Numbers,
+            (Known::Nothing, Ids::Local(ids)) => *self = Known::Local(ids),
+            (Known::Nothing, Ids::Texts(ids)) => *self = Known::Texts(ids),
+            (Known::Numbers, Ids::Numbers) => {}
+            (Known::Local(known), Ids::Local(ids)) => known.extend(ids),
+            (Known::Texts(known), Ids::Texts(ids)) => known.extend(ids),
+            _ => return Err(Error::bug("all vertices of a generated graph have ids of one kind")),
+        }
+        Ok(())
+    }
+}
+
+/// Writes the fields of rows.
+struct Rows<'a> {
+    columns: &'a [Column],
+    /// By column: how many rows with values were written, where only some have any.
+    next: Vec<usize>,
+    buffer: String,
+}
+
+impl<'a> Rows<'a> {
+    fn new(columns: &'a [Column]) -> Self {
+        Rows { columns, next: vec![0; columns.len()], buffer: String::new() }
+    }
+
+    fn number(&mut self, table: &mut Table, number: impl std::fmt::Display) -> Result<()> {
+        self.buffer.clear();
+        write!(self.buffer, "{number}").expect("writing to a string does not fail");
+        table.writer.write_field(&self.buffer).map_err(|e| failed(e, &table.path))
+    }
+
+    fn text(&mut self, table: &mut Table, text: &str, key: &str) -> Result<()> {
+        if text.is_empty() {
+            let message = format!("'{key}' is an empty text, which a table cannot tell from no value; leave it out");
+            return Err(Error::invalid(message).context(table.path.display()));
+        }
+        table.writer.write_field(text).map_err(|e| failed(e, &table.path))
+    }
+
+    /// The properties of a row, and its end.
+    fn values(&mut self, table: &mut Table, row: usize) -> Result<()> {
+        for (at, Column { key, values }) in self.columns.iter().enumerate() {
+            match values {
+                Values::Bool(v) => self.number(table, v[row])?,
+                Values::I32(v) => self.number(table, v[row])?,
+                Values::I64(v) => self.number(table, v[row])?,
+                Values::F64(v) => self.number(table, v[row])?,
+                Values::Text(v) => self.text(table, &v[row], key)?,
+                Values::OptionalText(v) => match &v[row] {
+                    Some(text) => self.text(table, text, key)?,
+                    None => table.writer.write_field("").map_err(|e| failed(e, &table.path))?,
+                },
+                Values::Several(v) => {
+                    let found = v.get(self.next[at]).filter(|(of, _)| *of as usize == row);
+                    self.next[at] += usize::from(found.is_some());
+                    let joined = joined(found.map_or(&[], |(_, values)| values), key)?;
+                    table.writer.write_field(joined).map_err(|e| failed(e, &table.path))?;
+                }
+            }
+        }
+        table.writer.write_record(None::<&[u8]>).map_err(|e| failed(e, &table.path))
+    }
+}
+
+fn joined(values: &[Value], key: &str) -> Result<String> {
+    let mut joined = String::new();
+    for value in values {
+        match value {
+            Value::String(text) if !text.is_empty() && !text.contains(SEPARATOR) && !text.starts_with('[') => {
+                if !joined.is_empty() {
+                    joined.push(SEPARATOR);
+                }
+                joined.push_str(text);
+            }
+            _ => {
+                let message = format!(
+                    "several values of '{key}' are written to a table only if all are texts without '{SEPARATOR}'"
+                );
+                return Err(Error::invalid(message));
+            }
+        }
+    }
+    Ok(joined)
+}
+
+fn type_name(values: &Values) -> &'static str {
+    match values {
+        Values::Bool(_) => "bool",
+        Values::I32(_) => "int",
+        Values::I64(_) => "long",
+        Values::F64(_) => "double",
+        Values::Text(_) | Values::OptionalText(_) => "string",
+        Values::Several(_) => "string[]",
+    }
+}
+
+fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Column]) -> String {
+    let mut rule = format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"vertex\"\n");
+    let mut line = |text: String| writeln!(rule, "{text}").expect("writing to a string does not fail");
+    if let Some(label) = label {
+        line(format!("label = {}", quoted(label)));
+    }
+    line(format!("user_id = {}", !local));
+    line(format!("id_property = \"{}\"", if local { "id" } else { "" }));
+    for column in columns.iter().filter(|column| matches!(column.values, Values::Several(_))) {
+        let key = quoted(&column.key);
+        let meaning = format!("type = \"string[]\", separator = \"{SEPARATOR}\", cardinality = \"list\"");
+        line(format!("properties.{key} = {{ {meaning} }}"));
+    }
+    rule
+}
+
+fn edge_rule(name: &str, label: &str) -> String {
+    format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"edge\"\nlabel = {}\n", quoted(label))
+}
+
+/// A text as TOML: what JSON escapes, TOML escapes the same way.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is always JSON")
+}
+
+fn failed(error: csv::Error, path: &Path) -> Error {
+    let error = match error.into_kind() {
+        csv::ErrorKind::Io(error) => Error::from(error),
+        other => Error::bug(format!("{other:?}")),
+    };
+    error.context(path.display())
+}

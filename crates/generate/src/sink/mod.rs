@@ -1,0 +1,128 @@
+//! Where generated elements go.
+//!
+//! A generator hands over batches, column by column: vertices of one label set with consecutive numbers, edges of
+//! one label with the numbers of their ends.
+
+pub(crate) mod count;
+pub(crate) mod csv;
+pub(crate) mod memory;
+
+use mangrove::{Result, Value};
+use smol_str::SmolStr;
+
+/// The values of one property in a batch.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Values {
+    /// A boolean a row.
+    Bool(Vec<bool>),
+    /// A 32-bit integer a row.
+    I32(Vec<i32>),
+    /// A 64-bit integer a row.
+    I64(Vec<i64>),
+    /// A double a row.
+    F64(Vec<f64>),
+    /// A text a row.
+    Text(Vec<SmolStr>),
+    /// A text, or none, a row.
+    OptionalText(Vec<Option<SmolStr>>),
+    /// The rows that have values of any type, ascending, with at least one value each. Several values are a
+    /// multi-property (of vertices only).
+    Several(Vec<(u32, Vec<Value>)>),
+}
+
+/// A property key and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The property key.
+    pub key: SmolStr,
+    /// Its values.
+    pub values: Values,
+}
+
+impl Column {
+    /// A column.
+    pub fn new(key: impl Into<SmolStr>, values: Values) -> Self {
+        Column { key: key.into(), values }
+    }
+}
+
+/// What vertices are known by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ids {
+    /// Their numbers are the ids users know them by.
+    Numbers,
+    /// These numbers, distinct within the table, are a property `id`; the store chooses the vertex ids.
+    Local(Vec<i64>),
+    /// These distinct texts are the ids users know them by.
+    Texts(Vec<SmolStr>),
+}
+
+/// Vertices of one label set with consecutive numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VertexBatch {
+    /// Vertices of one table have the same columns, kind of ids and (where they are local) id space. One table may
+    /// have several label sets.
+    pub table: SmolStr,
+    /// The label; several are written `a::b`.
+    pub label: SmolStr,
+    /// The number of the first: as many vertices were handed over before.
+    pub first: u64,
+    /// How many.
+    pub len: usize,
+    /// What they are known by.
+    pub ids: Ids,
+    /// Properties.
+    pub columns: Vec<Column>,
+}
+
+/// Edges of one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeBatch {
+    /// The label.
+    pub label: SmolStr,
+    /// The tables of the sources and of the targets, where there is one of each.
+    pub tables: Option<(SmolStr, SmolStr)>,
+    /// The numbers of source and target of each edge.
+    pub ends: Vec<(u64, u64)>,
+    /// Properties.
+    pub columns: Vec<Column>,
+}
+
+/// How far a generator is, in units of its own that ascend evenly with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being made.
+    pub stage: &'static str,
+    /// Units made of this stage.
+    pub done: u64,
+    /// Units of this stage.
+    pub total: u64,
+}
+
+/// Where generated elements go. An error ends the generator; what was handed over before is for the sink's
+/// owner to drop.
+pub trait Sink {
+    /// Takes vertices.
+    fn vertices(&mut self, batch: VertexBatch) -> Result<()>;
+
+    /// Takes edges; both ends of each were handed over before.
+    fn edges(&mut self, batch: EdgeBatch) -> Result<()>;
+
+    /// Hears how far the generator is.
+    fn progress(&mut self, _progress: Progress) {}
+}
+
+/// Takes everything and keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn vertices(&mut self, _batch: VertexBatch) -> Result<()> {
+        Ok(())
+    }
+
+    fn edges(&mut self, _batch: EdgeBatch) -> Result<()> {
+        Ok(())
+    }
+}
