@@ -8,7 +8,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mangrove::{Database, Error, Parameters, Result, Value};
-use mangrove_generate::{Counted, Counts, CsvSink, MemorySink, Progress, Sink, kronecker};
+use mangrove_generate::{Counted, Counts, CsvSink, MemorySink, Progress, Sink, kronecker, social};
 
 use crate::args::Format;
 use crate::clock::Stopwatch;
@@ -21,6 +21,11 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     match &args.kind {
         Kind::Kronecker(args) => {
             let spec = kronecker_spec(args)?;
+            generate(&args.common, &|sink| spec.generate(sink))
+        }
+        Kind::Social(args) => {
+            let persons = args.scale_factor.map_or(Ok(args.persons), social::persons_at)?;
+            let spec = social::Spec { persons, seed: args.common.seed, threads: threads(&args.common) };
             generate(&args.common, &|sink| spec.generate(sink))
         }
     }

@@ -1,7 +1,7 @@
 //! Property graphs of any size, made from a seed.
 //!
 //! [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a schema asks for
-//! them. A generator has a `Spec` whose `generate` hands batches to a [`Sink`]: a database in memory ([`MemorySink`]),
+//! them; [`social`] makes a social network with the vertex and edge kinds of LDBC's. A generator has a `Spec` whose `generate` hands batches to a [`Sink`]: a database in memory ([`MemorySink`]),
 //! files that `mangrove load` reads back ([`CsvSink`]), or nothing at all ([`Nowhere`]); [`Counted`] counts on the
 //! way and takes a digest.
 //!
@@ -22,9 +22,9 @@
 
 pub mod kronecker;
 mod parallel;
-#[allow(dead_code, reason = "the generators that draw with all of it come next")]
 mod random;
 mod sink;
+pub mod social;
 
 pub use sink::count::{Counted, Counts};
 pub use sink::csv::CsvSink;

@@ -24,6 +24,7 @@ Examples:
   mangrove generate kronecker --scale 16
   mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --ptypes 26 --undirected --check
   mangrove generate kronecker --scale 12 --schema shop.toml --out shop/
+  mangrove generate social --scale-factor 0.1 --out network/
   mangrove load shop/ --map shop/mapping.toml --query 'g.V().groupCount().by(label)'";
 
 /// Which kind of graph.
@@ -31,6 +32,8 @@ Examples:
 pub enum Kind {
     /// A Kronecker graph with the Graph500's skew, and labels and properties as asked for
     Kronecker(KroneckerArgs),
+    /// A social network with the vertex and edge kinds, dates and correlations of LDBC's
+    Social(SocialArgs),
 }
 
 /// What all kinds are told.
@@ -118,3 +121,29 @@ A schema:
   to = \"Company\"
   [[edge]]
   label = \"knows\"";
+
+/// `mangrove generate social`.
+#[derive(Args, Debug)]
+#[command(after_help = SOCIAL_HELP)]
+pub struct SocialArgs {
+    /// How many persons
+    #[arg(long, value_name = "COUNT", default_value_t = 1528, conflicts_with = "scale_factor")]
+    pub persons: u64,
+
+    /// As many persons as LDBC's generator makes for this scale factor: 0.1 has 1,528, 1 has 9,892
+    #[arg(long, value_name = "FACTOR")]
+    pub scale_factor: Option<f64>,
+
+    /// What all kinds are told.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+const SOCIAL_HELP: &str = "\
+Labels, property keys and files have LDBC's names; ids are the property `id`, dates are milliseconds. It is not LDBC's
+generator, and results on its graphs are not LDBC results.
+
+Examples:
+  mangrove generate social --persons 500 --query \"g.V().hasLabel('Person').limit(3).valueMap()\"
+  mangrove generate social --scale-factor 1 --threads 4 --out network/
+  mangrove serve --load network/ --map network/mapping.toml";

@@ -3,3 +3,4 @@
 
 mod common;
 mod kronecker;
+mod social;

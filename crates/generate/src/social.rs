@@ -1,0 +1,144 @@
+//! A social network with the vertex and edge kinds, properties and dates of LDBC's Social Network Benchmark.
+//!
+//! Persons know each other, study, work and have interests; they moderate forums, write posts and comments about tags,
+//! and like them; places and organisations are where things are. Names of labels and properties are the benchmark's, so
+//! its queries run (IC1 to IC14, IS1 to IS7), and so do those of Banyan's paper (CQ1 to CQ6) and the label paths over
+//! graphs in object storage. It is not LDBC's generator: names, texts and figures are our own, and results on
+//! these graphs are not LDBC results.
+//!
+//! Degrees are skewed; who knows whom goes by place, university and interest; names go by country; what is written is
+//! about the author's interests, more of it when something happens; members of a forum are its moderator's friends. Dates are
+//! consistent: nobody knows, joins, writes or likes before both sides exist (2010 to the end of 2012). Averages are near those
+//! of LDBC's scale factor 0.1.
+//!
+//! Persons and friendships are kept in memory while the graph is made, forums and messages are not.
+//!
+//! Here is the order of things and what they look like as batches; `world` is what is the same in all networks, `people`,
+//! `friends` and `activity` are what the seed decides.
+
+mod activity;
+mod dates;
+mod emit;
+mod friends;
+mod people;
+mod words;
+mod world;
+
+use mangrove::{Error, Result};
+
+use crate::parallel::in_order;
+use crate::random::{Stream, domain};
+use crate::sink::{Progress, Sink};
+use activity::{Activity, Context};
+use emit::Emitter;
+use people::Person;
+use world::World;
+
+/// How many persons there may be.
+pub const PERSONS_MAX: u64 = 1 << 26;
+
+/// Persons of one batch.
+const PEOPLE_CHUNK: usize = 1024;
+
+// What random numbers are for.
+const PEOPLE: u64 = 11;
+const WANTED: u64 = 12;
+const FRIENDS: u64 = 13;
+const MEETINGS: u64 = 14;
+const ACTIVITY: u64 = 15;
+const EVENTS: u64 = 16;
+
+/// Persons by LDBC's scale factors (the initial snapshots of Interactive v1).
+const SCALE_FACTORS: [(f64, f64); 7] = [
+    (0.1, 1_528.0),
+    (0.3, 3_514.0),
+    (1.0, 9_892.0),
+    (3.0, 24_328.0),
+    (10.0, 65_645.0),
+    (30.0, 165_430.0),
+    (100.0, 448_626.0),
+];
+
+/// A social network.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// How many persons.
+    pub persons: u64,
+    /// What determines everything random.
+    pub seed: u64,
+    /// How many threads generate; the graph does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Spec {
+    /// 1,528 persons (LDBC's scale factor 0.1), seed 1, one thread.
+    fn default() -> Self {
+        Spec { persons: 1_528, seed: 1, threads: 1 }
+    }
+}
+
+/// About how many persons LDBC's generator makes for a scale factor.
+pub fn persons_at(scale_factor: f64) -> Result<u64> {
+    if !(0.001..=1000.0).contains(&scale_factor) {
+        return Err(Error::invalid(format!("the scale factor is {scale_factor}; it is from 0.001 to 1000")));
+    }
+    // On a line through the two known points around it, of the logarithms.
+    let above = SCALE_FACTORS.iter().position(|(factor, _)| *factor >= scale_factor).unwrap_or(SCALE_FACTORS.len() - 1);
+    let (low, high) = (SCALE_FACTORS[above.max(1) - 1], SCALE_FACTORS[above.max(1)]);
+    let part = (scale_factor / low.0).ln() / (high.0 / low.0).ln();
+    Ok((low.1 * (high.1 / low.1).powf(part)).round() as u64)
+}
+
+impl Spec {
+    /// Makes the network.
+    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+        if !(2..=PERSONS_MAX).contains(&self.persons) {
+            let message = format!("{} persons; a network has 2 to {PERSONS_MAX}", self.persons);
+            return Err(Error::invalid(message));
+        }
+        let world = World::new(self.seed);
+        let people = self.people(&world)?;
+        let mut emitter = Emitter::new(sink, &world, &people);
+        emitter.world()?;
+        emitter.people(PEOPLE_CHUNK)?;
+        let friends = friends::friends(&people, self.seed, self.threads)?;
+        emitter.knows(&friends, PEOPLE_CHUNK)?;
+        let context = Context { world: &world, people: &people, friends: &friends, seed: self.seed };
+        let chunks = people.len().div_ceil(activity::CHUNK);
+        let make = |chunk: usize| -> Activity { activity::activity(&context, chunk) };
+        in_order(self.threads, chunks, make, |chunk, activity| {
+            emitter.activity(activity)?;
+            let done = people.len().min((chunk + 1) * activity::CHUNK) as u64;
+            emitter.progress(Progress { stage: "activity", done, total: people.len() as u64 });
+            Ok(())
+        })
+    }
+
+    fn people(&self, world: &World) -> Result<Vec<Person>> {
+        let count = self.persons as usize;
+        let key = domain(self.seed, PEOPLE);
+        let make = |chunk: usize| -> Vec<Person> {
+            let numbers = chunk * PEOPLE_CHUNK..count.min((chunk + 1) * PEOPLE_CHUNK);
+            numbers.map(|n| people::person(world, &mut Stream::new(key, n as u64), n as u64)).collect()
+        };
+        let mut people = Vec::with_capacity(count);
+        in_order(self.threads, count.div_ceil(PEOPLE_CHUNK), make, |_, chunk| {
+            people.extend(chunk);
+            Ok(())
+        })?;
+        Ok(people)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scale_factors_have_about_as_many_persons_as_ldbc() {
+        let persons = |factor| persons_at(factor).unwrap();
+        assert_eq!((persons(0.1), persons(1.0), persons(100.0)), (1_528, 9_892, 448_626));
+        assert!((4_000..9_000).contains(&persons(0.5)) && persons(0.01) < 400 && persons(300.0) > 900_000);
+        assert!(persons_at(0.0).is_err() && persons_at(f64::NAN).is_err());
+    }
+}

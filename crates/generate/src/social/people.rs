@@ -1,0 +1,156 @@
+//! Persons: where and when they live, what they like, where they studied and work.
+//!
+//! Correlations: names and languages go by country, universities and companies are mostly of the country, interests
+//! are half the world's and half the country's.
+
+use smol_str::{SmolStr, format_smolstr};
+
+use super::dates::{BIRTHDAYS_FROM, BIRTHDAYS_TO, DAY, END, START, dated_id, year};
+use super::words;
+use super::world::World;
+use crate::random::{Stream, exp};
+
+/// Interests a person has, on average and at most.
+const INTERESTS_MEAN: f64 = 23.0;
+const INTERESTS_MAX: usize = 80;
+
+/// What makes the number of friends found, which is not the number wanted, that of LDBC's data.
+const FOUND: f64 = 0.9;
+
+/// A person joins so long before the end that something happens afterwards.
+const LATEST: i64 = END - 30 * DAY;
+
+pub(super) struct Person {
+    pub(super) id: i64,
+    pub(super) first_name: &'static str,
+    pub(super) last_name: &'static str,
+    pub(super) female: bool,
+    pub(super) birthday: i64,
+    pub(super) created: i64,
+    pub(super) country: usize,
+    pub(super) city: usize,
+    /// Numbers that the addresses are made of.
+    pub(super) address: u32,
+    pub(super) browser: u8,
+    pub(super) languages: Vec<&'static str>,
+    pub(super) emails: usize,
+    /// Distinct tags.
+    pub(super) interests: Vec<u32>,
+    /// University and year of the class.
+    pub(super) study: Option<(u32, i32)>,
+    /// Companies and since when, distinct.
+    pub(super) work: Vec<(u32, i32)>,
+}
+
+/// The person of a number.
+pub(super) fn person(world: &World, random: &mut Stream, number: u64) -> Person {
+    let country = world.country_weights.draw(random);
+    let home = &world.countries[country];
+    let names = &world.cultures[home.culture];
+    let female = random.chance(0.5);
+    let created = START + random.below((LATEST - START) as u64) as i64;
+    let birthday = random.between(BIRTHDAYS_FROM, BIRTHDAYS_TO) / DAY * DAY;
+    let city = home.cities.start + skewed(random, home.cities.len());
+    let mut languages = home.languages.clone();
+    if !languages.contains(&"en") && random.chance(0.5) {
+        languages.push("en");
+    }
+    let study = random.chance(0.8).then(|| study(world, random, country, city, birthday));
+    Person {
+        id: dated_id(created, number),
+        first_name: name(random, if female { &names.women } else { &names.men }),
+        last_name: name(random, &names.families),
+        female,
+        birthday,
+        created,
+        country,
+        city,
+        address: random.bits() as u32,
+        browser: world.browsers.draw(random) as u8,
+        languages,
+        emails: 1 + random.index(4),
+        interests: interests(world, random, country),
+        study,
+        work: work(world, random, country, birthday, study),
+    }
+}
+
+impl Person {
+    /// The address the person writes from, by country first.
+    pub(super) fn address_in(&self, country: usize) -> SmolStr {
+        let [.., a, b, c] = self.address.to_be_bytes();
+        format_smolstr!("{}.{a}.{b}.{c}", 11 + 3 * country)
+    }
+
+    pub(super) fn browser_name(&self) -> SmolStr {
+        SmolStr::new_static(words::BROWSERS[usize::from(self.browser)].0)
+    }
+
+    pub(super) fn email(&self, number: usize) -> SmolStr {
+        format_smolstr!("{}{}@{}", self.first_name, self.id, words::MAIL_HOSTS[number % words::MAIL_HOSTS.len()])
+    }
+}
+
+/// A position below `count`, the first ones more likely than the last ones.
+fn skewed(random: &mut Stream, count: usize) -> usize {
+    let unit = random.unit();
+    (unit * unit * count as f64) as usize
+}
+
+/// Common names are more common than others.
+fn name(random: &mut Stream, names: &[&'static str]) -> &'static str {
+    names[skewed(random, names.len())]
+}
+
+fn interests(world: &World, random: &mut Stream, country: usize) -> Vec<u32> {
+    let count = (random.exponential(INTERESTS_MEAN) as usize).clamp(1, INTERESTS_MAX);
+    let mut interests: Vec<u32> = Vec::with_capacity(count);
+    while interests.len() < count {
+        let tag = world.liked_tag(country, random);
+        if !interests.contains(&tag) {
+            interests.push(tag);
+        }
+    }
+    interests
+}
+
+fn study(world: &World, random: &mut Stream, country: usize, city: usize, birthday: i64) -> (u32, i32) {
+    let home = &world.countries[country];
+    let city = if random.chance(0.6) { city } else { home.cities.start + skewed(random, home.cities.len()) };
+    let city = if random.chance(0.95) { city } else { random.index(world.cities.len()) };
+    let universities = &world.cities[city].universities;
+    let university = universities.start + skewed(random, universities.len());
+    (university as u32, year(birthday) + random.between(20, 23) as i32)
+}
+
+fn work(
+    world: &World,
+    random: &mut Stream,
+    country: usize,
+    birthday: i64,
+    study: Option<(u32, i32)>,
+) -> Vec<(u32, i32)> {
+    let from = study.map_or(year(birthday) + 18, |(_, class)| class);
+    let mut work: Vec<(u32, i32)> = Vec::new();
+    for _ in 0..random.index(5) {
+        let country = if random.chance(0.9) { country } else { world.country_weights.draw(random) };
+        let companies = &world.countries[country].companies;
+        let company = (companies.start + skewed(random, companies.len())) as u32;
+        if work.iter().all(|(other, _)| *other != company) {
+            work.push((company, (from + random.between(0, 4) as i32).min(2012)));
+        }
+    }
+    work
+}
+
+/// How many friends a person would like to have in a network of so many.
+pub(super) fn friends_wanted(random: &mut Stream, count: u64) -> u32 {
+    let most = (count - 1).min(1000) as f64;
+    random.lognormal(friends_mean(count), 1.0).min(most).max(1.0) as u32
+}
+
+/// The mean number of friends grows with the network, as it was observed of a large one: n^(0.512 - 0.028 log10 n).
+pub(super) fn friends_mean(count: u64) -> f64 {
+    let log = crate::random::ln(count as f64);
+    FOUND * exp(log * (0.512 - 0.028 * log / std::f64::consts::LN_10))
+}
