@@ -8,26 +8,64 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mangrove::{Database, Error, Parameters, Result, Value};
-use mangrove_generate::{Counted, Counts, CsvSink, MemorySink, Progress, Sink, kronecker, social};
+use mangrove_generate::{
+    Counted, Counts, CsvSink, GraphsonSink, MemorySink, Progress, Sink, knowledge, kronecker, social,
+};
 
 use crate::args::Format;
 use crate::clock::Stopwatch;
 use crate::output::{Column, render_table};
 use crate::{Failure, graphs, query};
-use args::{CommonArgs, GenerateArgs, Kind, KroneckerArgs};
+use args::{CommonArgs, GenerateArgs, Kind, KnowledgeArgs, KroneckerArgs};
 
 /// Makes a graph in memory or in files, and says what it has.
 pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     match &args.kind {
         Kind::Kronecker(args) => {
             let spec = kronecker_spec(args)?;
-            generate(&args.common, &|sink| spec.generate(sink))
+            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
         }
         Kind::Social(args) => {
             let persons = args.scale_factor.map_or(Ok(args.persons), social::persons_at)?;
             let spec = social::Spec { persons, seed: args.common.seed, threads: threads(&args.common) };
-            generate(&args.common, &|sink| spec.generate(sink))
+            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
         }
+        Kind::Knowledge(args) => {
+            let KnowledgeArgs { entities, keys, common } = args;
+            let spec =
+                knowledge::Spec { entities: *entities, keys: *keys, seed: common.seed, threads: threads(common) };
+            generate(common, Files::Graphson, &|sink| spec.generate(sink))
+        }
+    }
+}
+
+/// What kind of files the graph fits in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Files {
+    Tables,
+    Graphson,
+}
+
+impl Files {
+    /// Generates into files in a folder; what was made and how many bytes the files have.
+    fn write(self, folder: &Path, generator: Generator<'_>) -> Result<(Counts, u64)> {
+        match self {
+            Files::Tables => {
+                let mut files = CsvSink::new(folder)?;
+                Ok((counted(generator, &mut files)?, files.finish()?))
+            }
+            Files::Graphson => {
+                let mut files = GraphsonSink::new(folder)?;
+                Ok((counted(generator, &mut files)?, files.finish()?))
+            }
+        }
+    }
+
+    /// What reads them.
+    fn hint(self, folder: &Path) -> String {
+        let folder = folder.display();
+        let map = if self == Files::Tables { format!(" --map {folder}/mapping.toml") } else { String::new() };
+        format!("to ask it: mangrove serve --load {folder}{map}")
     }
 }
 
@@ -54,15 +92,14 @@ fn threads(args: &CommonArgs) -> usize {
 /// A generator with its spec.
 type Generator<'a> = &'a dyn Fn(&mut dyn Sink) -> Result<()>;
 
-fn generate(args: &CommonArgs, generator: Generator<'_>) -> Result<(), Failure> {
+fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let stopwatch = Stopwatch::start();
     let database = graphs::open(None, args.memory_limit)?;
     let (counts, size) = match &args.out {
         Some(folder) => {
-            let mut files = CsvSink::new(folder)?;
-            let counts = counted(generator, &mut files)?;
-            (counts, format!("{} bytes in {}", files.finish()?, folder.display()))
+            let (counts, bytes) = files.write(folder, generator)?;
+            (counts, format!("{bytes} bytes in {}", folder.display()))
         }
         None => {
             let mut memory = MemorySink::new(&database)?;
@@ -89,10 +126,7 @@ fn generate(args: &CommonArgs, generator: Generator<'_>) -> Result<(), Failure> 
         query::answer(&database, script, &Parameters::new(), None, Format::Table, &mut out)?;
     }
     match &args.out {
-        Some(folder) => {
-            let folder = folder.display();
-            eprintln!("to ask it: mangrove serve --load {folder} --map {folder}/mapping.toml");
-        }
+        Some(folder) => eprintln!("{}", files.hint(folder)),
         None if args.queries.is_empty() => {
             eprintln!("the graph is forgotten now; ask it with --query, or keep it with --out")
         }

@@ -1,9 +1,10 @@
 //! Property graphs of any size, made from a seed.
 //!
-//! [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a schema asks for
-//! them; [`social`] makes a social network with the vertex and edge kinds of LDBC's. A generator has a `Spec` whose `generate` hands batches to a [`Sink`]: a database in memory ([`MemorySink`]),
-//! files that `mangrove load` reads back ([`CsvSink`]), or nothing at all ([`Nowhere`]); [`Counted`] counts on the
-//! way and takes a digest.
+//! Three generators: [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a
+//! schema asks for them; [`social`] makes a social network with the vertex and edge kinds of LDBC's; [`knowledge`]
+//! makes a graph without a schema, like the ones extracted from encyclopedias. Each has a `Spec` whose `generate`
+//! hands batches to a [`Sink`]: a database in memory ([`MemorySink`]), files that `mangrove load` reads back
+//! ([`CsvSink`], [`GraphsonSink`]), or nothing at all ([`Nowhere`]); [`Counted`] counts on the way and takes a digest.
 //!
 //! Invariants:
 //!
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod knowledge;
 pub mod kronecker;
 mod parallel;
 mod random;
@@ -28,5 +30,6 @@ pub mod social;
 
 pub use sink::count::{Counted, Counts};
 pub use sink::csv::CsvSink;
+pub use sink::graphson::GraphsonSink;
 pub use sink::memory::MemorySink;
 pub use sink::{Column, EdgeBatch, Ids, Nowhere, Progress, Sink, Values, VertexBatch};

@@ -154,6 +154,11 @@ impl Weighted {
         Weighted { columns }
     }
 
+    /// Positions with the weights of Zipf's law: the n-th has `1 / n^exponent`.
+    pub(crate) fn zipf(count: usize, exponent: f64) -> Self {
+        Self::new(&(1..=count).map(|rank| exp(-exponent * ln(rank as f64))).collect::<Vec<_>>())
+    }
+
     /// The position for 64 random bits.
     #[inline]
     pub(crate) fn at(&self, bits: u64) -> usize {

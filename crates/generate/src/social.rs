@@ -21,7 +21,7 @@ mod dates;
 mod emit;
 mod friends;
 mod people;
-mod words;
+pub(crate) mod words;
 mod world;
 
 use mangrove::{Error, Result};

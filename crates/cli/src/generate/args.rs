@@ -25,6 +25,7 @@ Examples:
   mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --ptypes 26 --undirected --check
   mangrove generate kronecker --scale 12 --schema shop.toml --out shop/
   mangrove generate social --scale-factor 0.1 --out network/
+  mangrove generate knowledge --entities 20000 --query 'g.V().hasLabel(\"Film\").limit(1).valueMap()'
   mangrove load shop/ --map shop/mapping.toml --query 'g.V().groupCount().by(label)'";
 
 /// Which kind of graph.
@@ -34,6 +35,8 @@ pub enum Kind {
     Kronecker(KroneckerArgs),
     /// A social network with the vertex and edge kinds, dates and correlations of LDBC's
     Social(SocialArgs),
+    /// A graph without a schema, like the ones extracted from encyclopedias
+    Knowledge(KnowledgeArgs),
 }
 
 /// What all kinds are told.
@@ -147,3 +150,28 @@ Examples:
   mangrove generate social --persons 500 --query \"g.V().hasLabel('Person').limit(3).valueMap()\"
   mangrove generate social --scale-factor 1 --threads 4 --out network/
   mangrove serve --load network/ --map network/mapping.toml";
+
+/// `mangrove generate knowledge`.
+#[derive(Args, Debug)]
+#[command(after_help = KNOWLEDGE_HELP)]
+pub struct KnowledgeArgs {
+    /// How many vertices
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    pub entities: u64,
+
+    /// How many property keys there are to choose from
+    #[arg(long, value_name = "COUNT", default_value_t = 5_000)]
+    pub keys: usize,
+
+    /// What all kinds are told.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+const KNOWLEDGE_HELP: &str = "\
+Files are GraphSON, since no table fits free keys and values of several types.
+
+Examples:
+  mangrove generate knowledge --query 'g.V().properties().key().groupCount().order(local).by(values, desc).limit(local, 9)'
+  mangrove generate knowledge --entities 100000 --seed 7 --out encyclopedia/
+  mangrove serve --load encyclopedia/graph.json";

@@ -5,6 +5,7 @@
 
 pub(crate) mod count;
 pub(crate) mod csv;
+pub(crate) mod graphson;
 pub(crate) mod memory;
 
 use mangrove::{Result, Value};

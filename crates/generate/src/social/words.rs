@@ -245,17 +245,17 @@ pub(super) const CLASSES: [ClassEntry; 44] = [
 pub(super) const COUNTRY_FORMS: &str = "Kingdom_of Republic_of Duchy_of Empire_of Province_of Federation_of Islands_of";
 
 /// The first words of titles.
-pub(super) const ADJECTIVES: &str = "Silent Golden Broken Electric Midnight Crimson Hollow Endless Wild Paper Frozen \
+pub(crate) const ADJECTIVES: &str = "Silent Golden Broken Electric Midnight Crimson Hollow Endless Wild Paper Frozen \
     Burning Distant Secret Velvet Lonely Sacred Hidden Restless Silver Fallen Bitter Shining Gentle Ancient Neon Lost \
     Blue Scarlet Wandering Quiet Rising Falling Invisible Perfect Strange Little Great Last First Second Northern";
 
 /// The last words of titles.
-pub(super) const NOUNS: &str = "River Night Heart Road Garden Machine Mirror Summer Winter Storm Shadow Dream Fire \
+pub(crate) const NOUNS: &str = "River Night Heart Road Garden Machine Mirror Summer Winter Storm Shadow Dream Fire \
     Stone Ocean City Letter Song Dance Window Kingdom Horizon Forest Light Train Bridge Morning Island Desert Star \
     Voice Wheel Tower Memory Thunder Rain Circus Parade Harbor Valley Echo Mountain Ghost Rose Engine Mask";
 
 /// Words of messages.
-pub(super) const WORDS: &str = "the a of and in to was is for by with from as at his her their its first later known \
+pub(crate) const WORDS: &str = "the a of and in to was is for by with from as at his her their its first later known \
     early late work career world group member part history release record life years public great major often during \
     between after before while album song film book team season title award house city country king war peace treaty \
     party office law school theory number music voice guitar band tour role character story novel poem art style";

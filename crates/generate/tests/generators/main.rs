@@ -2,5 +2,6 @@
 //! the same from files as in memory, and shaped as asked for.
 
 mod common;
+mod knowledge;
 mod kronecker;
 mod social;

@@ -1,0 +1,248 @@
+//! A graph without a schema, like the ones extracted from encyclopedias (DBpedia, Wikidata).
+//!
+//! Thousands of property keys, of which a few are everywhere and most are rare; values of different types under one
+//! key, and several values in one vertex; long texts; vertices with several labels; one vertex in a hundred with hundreds of
+//! properties; hundreds of edge labels, and vertices that very many others point to. What keys and edge labels a vertex has
+//! goes by its labels.
+//!
+//! Vertices are known by texts. Nothing is kept but the chunks in flight.
+
+mod entity;
+
+use mangrove::{Error, Result};
+use smol_str::{SmolStr, format_smolstr};
+
+use crate::parallel::in_order;
+use crate::random::{Permutation, Stream, Weighted, domain};
+use crate::sink::{Column, EdgeBatch, Ids, Progress, Sink, Values, VertexBatch};
+use crate::social::words;
+use entity::Entities;
+
+/// How many entities there may be.
+pub const ENTITIES_MAX: u64 = 1 << 32;
+/// How many property keys there may be.
+pub const KEYS_MAX: usize = 1_000_000;
+
+/// Entities of one chunk. Columns are as many as there are keys in a chunk, so it is small.
+const CHUNK: u64 = 512;
+
+/// Edges an entity, on average.
+const EDGES_MEAN: f64 = 8.0;
+const EDGE_LABELS: usize = 400;
+
+// What random numbers are for.
+const ENTITIES: u64 = 21;
+const EDGES: u64 = 22;
+const RANKS: u64 = 23;
+const KEYS: u64 = 24;
+
+/// What entities are: label sets, the most frequent first.
+const LABEL_SETS: [&str; 40] = [
+    "Person",
+    "Place::Settlement",
+    "Species",
+    "Work::Album",
+    "Person::Athlete",
+    "Organisation::Company",
+    "Place::City",
+    "Work::Film",
+    "Person::Athlete::SoccerPlayer",
+    "Place::Building",
+    "Person::Politician",
+    "Work::Book",
+    "Person::Artist",
+    "Place::River",
+    "Event",
+    "Work::Song",
+    "Person::Artist::MusicalArtist",
+    "Organisation::School",
+    "Place::Mountain",
+    "Person::Scientist",
+    "Organisation::Band",
+    "Device",
+    "Person::Writer",
+    "Organisation::University",
+    "Work::TelevisionShow",
+    "Person::Politician::OfficeHolder",
+    "Language",
+    "Place::Island",
+    "Disease",
+    "Place::Lake",
+    "Person::Artist::Actor",
+    "Event::Battle",
+    "Organisation::Party",
+    "Food",
+    "Work::Software",
+    "Person::Writer::Scientist",
+    "ChemicalSubstance",
+    "Place::Country",
+    "Person::Monarch::Writer",
+    "Concept",
+];
+
+/// A knowledge graph.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// How many vertices.
+    pub entities: u64,
+    /// How many property keys there are to choose from.
+    pub keys: usize,
+    /// What determines everything random.
+    pub seed: u64,
+    /// How many threads generate; the graph does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Spec {
+    /// 10,000 entities, 5,000 keys, seed 1, one thread.
+    fn default() -> Self {
+        Spec { entities: 10_000, keys: 5_000, seed: 1, threads: 1 }
+    }
+}
+
+impl Spec {
+    /// Makes the graph.
+    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+        if !(1..=ENTITIES_MAX).contains(&self.entities) {
+            return Err(Error::invalid(format!("{} entities; there are 1 to {ENTITIES_MAX}", self.entities)));
+        }
+        if !(1..=KEYS_MAX).contains(&self.keys) {
+            return Err(Error::invalid(format!("{} property keys; there are 1 to {KEYS_MAX}", self.keys)));
+        }
+        let generator = Generator::new(self);
+        generator.vertices(sink)?;
+        generator.edges(sink)
+    }
+}
+
+struct Generator<'a> {
+    spec: &'a Spec,
+    /// The first number of each label set, and the number of entities.
+    bounds: Vec<u64>,
+    entities: Entities,
+    edge_labels: Vec<SmolStr>,
+    edge_label_weights: Weighted,
+    /// Which entity has a rank of popularity.
+    ranks: Permutation,
+}
+
+impl<'a> Generator<'a> {
+    fn new(spec: &'a Spec) -> Self {
+        let shares: Vec<f64> = (1..=LABEL_SETS.len()).map(|rank| 1.0 / (rank as f64 + 2.0)).collect();
+        let total: f64 = shares.iter().sum();
+        let mut bounds = vec![0];
+        let mut sum = 0.0;
+        for share in shares {
+            sum += share;
+            bounds.push((sum / total * spec.entities as f64).round() as u64);
+        }
+        *bounds.last_mut().expect("there are label sets") = spec.entities;
+        let width = (u64::BITS - (spec.entities - 1).leading_zeros()).max(1);
+        Generator {
+            spec,
+            bounds,
+            entities: Entities::new(spec.keys, domain(spec.seed, KEYS)),
+            edge_labels: edge_labels(),
+            edge_label_weights: Weighted::zipf(EDGE_LABELS, 1.0),
+            ranks: Permutation::new(domain(spec.seed, RANKS), width),
+        }
+    }
+
+    fn vertices(&self, sink: &mut dyn Sink) -> Result<()> {
+        // Chunks do not cross label sets.
+        let chunks: Vec<(usize, u64, u64)> = (0..LABEL_SETS.len())
+            .flat_map(|set| {
+                let (begin, end) = (self.bounds[set], self.bounds[set + 1]);
+                (begin..end).step_by(CHUNK as usize).map(move |first| (set, first, end.min(first + CHUNK)))
+            })
+            .collect();
+        let key = domain(self.spec.seed, ENTITIES);
+        let make = |chunk: usize| {
+            let (set, first, end) = chunks[chunk];
+            let (ids, columns) = self.entities.make(set, first..end, key);
+            VertexBatch {
+                table: SmolStr::new_static(LABEL_SETS[set]),
+                label: SmolStr::new_static(LABEL_SETS[set]),
+                first,
+                len: ids.len(),
+                ids: Ids::Texts(ids),
+                columns,
+            }
+        };
+        in_order(self.spec.threads, chunks.len(), make, |_, batch| {
+            let done = batch.first + batch.len as u64;
+            sink.vertices(batch)?;
+            sink.progress(Progress { stage: "vertices", done, total: self.spec.entities });
+            Ok(())
+        })
+    }
+
+    fn edges(&self, sink: &mut dyn Sink) -> Result<()> {
+        const EDGE_CHUNK: u64 = 16 * CHUNK;
+        let entities = self.spec.entities;
+        let chunks = entities.div_ceil(EDGE_CHUNK) as usize;
+        let range = |chunk: usize| chunk as u64 * EDGE_CHUNK..entities.min((chunk as u64 + 1) * EDGE_CHUNK);
+        in_order(
+            self.spec.threads,
+            chunks,
+            |chunk| self.edge_chunk(range(chunk)),
+            |chunk, batches| {
+                batches.into_iter().try_for_each(|batch| sink.edges(batch))?;
+                sink.progress(Progress { stage: "edges", done: range(chunk).end, total: entities });
+                Ok(())
+            },
+        )
+    }
+
+    /// The edges from some entities, by label.
+    fn edge_chunk(&self, sources: std::ops::Range<u64>) -> Vec<EdgeBatch> {
+        let mut groups: Vec<Vec<(u64, u64)>> = vec![Vec::new(); EDGE_LABELS];
+        let mut properties: Vec<Vec<(u32, Vec<mangrove::Value>)>> = vec![Vec::new(); EDGE_LABELS];
+        let key = domain(self.spec.seed, EDGES);
+        for source in sources {
+            let mut random = Stream::new(key, source);
+            let set = self.bounds[1..].partition_point(|&bound| bound <= source);
+            for _ in 0..random.geometric(EDGES_MEAN) {
+                // Some labels are everyone's, others those of a label set.
+                let rank = self.edge_label_weights.draw(&mut random);
+                let label = if rank < 10 { rank } else { 10 + (rank - 10 + set * 9) % (EDGE_LABELS - 10) };
+                groups[label].push((source, self.target(&mut random)));
+                if random.chance(0.1) {
+                    let row = groups[label].len() as u32 - 1;
+                    properties[label].push((row, vec![mangrove::Value::I32(random.index(5) as i32)]));
+                }
+            }
+        }
+        let batch = |(label, (ends, rows)): (usize, (Vec<_>, Vec<_>))| EdgeBatch {
+            label: self.edge_labels[label].clone(),
+            tables: None,
+            ends,
+            columns: if rows.is_empty() { Vec::new() } else { vec![Column::new("rank", Values::Several(rows))] },
+        };
+        let groups = groups.into_iter().zip(properties).enumerate();
+        groups.filter(|(_, (ends, _))| !ends.is_empty()).map(batch).collect()
+    }
+
+    /// Whom an edge points to: few get most.
+    fn target(&self, random: &mut Stream) -> u64 {
+        let unit = random.unit();
+        let mut number = (unit * unit * unit * self.spec.entities as f64) as u64;
+        // The permutation is one of a power of two; the way from a number that exists leads back to one.
+        loop {
+            number = self.ranks.apply(number);
+            if number < self.spec.entities {
+                return number;
+            }
+        }
+    }
+}
+
+fn edge_labels() -> Vec<SmolStr> {
+    let nouns: Vec<&str> = words::NOUNS.split_whitespace().collect();
+    let adjectives: Vec<&str> = words::ADJECTIVES.split_whitespace().collect();
+    let label = |n: usize| {
+        let (adjective, noun) = (adjectives[n / nouns.len()].to_lowercase(), nouns[n % nouns.len()]);
+        if n < 10 { format_smolstr!("{}Of", noun.to_lowercase()) } else { format_smolstr!("{adjective}{noun}") }
+    };
+    (0..EDGE_LABELS).map(label).collect()
+}
