@@ -202,4 +202,50 @@ mod tests {
             assert!((found - share).abs() < 0.6, "{}: {found} % instead of {share} %", template.name);
         }
     }
+
+    /// Draws templates as if every transaction was carried out at once; additions less removals of vertices and edges.
+    fn growth(population: Population, drawn: usize) -> (i64, i64) {
+        let graph = Arc::new(Blueprint::kronecker(6).load(Operations::Lbv).unwrap());
+        let mix = Operations::Lbv.mix("write-intensive").unwrap();
+        let mut draw = Draw::new(&graph, Operations::Lbv, &mix, Picker::Uniform, population, 0);
+        let (mut vertices, mut edges) = (0, 0);
+        for number in 0..drawn as u64 {
+            let template = draw.template(&mix);
+            let template = &mix.entries[template].0;
+            draw.arguments(template);
+            let created = template.verb.adds_edge().then(|| EdgeId::from_bits(number));
+            draw.note(template.verb, created);
+            vertices += i64::from(template.verb.adds_vertex()) - i64::from(template.verb == Verb::DeleteVertex);
+            edges += i64::from(created.is_some()) - i64::from(template.verb == Verb::DeleteEdge);
+        }
+        (vertices, edges)
+    }
+
+    #[test]
+    fn a_level_population_stays_within_its_backlog() {
+        const DRAWN: usize = 100_000;
+        let bound = BACKLOG_MAX as i64;
+        for population in [Population::Level, Population::Turnover { threads: 2 }] {
+            let (vertices, edges) = growth(population, DRAWN);
+            assert!((0..=bound).contains(&vertices), "{population:?}: {vertices} vertices more");
+            assert!((-bound..=bound).contains(&edges), "{population:?}: {edges} edges more");
+        }
+        let (vertices, edges) = growth(Population::Free, DRAWN);
+        assert!(vertices > 2 * bound && edges > 2 * bound, "as the mix says: {vertices} and {edges} more");
+    }
+
+    #[test]
+    fn turnover_shares_the_loaded_edges_among_threads() {
+        let graph = Arc::new(Blueprint::kronecker(6).load(Operations::Lbv).unwrap());
+        let mix = Operations::Lbv.mix("write-intensive").unwrap();
+        let own = |seed| {
+            let population = Population::Turnover { threads: 3 };
+            Draw::new(&graph, Operations::Lbv, &mix, Picker::Uniform, population, seed).added_edges
+        };
+        let mut all: Vec<EdgeId> = (0..3).flat_map(own).collect();
+        all.sort_unstable();
+        let mut loaded = graph.edges.clone();
+        loaded.sort_unstable();
+        assert_eq!(all, loaded);
+    }
 }

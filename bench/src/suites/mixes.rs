@@ -31,6 +31,17 @@ const GDI_RMA: [(&str, [f64; 2]); 4] = [
 ];
 /// The scale of those figures.
 const GDI_RMA_LOG_VERTICES: u32 = 18;
+/// Its median latencies of LinkBench's operations at scale 16, one rank, in nanoseconds.
+const GDI_RMA_LATENCIES: [(&str, f64); 6] = [
+    ("get vertex", 1_850.0),
+    ("get edges", 2_700.0),
+    ("add vertex", 2_500.0),
+    ("add edge", 3_600.0),
+    ("update vertex", 2_700.0),
+    ("delete vertex", 11_500.0),
+];
+/// The scale of those.
+const GDI_RMA_LATENCY_LOG_VERTICES: u32 = 16;
 /// Our target: so many times as fast.
 const TIMES_GDI_RMA: f64 = 2.0;
 
@@ -247,6 +258,7 @@ impl Reporter<'_> {
             let case = format!("{}: {} ({percent:.1} %, paper {paper:.1} %)", self.case, template.name);
             let mut row = self
                 .row(&case, Metric::Time, quantile(0.5), "ns")
+                .beside(self.rival_latency(&template.name))
                 .between(quantile(0.05), quantile(0.99))
                 .with("share", percent, "%")
                 .with("share_in_paper", paper, "%")
@@ -267,6 +279,13 @@ impl Reporter<'_> {
             }
             report.push(row);
         }
+    }
+
+    fn rival_latency(&self, operation: &str) -> Option<f64> {
+        let comparable = self.setting.suite == Suite::LinkBench
+            && self.context.options.scale.log_vertices() == GDI_RMA_LATENCY_LOG_VERTICES;
+        let known = GDI_RMA_LATENCIES.iter().find(|(name, _)| comparable && *name == operation);
+        known.map(|(_, nanos)| *nanos)
     }
 
     /// The distribution of the sizes of sets.
