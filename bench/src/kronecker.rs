@@ -1,39 +1,37 @@
-//! Kronecker graphs: the edges of the R-MAT model with the Graph500's parameters.
-//!
-//! Each edge picks one quadrant of the adjacency matrix per bit of the vertex number, with probabilities
-//! A, B, C and D; the numbers are permuted afterwards, so that nothing can be learned from them. Degrees follow a
-//! power law; parallel edges and self-loops are kept, as a property graph would.
+//! The edges of Kronecker graphs, as the generator (`mangrove generate kronecker`) draws them.
 
-use crate::random::{Random, mix};
+use mangrove::Result;
+use mangrove_generate::kronecker::{Schema, Spec};
+use mangrove_generate::{EdgeBatch, Sink, VertexBatch};
 
-/// Probabilities of three quadrants in 1/100; the fourth is the rest.
-const A: u64 = 57;
-const B: u64 = 19;
-const C: u64 = 19;
+/// Keeps the ends of edges.
+struct Ends(Vec<(u32, u32)>);
+
+impl Sink for Ends {
+    fn vertices(&mut self, _: VertexBatch) -> Result<()> {
+        Ok(())
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+        self.0.extend(batch.ends.iter().map(|&(source, target)| (source as u32, target as u32)));
+        Ok(())
+    }
+}
 
 /// The edges of a graph of `2^scale` vertices, by number.
 pub fn edges(scale: u32, edge_factor: usize, seed: u64) -> Vec<(u32, u32)> {
-    let vertex_count = 1u32 << scale;
-    let mut names: Vec<u32> = (0..vertex_count).collect();
-    Random::new(mix(seed)).shuffle(&mut names);
-    let mut random = Random::new(seed);
-    let name = |(source, target): (u32, u32)| (names[source as usize], names[target as usize]);
-    (0..vertex_count as usize * edge_factor).map(|_| name(cell(scale, &mut random))).collect()
-}
-
-fn cell(scale: u32, random: &mut Random) -> (u32, u32) {
-    let (mut row, mut column) = (0, 0);
-    for _ in 0..scale {
-        let quadrant = random.below(100);
-        let (down, right) = match quadrant {
-            q if q < A => (0, 0),
-            q if q < A + B => (0, 1),
-            q if q < A + B + C => (1, 0),
-            _ => (1, 1),
-        };
-        (row, column) = (row << 1 | down, column << 1 | right);
-    }
-    (row, column)
+    assert!((1..=32).contains(&scale), "vertices are numbered by 32 bits");
+    let spec = Spec {
+        scale,
+        edge_factor: edge_factor as u64,
+        schema: Schema::with_counts(1, 0),
+        undirected: false,
+        seed,
+        threads: 1,
+    };
+    let mut ends = Ends(Vec::with_capacity(edge_factor << scale));
+    spec.generate(&mut ends).expect("the scale is in range, and nothing else could be refused");
+    ends.0
 }
 
 #[cfg(test)]
