@@ -1,12 +1,25 @@
 //! Identifiers.
 //!
-//! Inside the engine everything is an integer. A vertex or an edge is named by 64 bits: 16 bits of tablet
-//! and 48 bits of slot inside the tablet. The tablet says where the element lives (which node serves it,
-//! which executor prefers it); an edge lives in the tablet of its source vertex.
+//! Inside the engine everything is an integer. A vertex or an edge is named by 64 bits:
+//!
+//! ```text
+//! tablet 16 | generation 10 | place 38        generation and place together: the slot, 48 bits
+//! ```
+//!
+//! The tablet says where the element lives (which node serves it, which executor prefers it); an edge lives
+//! in the tablet of its source vertex. The place is where its records lie: a page and an offset in it. When
+//! an element is gone for everybody, another one may get its place, under the next *generation*: so no id is
+//! ever given twice, and one that somebody kept from before names nothing any more.
 //!
 //! Users see another number, the *external* form, for elements whose id they did not choose: the same 64
-//! bits rotated so that the slot is in front, from 65,536 up. Small graphs get small numbers, and every client language
-//! that keeps integers in a double (JavaScript: 53 bits) reads them exactly up to 2^37 slots a tablet.
+//! bits in another order, from 65,536 up:
+//!
+//! ```text
+//! high place 11 | generation 10 | low place 27 | tablet 16
+//! ```
+//!
+//! Small graphs get small numbers, and every client language that keeps integers in a double (JavaScript:
+//! 53 bits) reads them exactly for the first 2^27 places a tablet, whatever their generation.
 
 use std::fmt;
 
@@ -17,11 +30,34 @@ use crate::value::Value;
 
 const SLOT_BITS: u32 = 48;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
+/// Where the generation begins in a slot.
+pub const GENERATION_SHIFT: u32 = 38;
+const PLACE_BITS: u32 = GENERATION_SHIFT;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+/// The largest generation of a slot.
+pub const GENERATION_MAX: u16 = (1 << (SLOT_BITS - PLACE_BITS)) - 1;
+/// Bits of the place that lie below the generation in external numbers.
+const LOW_PLACE_BITS: u32 = 27;
+const LOW_PLACE_MASK: u64 = (1 << LOW_PLACE_BITS) - 1;
 /// Added to external numbers, so that those of the first slots are not the small numbers that users like to
 /// choose themselves.
 const EXTERNAL_BASE: u64 = 1 << 16;
 /// Slots of one page: the unit in which a tablet lays out vertices and edges (see `store`).
 pub const PAGE_SLOTS: u64 = 1024;
+
+/// A slot as external numbers have it: the generation between the low and the high bits of the place.
+fn shuffle_slot(slot: u64) -> u64 {
+    let (generation, place) = (slot >> PLACE_BITS, slot & PLACE_MASK);
+    let high = (place >> LOW_PLACE_BITS) << (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS);
+    high | (generation << LOW_PLACE_BITS) | (place & LOW_PLACE_MASK)
+}
+
+/// The other way round.
+fn unshuffle_slot(shuffled: u64) -> u64 {
+    let generation = (shuffled >> LOW_PLACE_BITS) & u64::from(GENERATION_MAX);
+    let high = (shuffled >> (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS)) << LOW_PLACE_BITS;
+    (generation << PLACE_BITS) | high | (shuffled & LOW_PLACE_MASK)
+}
 
 /// Which share of the graph an element lives in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -45,14 +81,23 @@ macro_rules! element_id {
             /// The tablet the element lives in.
             pub fn tablet(self) -> TabletId { TabletId((self.0 >> SLOT_BITS) as u16) }
 
-            /// The slot inside the tablet.
+            /// The slot inside the tablet: generation and place.
             pub fn slot(self) -> u64 { self.0 & SLOT_MASK }
 
-            /// The page of the slot: `slot / PAGE_SLOTS`.
-            pub fn page(self) -> usize { (self.slot() / PAGE_SLOTS) as usize }
+            /// How many elements had the place before this one.
+            pub fn generation(self) -> u16 { (self.slot() >> PLACE_BITS) as u16 }
 
-            /// The position inside the page: `slot % PAGE_SLOTS`.
-            pub fn offset(self) -> usize { (self.slot() % PAGE_SLOTS) as usize }
+            /// The same place in another generation, at most [`GENERATION_MAX`].
+            pub fn with_generation(self, generation: u16) -> Self {
+                assert!(generation <= GENERATION_MAX, "generation {generation} needs more than 10 bits");
+                Self((self.0 & !(SLOT_MASK ^ PLACE_MASK)) | (u64::from(generation) << PLACE_BITS))
+            }
+
+            /// The page of the place: `place / PAGE_SLOTS`.
+            pub fn page(self) -> usize { ((self.0 & PLACE_MASK) / PAGE_SLOTS) as usize }
+
+            /// The position inside the page: `place % PAGE_SLOTS`.
+            pub fn offset(self) -> usize { (self.0 % PAGE_SLOTS) as usize }
 
             /// The 64 bits as they are kept inside the engine.
             pub fn to_bits(self) -> u64 { self.0 }
@@ -61,11 +106,15 @@ macro_rules! element_id {
             pub fn from_bits(bits: u64) -> Self { Self(bits) }
 
             /// The number a user sees when the id was not chosen by the user.
-            pub fn external(self) -> i64 { self.0.rotate_left(64 - SLOT_BITS).wrapping_add(EXTERNAL_BASE) as i64 }
+            pub fn external(self) -> i64 {
+                let bits = (shuffle_slot(self.slot()) << (64 - SLOT_BITS)) | u64::from(self.tablet().0);
+                bits.wrapping_add(EXTERNAL_BASE) as i64
+            }
 
             /// The id behind an external number.
             pub fn from_external(external: i64) -> Self {
-                Self((external as u64).wrapping_sub(EXTERNAL_BASE).rotate_right(64 - SLOT_BITS))
+                let bits = (external as u64).wrapping_sub(EXTERNAL_BASE);
+                Self((bits << SLOT_BITS) | unshuffle_slot(bits >> (64 - SLOT_BITS)))
             }
         }
 
@@ -209,6 +258,23 @@ mod tests {
         assert_eq!(VertexId::from_bits(id.to_bits()), id);
         assert_eq!(id.external(), 1026 * 65536 + 3);
         assert_eq!(VertexId::from_external(id.external()), id);
+    }
+
+    #[test]
+    fn every_generation_of_a_place_is_an_id_of_its_own_that_a_double_keeps() {
+        for place in [0, 1, 1_024, (1 << 27) - 2] {
+            let first = EdgeId::new(TabletId(64), place);
+            for generation in [0, 1, 2, GENERATION_MAX] {
+                let id = first.with_generation(generation);
+                assert_eq!((id.tablet(), id.page(), id.offset()), (first.tablet(), first.page(), first.offset()));
+                assert_eq!((id.generation(), id == first), (generation, generation == 0));
+                assert_eq!(EdgeId::from_external(id.external()), id);
+                assert!(id.external() as u64 <= 1 << 53, "{id:?} is {}", id.external());
+            }
+        }
+        for bits in [0, 1, u64::MAX, 1 << 63, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210] {
+            assert_eq!(EdgeId::from_external(EdgeId::from_bits(bits).external()).to_bits(), bits);
+        }
     }
 
     #[test]

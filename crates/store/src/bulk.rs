@@ -399,7 +399,7 @@ impl BulkLoader {
             }
         };
         slot.core.set_user_id(slot.at, id, &slot.tablet.values, &self.store.memory);
-        index.insert(IdKey::of(id), bits.to_bits(), &self.store.memory, |other| {
+        index.insert(IdKey::of(id), bits.to_bits(), &self.store.memory, &self.store.limbo, |other| {
             if has_id(VertexId::from_bits(other)) { duplicate() } else { Ok(()) }
         })?;
         let UserId::Int(number) = id else { return Ok(()) };
@@ -424,8 +424,8 @@ impl Drop for BulkLoader {
     fn drop(&mut self) {
         if self.store.is_empty() {
             // Nothing was published: forget the ids, and count the staged pages out.
-            self.store.vertex_ids.clear(&self.store.memory);
-            self.store.edge_ids.clear(&self.store.memory);
+            self.store.vertex_ids.clear(&self.store.memory, &self.store.limbo);
+            self.store.edge_ids.clear(&self.store.memory, &self.store.limbo);
             let mut remove = |kind, bytes| {
                 if bytes > 0 {
                     self.store.memory.remove(kind, bytes);

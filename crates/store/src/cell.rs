@@ -6,13 +6,14 @@
 //! [`MultiProperty`] in the region that is replaced as a whole, so a column has one cell a vertex whatever
 //! the cardinality, and plain properties pay nothing for the others.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mangrove_graph::{KeyId, NumberType, Value};
 use smol_str::SmolStr;
 
+use crate::epoch::{self, RecordCell};
 use crate::memory::{Memory, RecordKind};
-use crate::segments::Pool;
+use crate::segments::{Pool, Usage};
 
 /// What a cell of a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,16 +129,16 @@ pub(crate) enum Pooled {
 }
 
 /// A cell in a form that can be looked at.
-pub(crate) enum Content<'a> {
+pub(crate) enum Content {
     Absent,
     One(Value),
-    Multi(&'a Arc<MultiProperty>),
+    Multi(Arc<MultiProperty>),
 }
 
 /// The value region of a tablet.
 #[derive(Debug)]
 pub(crate) struct ValueRegion {
-    pool: Pool<OnceLock<Pooled>, 6>,
+    pool: Pool<RecordCell<Pooled>, 6>,
 }
 
 impl ValueRegion {
@@ -169,9 +170,39 @@ impl ValueRegion {
 
     fn keep(&self, record: Pooled, memory: &Memory) -> u64 {
         memory.add(RecordKind::Value, record.heap_bytes());
-        let (index, slot) = self.pool.allocate(memory);
-        slot.set(record).expect("a new record is written by the one who allocated it");
+        let (index, cell) = self.pool.allocate(memory);
+        cell.set(record);
         index
+    }
+
+    /// First step of giving back a record that no cell names any more: readers are refused its content. False if
+    /// the number names none.
+    pub(crate) fn retire(&self, record: u64, memory: &Memory) -> bool {
+        let pin = epoch::pin();
+        let Some(cell) = self.pool.get(record) else { return false };
+        let bytes = cell.get(&pin).map_or(0, Pooled::heap_bytes);
+        let retired = cell.retire();
+        if retired {
+            memory.remove(RecordKind::Value, bytes);
+        }
+        retired
+    }
+
+    /// Second step: clears the record, which is then free.
+    ///
+    /// # Safety
+    /// Every pin in the process must have begun after [`ValueRegion::retire`] was called with the number.
+    #[expect(unsafe_code, reason = "passes on the contract of RecordCell::clear")]
+    pub(crate) unsafe fn clear(&self, record: u64) {
+        // SAFETY: the caller's promise is the one that is asked for.
+        if self.pool.get(record).and_then(|cell| unsafe { cell.clear() }).is_some() {
+            self.pool.free(record);
+        }
+    }
+
+    /// Records in use.
+    pub(crate) fn usage(&self) -> Usage {
+        self.pool.usage()
     }
 
     /// Starts loading the record that a cell names; whether it names one.
@@ -187,7 +218,7 @@ impl ValueRegion {
     /// looks at an uncommitted cell while its owner writes it (building an index) can meet one, and the
     /// owner then takes care of the index itself.
     #[inline]
-    pub(crate) fn decode(&self, cell: RawCell) -> Content<'_> {
+    pub(crate) fn decode(&self, cell: RawCell) -> Content {
         let word = cell.word;
         let value = match cell.tag {
             BOOL => Value::Bool(word != 0),
@@ -205,11 +236,14 @@ impl ValueRegion {
                 Some(s) => Value::String(s),
                 None => return Content::Absent,
             },
-            POOLED | MULTI => match self.pool.get(word).and_then(OnceLock::get) {
-                Some(Pooled::Value(v)) => v.clone(),
-                Some(Pooled::Multi(m)) => return Content::Multi(m),
-                None => return Content::Absent,
-            },
+            POOLED | MULTI => {
+                let pin = epoch::pin();
+                match self.pool.get(word).and_then(|record| record.get(&pin)) {
+                    Some(Pooled::Value(v)) => v.clone(),
+                    Some(Pooled::Multi(m)) => return Content::Multi(m.clone()),
+                    None => return Content::Absent,
+                }
+            }
             _ => return Content::Absent,
         };
         Content::One(value)
@@ -219,7 +253,8 @@ impl ValueRegion {
     pub(crate) fn values(&self, cell: RawCell, mut each: impl FnMut(&Value)) {
         // A record is shown where it lies: making a copy of it may cost more than all the rest.
         if cell.is_record() {
-            match self.pool.get(cell.word).and_then(OnceLock::get) {
+            let pin = epoch::pin();
+            match self.pool.get(cell.word).and_then(|record| record.get(&pin)) {
                 Some(Pooled::Value(value)) => each(value),
                 Some(Pooled::Multi(multi)) => multi.values.iter().for_each(|v| each(&v.value)),
                 None => {}
@@ -231,7 +266,9 @@ impl ValueRegion {
 
     /// The memory in use: the pool and what its records own.
     pub(crate) fn bytes(&self) -> usize {
-        self.pool.bytes() + self.pool.iter().filter_map(OnceLock::get).map(Pooled::heap_bytes).sum::<usize>()
+        let pin = epoch::pin();
+        let heap = self.pool.iter().filter_map(|record| record.get(&pin)).map(Pooled::heap_bytes);
+        self.pool.bytes() + heap.sum::<usize>()
     }
 }
 

@@ -20,19 +20,38 @@
 //!   reader takes the older value from the chain, and looks at the head's begin word again at the end.
 //! - *Rollback* ([`Column::restore`], then [`Column::forget`], newest record first): puts the older value in
 //!   place while the claim still hides it, then gives each record the begin of the newest version that is
-//!   not the transaction's own. Records are never unlinked here, so a head never takes an old number again.
+//!   not the transaction's own. The records stay linked.
+//! - *Collector* ([`Column::cut`]): takes away what no snapshot at or above the oldest reads any more: the whole
+//!   chain (head → 0) where the value in place is old enough, else what hangs off the first record that is.
+//!
+//! Whoever reads or writes is pinned, and that is what makes "the head is the same as before" mean "nothing
+//! happened in between":
+//!
+//! 1. A record's number comes back a grace period after it was cut off, so a head that a pinned thread has read
+//!    does not name another record while the pin lives.
+//! 2. A head does not go from 0 to a record and back to 0 under one pin of a reader: the record of a commit is cut
+//!    only once the oldest snapshot has passed it, and then the reader's own snapshot began after it was linked;
+//!    records of a rollback are cut a grace period after the rollback.
 //!
 //! A value in place may be overwritten without a record while nobody else can see it: within one statement,
 //! when the head's record or the element itself is that statement's own.
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::cell::RawCell;
 use crate::memory::{Memory, RecordKind};
 use crate::segments::Pool;
+use crate::sync::{AtomicU8, AtomicU64, spin_loop};
 use crate::version::{BASE_TS, NEVER, Snapshot, claimed_by, contested, happened, still_happened};
+
+/// The record owns its older value: when it goes, so does the value.
+const LINKED: u8 = 0;
+/// Rolled back while readers of that time may be about: not to be cut off yet. The older value is in place again.
+const ROLLED_BACK: u8 = 1;
+/// Rolled back long enough ago.
+const SETTLED: u8 = 2;
 
 /// An older value of a cell.
 #[derive(Debug)]
@@ -40,6 +59,8 @@ pub(crate) struct UndoRecord {
     /// When the value this one was replaced by came to be.
     begin: AtomicU64,
     old_tag: AtomicU8,
+    /// `LINKED`, or where the rollback of its transaction stands.
+    state: AtomicU8,
     old_word: AtomicU64,
     /// The record before, or 0.
     next: AtomicU64,
@@ -50,6 +71,7 @@ impl Default for UndoRecord {
         UndoRecord {
             begin: AtomicU64::new(NEVER),
             old_tag: AtomicU8::new(0),
+            state: AtomicU8::new(LINKED),
             old_word: AtomicU64::new(0),
             next: AtomicU64::new(0),
         }
@@ -57,11 +79,12 @@ impl Default for UndoRecord {
 }
 
 impl UndoRecord {
-    // Relaxed: written before the compare-and-swap that publishes the record, and not changed after.
+    // Relaxed: written before the compare-and-swap that publishes the record, and not changed while it is linked.
     fn old(&self) -> RawCell {
         RawCell { tag: self.old_tag.load(Ordering::Relaxed), word: self.old_word.load(Ordering::Relaxed) }
     }
 
+    // Relaxed: the record it names was published before this one was; a collector may only make it 0.
     fn next(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
@@ -81,8 +104,8 @@ pub(crate) struct Contested;
 /// What a write did.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// Overwrote a value that only this statement could see.
-    InPlace,
+    /// Overwrote this value, which only this statement could see.
+    InPlace(RawCell),
     /// Linked the undo record of this number.
     Undo(u64),
 }
@@ -200,7 +223,7 @@ impl Column {
             };
             match seen {
                 Some(cell) if heads[at].load(Ordering::Acquire) == head => return cell,
-                _ => std::hint::spin_loop(),
+                _ => spin_loop(),
             }
         }
     }
@@ -263,29 +286,31 @@ impl Column {
         pool: &UndoPool,
         memory: &Memory,
     ) -> Result<Written, Contested> {
-        let head = self.head(at);
-        let begin = match head {
-            0 => BASE_TS,
-            _ => record(pool, head).begin.load(Ordering::Acquire),
-        };
-        if contested(begin, stamp.snapshot) {
-            return Err(Contested);
+        loop {
+            let head = self.head(at);
+            let begin = match head {
+                0 => BASE_TS,
+                _ => record(pool, head).begin.load(Ordering::Acquire),
+            };
+            if contested(begin, stamp.snapshot) {
+                return Err(Contested);
+            }
+            let unseen = begin == stamp.claim || (head == 0 && stamp.fresh_element);
+            let written = match unseen {
+                true => Written::InPlace(self.in_place(at)),
+                false => match self.link(at, head, stamp, pool, memory) {
+                    Some(undo) => Written::Undo(undo),
+                    // Another writer came first, and the next look says so; or a collector has cut the chain.
+                    None => continue,
+                },
+            };
+            self.set_in_place(at, cell);
+            return Ok(written);
         }
-        let unseen = begin == stamp.claim || (head == 0 && stamp.fresh_element);
-        let written = if unseen { Written::InPlace } else { Written::Undo(self.link(at, head, stamp, pool, memory)?) };
-        self.set_in_place(at, cell);
-        Ok(written)
     }
 
-    /// Links a record with the value in place in front of `head`.
-    fn link(
-        &self,
-        at: usize,
-        head: u64,
-        stamp: &WriteStamp<'_>,
-        pool: &UndoPool,
-        memory: &Memory,
-    ) -> Result<u64, Contested> {
+    /// Links a record with the value in place in front of `head`; `None` when the head has changed.
+    fn link(&self, at: usize, head: u64, stamp: &WriteStamp<'_>, pool: &UndoPool, memory: &Memory) -> Option<u64> {
         // The value in place belongs to `head`: if it did not any more, the compare-and-swap would fail.
         let old = self.in_place(at);
         let (index, undo) = pool.allocate(memory);
@@ -293,11 +318,59 @@ impl Column {
         undo.old_word.store(old.word, Ordering::Relaxed);
         undo.next.store(head, Ordering::Relaxed);
         undo.begin.store(stamp.claim, Ordering::Relaxed);
+        undo.state.store(LINKED, Ordering::Relaxed);
         // Release publishes the record; its partner is every Acquire load of a head.
-        self.heads(memory)[at]
-            .compare_exchange(head, index, Ordering::AcqRel, Ordering::Acquire)
-            .map_err(|_| Contested)?;
-        Ok(index)
+        let linked = self.heads(memory)[at].compare_exchange(head, index, Ordering::AcqRel, Ordering::Acquire);
+        if linked.is_err() {
+            // Nobody has seen the record.
+            pool.free(index);
+        }
+        linked.ok().map(|_| index)
+    }
+
+    /// Cuts off what no snapshot at or above `oldest` reads any more, and calls `each` with the numbers of the
+    /// records cut off. One thread at a time cuts in a tablet (`reclaim`).
+    pub(crate) fn cut(&self, at: usize, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
+        let Some(heads) = self.heads.get() else { return };
+        loop {
+            let head = heads[at].load(Ordering::Acquire);
+            if head == 0 {
+                return;
+            }
+            let newest = record(pool, head);
+            if newest.begin.load(Ordering::Acquire) > oldest {
+                return cut_behind(newest, oldest, pool, each);
+            }
+            if is_waiting(head, pool) {
+                return;
+            }
+            // Everybody sees the value in place. The exchange fails when a writer links a record before us.
+            if heads[at].compare_exchange(head, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                return each_record(head, pool, each);
+            }
+        }
+    }
+
+    /// Forgets the value and the versions of a cell whose element is gone for everybody; calls `each` with the
+    /// records that are cut off, and returns the value.
+    pub(crate) fn clear(&self, at: usize, pool: &UndoPool, each: impl FnMut(u64)) -> RawCell {
+        let cell = self.in_place(at);
+        self.set_in_place(at, RawCell::ABSENT);
+        if let Some(heads) = self.heads.get() {
+            each_record(heads[at].swap(0, Ordering::AcqRel), pool, each);
+        }
+        cell
+    }
+
+    /// The older value that a record cut off takes with it; absent where it is in place again.
+    pub(crate) fn old_value(index: u64, pool: &UndoPool) -> RawCell {
+        let undo = record(pool, index);
+        if undo.state.load(Ordering::Relaxed) == LINKED { undo.old() } else { RawCell::ABSENT }
+    }
+
+    /// Says that the readers of the time when a record was rolled back are gone: it may be cut off.
+    pub(crate) fn settle(index: u64, pool: &UndoPool) {
+        record(pool, index).state.store(SETTLED, Ordering::Relaxed);
     }
 
     /// The newest value, whoever wrote it: for the transaction that holds the claim on it.
@@ -313,15 +386,21 @@ impl Column {
         let mut cell = self.in_place(at);
         while index != 0 {
             let undo = record(pool, index);
-            each(undo.begin.load(Ordering::Acquire), cell);
+            let begin = undo.begin.load(Ordering::Acquire);
+            // What a rollback took back is no version; the one that is in place again comes at its own turn.
+            if undo.state.load(Ordering::Relaxed) == LINKED {
+                each(begin, cell);
+            }
             (cell, index) = (undo.old(), undo.next());
         }
         each(BASE_TS, cell);
     }
 
-    /// First part of a rollback: puts the older value back in place.
-    pub(crate) fn restore(&self, at: usize, index: u64, pool: &UndoPool) {
+    /// First part of a rollback: puts the older value back in place, and returns the one that was there.
+    pub(crate) fn restore(&self, at: usize, index: u64, pool: &UndoPool) -> RawCell {
+        let undone = self.in_place(at);
         self.set_in_place(at, record(pool, index).old());
+        undone
     }
 
     /// Second part of a rollback: the record begins when the newest version below that is not `txn`'s did.
@@ -339,7 +418,8 @@ impl Column {
             }
             next = older.next();
         };
-        // Release: whoever sees the version happen sees the value that was put back in place.
+        undo.state.store(ROLLED_BACK, Ordering::Relaxed);
+        // Release: whoever sees the version happen sees the value that was put back in place, and the state.
         undo.begin.store(begin, Ordering::Release);
     }
 
@@ -349,7 +429,49 @@ impl Column {
     }
 }
 
-#[cfg(test)]
+/// Cuts behind the last record that a snapshot at or above `oldest` may look past: the next one's begin is what
+/// everybody stops at, and without it they stop at the end of the chain, which says the same.
+fn cut_behind(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
+    let mut current = newest;
+    loop {
+        let next = current.next();
+        if next == 0 {
+            return;
+        }
+        let following = record(pool, next);
+        if following.begin.load(Ordering::Acquire) <= oldest {
+            if is_waiting(next, pool) {
+                return;
+            }
+            current.next.store(0, Ordering::Relaxed);
+            return each_record(next, pool, each);
+        }
+        current = following;
+    }
+}
+
+/// Whether a record from this one on was rolled back just now. Its collector comes back for the chain then.
+fn is_waiting(mut index: u64, pool: &UndoPool) -> bool {
+    while index != 0 {
+        let undo = record(pool, index);
+        if undo.state.load(Ordering::Relaxed) == ROLLED_BACK {
+            return true;
+        }
+        index = undo.next();
+    }
+    false
+}
+
+/// Calls `each` with the numbers of a chain that was cut off.
+fn each_record(mut index: u64, pool: &UndoPool, mut each: impl FnMut(u64)) {
+    while index != 0 {
+        let next = record(pool, index).next();
+        each(index);
+        index = next;
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
     use crate::version::claim;
@@ -410,10 +532,37 @@ mod tests {
     fn a_statement_sees_the_finished_ones_and_overwrites_itself() {
         let f = Fixture::new();
         assert!(matches!(f.write(1, 1, 1, 0), Ok(Written::Undo(_))));
-        assert_eq!(f.write(2, 1, 1, 0), Ok(Written::InPlace));
+        assert_eq!(f.write(2, 1, 1, 0), Ok(Written::InPlace(cell(1))));
         assert!(matches!(f.write(3, 1, 2, 0), Ok(Written::Undo(_))));
         let own = |statement| f.column.read(1, &Snapshot::new(0, 1, statement), &f.pool);
         assert_eq!((own(0), own(1), own(2)), (RawCell::ABSENT, cell(2), cell(3)));
+    }
+
+    #[test]
+    fn a_cut_takes_what_no_snapshot_reads() {
+        let f = Fixture::new();
+        for ts in [3, 6, 9] {
+            let Ok(Written::Undo(undo)) = f.write(ts * 10, ts, 1, ts - 1) else { panic!("no conflict expected") };
+            Column::stamp(undo, ts, &f.pool);
+        }
+        let cut = |oldest| {
+            let mut gone = Vec::new();
+            f.column.cut(1, oldest, &f.pool, |record| gone.push(record));
+            gone
+        };
+        assert_eq!(cut(2), [0; 0]);
+        assert_eq!(cut(4), [1], "the first version is read up to 3 only, where its successor begins");
+        assert_eq!((f.read(4), f.read(6), f.read(9)), (cell(30), cell(60), cell(90)));
+        let Ok(Written::Undo(running)) = f.write(7, 12, 1, 9) else { panic!() };
+        assert_eq!(cut(9), [3, 2], "a claim keeps its own record only");
+        assert_eq!(f.read(9), cell(90));
+        f.column.restore(1, running, &f.pool);
+        Column::forget(running, 12, &f.pool);
+        assert_eq!(cut(9), [0; 0], "readers of the rollback may be about");
+        Column::settle(running, &f.pool);
+        assert_eq!(Column::old_value(running, &f.pool), RawCell::ABSENT);
+        assert_eq!((cut(9), f.read(9)), (vec![running], cell(90)));
+        assert_eq!((f.column.clear(1, &f.pool, |_| panic!("no chain")), f.read(9)), (cell(90), RawCell::ABSENT));
     }
 
     #[test]
@@ -426,7 +575,8 @@ mod tests {
             let Ok(Written::Undo(undo)) = f.write(u64::from(statement), 2, statement, 4) else { panic!() };
             undone.push(undo);
         }
-        undone.iter().rev().for_each(|&undo| f.column.restore(1, undo, &f.pool));
+        let values = undone.iter().rev().map(|&undo| f.column.restore(1, undo, &f.pool).word);
+        assert!(values.eq([3, 2, 1]));
         assert_eq!((f.read(3), f.read(4)), (RawCell::ABSENT, cell(7)));
         for &undo in undone.iter().rev() {
             Column::forget(undo, 2, &f.pool);

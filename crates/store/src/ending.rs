@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::ElementRef;
 
 use crate::column::Column;
+use crate::epoch;
+use crate::reclaim::value_garbage;
 use crate::store::{Slot, Store};
 use crate::version::NEVER;
 use crate::write::Write;
@@ -16,15 +18,16 @@ impl Store {
 
     /// Replaces every claim in a log by `word`: a commit timestamp or another claim of the transaction.
     pub fn stamp(&self, log: &[Write], word: u64) {
+        let pin = epoch::pin();
         for write in log {
             match *write {
                 Write::Begin(element) => {
                     let slot = self.log_slot(element);
-                    slot.core.versions(&self.memory)[slot.at].begin.store(word, Ordering::Release);
+                    slot.core.versions(&pin, &self.memory)[slot.at].begin.store(word, Ordering::Release);
                 }
                 Write::End(element) => {
                     let slot = self.log_slot(element);
-                    slot.core.versions(&self.memory)[slot.at].end.store(word, Ordering::Release);
+                    slot.core.versions(&pin, &self.memory)[slot.at].end.store(word, Ordering::Release);
                 }
                 Write::Property { element, undo, .. } => Column::stamp(undo, word, &self.log_slot(element).tablet.undo),
             }
@@ -34,6 +37,7 @@ impl Store {
     /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
     /// running snapshot.
     pub fn install(&self, log: &[Write], ts: u64) {
+        let _pin = epoch::pin();
         self.stamp(log, ts);
         for write in log {
             match *write {
@@ -46,16 +50,21 @@ impl Store {
 
     /// Takes a log's writes back.
     pub fn rollback(&self, log: &[Write], txn: u64) {
+        let pin = epoch::pin();
+        let mut undone = Vec::new();
         for write in log.iter().rev() {
             match *write {
                 Write::Property { element, key, undo } => {
                     let slot = self.log_slot(element);
                     let column = slot.core.column(key).expect("a written property has a column");
-                    column.restore(slot.at, undo, &slot.tablet.undo);
+                    let cell = column.restore(slot.at, undo, &slot.tablet.undo);
+                    if !cell.is_absent() {
+                        undone.push((element, key, cell));
+                    }
                 }
                 Write::Begin(element) | Write::End(element) => {
                     let slot = self.log_slot(element);
-                    let pair = &slot.core.versions(&self.memory)[slot.at];
+                    let pair = &slot.core.versions(&pin, &self.memory)[slot.at];
                     let word = if matches!(write, Write::Begin(_)) { &pair.begin } else { &pair.end };
                     word.store(NEVER, Ordering::Release);
                 }
@@ -67,5 +76,12 @@ impl Store {
                 Column::forget(undo, txn, &self.log_slot(element).tablet.undo);
             }
         }
+        let mut garbage = Vec::new();
+        for (element, key, cell) in undone {
+            let slot = self.log_slot(element);
+            self.forget_value(element, &slot, key, cell);
+            garbage.extend(value_garbage(slot.tablet, cell));
+        }
+        self.limbo.take_in(garbage);
     }
 }

@@ -5,17 +5,22 @@
 //! without a look at them: the visibility of an edge implies that of its ends.
 //!
 //! A vertex's lists are numbered for the cursor: the place of the table among those of its direction (which
-//! is stable, tables are only added), and bit 31 for incoming edges.
+//! is stable, tables are only added), and bit 31 for incoming edges. Inside a list the cursor carries the list's
+//! stamp: a list that compaction replaces meanwhile is read to its end as it was.
 
 use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
 
 use crate::adjacency::{AdjacencyTable, List};
+use crate::epoch::{self, Pin};
 use crate::page::VertexPage;
 use crate::tablet::Tablet;
 use crate::view::StoreView;
 
 const DISTANCE: usize = 8;
 const INCOMING: u32 = 1 << 31;
+/// Above the position in a cursor: the stamp of the list it is in (`adjacency`).
+const STAMP_SHIFT: u32 = 48;
+const POSITION_MASK: u64 = (1 << STAMP_SHIFT) - 1;
 
 /// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
 /// returns false; whether it never did.
@@ -36,6 +41,7 @@ fn each_table<'p>(
 
 struct Expander<'a> {
     view: &'a StoreView<'a>,
+    pin: &'a Pin,
     request: &'a ExpandRequest,
 }
 
@@ -58,7 +64,8 @@ pub(crate) fn expand(
     cursor: &mut ExpandCursor,
     out: &mut Expansion,
 ) -> bool {
-    let expander = Expander { view, request };
+    let pin = &epoch::pin();
+    let expander = Expander { view, pin, request };
     // Pages found so far, by row modulo the size: a row's page is looked up once.
     let mut found: [Option<Found<'_>>; 2 * DISTANCE] = [None; 2 * DISTANCE];
     let first = cursor.row as usize;
@@ -120,7 +127,7 @@ impl<'a> Expander<'a> {
     fn prefetch_lists(&self, id: VertexId, found: Option<Found<'a>>) {
         if let Some(found) = found {
             self.each_found(&found, |_, table| {
-                table.prefetch_list(id.offset(), self.request.edges, &found.tablet.lists);
+                table.prefetch_list(id.offset(), self.request.edges, &found.tablet.lists, self.pin);
                 true
             });
         }
@@ -136,9 +143,17 @@ impl<'a> Expander<'a> {
             if number > cursor.list {
                 (cursor.list, cursor.position) = (number, 0);
             }
-            let list = table.list(id.offset(), &found.tablet.lists);
-            let (done, position) = self.copy(&list, cursor.row, cursor.position, out);
-            cursor.position = position;
+            let lists = &found.tablet.lists;
+            let list = match cursor.position {
+                0 => table.list(id.offset(), lists, self.pin),
+                position => {
+                    let stamp = (position >> STAMP_SHIFT) as u32;
+                    let Some(list) = table.list_of_stamp(id.offset(), stamp, lists, self.pin) else { return true };
+                    list
+                }
+            };
+            let (done, position) = self.copy(&list, cursor.row, cursor.position & POSITION_MASK, out);
+            cursor.position = (u64::from(list.stamp) << STAMP_SHIFT) | position;
             done
         })
     }
@@ -248,11 +263,12 @@ pub(crate) fn degrees(
 
 fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter) -> u64 {
     let Some((tablet, page)) = view.store.vertex_page_unchecked(id) else { return 0 };
+    let pin = epoch::pin();
     let mut sum = 0;
     each_table(page, direction, labels, |_, table| {
         sum += match table.clean_len(id.offset()) {
             Some(len) => len as u64,
-            None => view.count_list(&table.list(id.offset(), &tablet.lists)),
+            None => view.count_list(&table.list(id.offset(), &tablet.lists, &pin)),
         };
         true
     });

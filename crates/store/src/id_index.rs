@@ -1,6 +1,7 @@
 //! From a user's id to the elements that have had it: open addressing with lock-free, batched reads.
 //!
-//! A slot is two words: a key word and an internal id, linear probing, no removal in this version. Integers
+//! A slot is two words: a key word and an internal id, linear probing. A removed entry leaves a tombstone, which
+//! goes when its table is built anew. Integers
 //! have tables of their own, whose key word is the integer itself, mixed so that it spreads (a bijection:
 //! equal words are equal integers, nothing needs verifying). The key word of strings and UUIDs is a hash;
 //! whoever asks verifies the candidate against its page. A table is replaced as a whole when it grows;
@@ -10,18 +11,20 @@
 //! be used again after its element was deleted. Automatic ids are not in here (`store` decodes them).
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::ArcSwap;
 use mangrove_graph::{Result, UserId};
-use parking_lot::Mutex;
 
+use crate::epoch::{self, EpochCell, Guarded};
+use crate::limbo::Limbo;
 use crate::memory::{Memory, RecordKind};
+use crate::sync::{AtomicU64, Mutex};
 
 const SHARDS: usize = 64;
 const SHARD_SHIFT: u32 = 58;
 const FIRST_SLOTS: usize = 8;
+/// The id of a removed entry: no element has it.
+const TOMBSTONE: u64 = u64::MAX;
 
 /// A user id as the index looks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +92,17 @@ impl Table {
         loop {
             // Acquire: its partner is the Release in `put`; the key word is written before.
             let id = self.slots[at].id.load(Ordering::Acquire);
-            if id == 0 || (self.slots[at].key.load(Ordering::Relaxed) == key && each(id)) {
+            if id == 0 || (self.slots[at].key.load(Ordering::Relaxed) == key && id != TOMBSTONE && each(id)) {
                 return at;
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// The entries that are not removed.
+    fn entries(&self) -> impl Iterator<Item = (u64, u64)> {
+        let entry = |slot: &Slot| (slot.key.load(Ordering::Relaxed), slot.id.load(Ordering::Relaxed));
+        self.slots.iter().map(entry).filter(|&(_, id)| id != 0 && id != TOMBSTONE)
     }
 
     fn put(&self, key: u64, id: u64) {
@@ -103,11 +112,25 @@ impl Table {
     }
 }
 
+#[derive(Debug, Default)]
+struct Counts {
+    /// Slots that are not free, tombstones included.
+    used: usize,
+    /// Entries.
+    live: usize,
+}
+
 #[derive(Debug)]
 struct Shard {
-    table: ArcSwap<Table>,
-    /// Entries; held while inserting.
-    len: Mutex<usize>,
+    table: EpochCell<Table>,
+    /// Held while the table changes.
+    counts: Mutex<Counts>,
+}
+
+impl Shard {
+    fn table(&self) -> Guarded<'_, Table> {
+        self.table.load().expect("a shard always has a table")
+    }
 }
 
 /// See the module.
@@ -123,7 +146,7 @@ fn shards(memory: &Memory) -> Box<[Shard]> {
     let shard = |_| {
         let table = Table::new(FIRST_SLOTS);
         memory.add(RecordKind::IdIndex, table.bytes());
-        Shard { table: ArcSwap::from_pointee(table), len: Mutex::new(0) }
+        Shard { table: EpochCell::new(table), counts: Mutex::default() }
     };
     (0..SHARDS).map(shard).collect()
 }
@@ -147,14 +170,14 @@ impl IdIndex {
     /// Starts loading what [`IdIndex::candidates`] reads first.
     #[inline]
     pub(crate) fn prefetch(&self, key: IdKey) {
-        let table = self.shard(key).table.load();
+        let table = self.shard(key).table();
         crate::prefetch::prefetch(&table.slots[table.home(key.word)]);
     }
 
     /// The elements that may have the id, until `each` returns true.
     #[inline]
     pub(crate) fn candidates(&self, key: IdKey, each: impl FnMut(u64) -> bool) {
-        self.shard(key).table.load().probe(key.word, each);
+        self.shard(key).table().probe(key.word, each);
     }
 
     /// Adds an element, unless `check` refuses one of those already under the key. Of two inserts of one
@@ -164,62 +187,88 @@ impl IdIndex {
         key: IdKey,
         id: u64,
         memory: &Memory,
+        limbo: &Limbo,
         mut check: impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        debug_assert_ne!(id, 0, "id 0 marks free slots");
+        debug_assert!(id != 0 && id != TOMBSTONE, "id {id:x} marks slots without an entry");
         let shard = self.shard(key);
-        let mut len = shard.len.lock();
+        let mut counts = shard.counts.lock();
         let mut verdict = Ok(());
-        shard.table.load().probe(key.word, |other| {
+        shard.table().probe(key.word, |other| {
             verdict = check(other);
             verdict.is_err()
         });
         verdict?;
         // At most five eighths full: the expected probe stays under three slots.
-        if (*len + 1) * 8 > shard.table.load().slots.len() * 5 {
-            grow(shard, memory);
+        if (counts.used + 1) * 8 > shard.table().slots.len() * 5 {
+            rebuild(shard, &mut counts, memory, limbo);
         }
         if key.is_int && !self.has_ints.load(Ordering::Relaxed) {
             self.has_ints.store(true, Ordering::SeqCst);
         }
-        shard.table.load().put(key.word, id);
-        *len += 1;
+        shard.table().put(key.word, id);
+        counts.used += 1;
+        counts.live += 1;
         Ok(())
     }
 
+    /// Removes an element that nobody sees any more.
+    pub(crate) fn remove(&self, key: IdKey, id: u64) {
+        let shard = self.shard(key);
+        let mut counts = shard.counts.lock();
+        let table = shard.table();
+        let mut found = false;
+        let at = table.probe(key.word, |other| {
+            found = other == id;
+            found
+        });
+        if found {
+            // Readers that see the tombstone go on; the key word stays, so none of them mistakes the slot.
+            table.slots[at].id.store(TOMBSTONE, Ordering::Release);
+            counts.live -= 1;
+        }
+    }
+
+    /// How many entries there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ints.iter().chain(&self.others).map(|shard| shard.counts.lock().live).sum()
+    }
+
     /// Forgets everything: after a bulk load that was given up.
-    pub(crate) fn clear(&self, memory: &Memory) {
+    pub(crate) fn clear(&self, memory: &Memory, limbo: &Limbo) {
         for shard in self.ints.iter().chain(&self.others) {
-            let mut len = shard.len.lock();
-            let new = Table::new(FIRST_SLOTS);
-            memory.add(RecordKind::IdIndex, new.bytes());
-            memory.remove(RecordKind::IdIndex, shard.table.swap(Arc::new(new)).bytes());
-            *len = 0;
+            let mut counts = shard.counts.lock();
+            replace(shard, Table::new(FIRST_SLOTS), memory, limbo);
+            *counts = Counts::default();
         }
         self.has_ints.store(false, Ordering::SeqCst);
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.ints.iter().chain(&self.others).map(|shard| shard.table.load().bytes()).sum()
+        self.ints.iter().chain(&self.others).map(|shard| shard.table().bytes()).sum()
     }
 }
 
-fn grow(shard: &Shard, memory: &Memory) {
-    let old = shard.table.load_full();
-    let new = Table::new(old.slots.len() * 2);
+/// Replaces a full table by one without tombstones, twice as large unless those made it full.
+fn rebuild(shard: &Shard, counts: &mut Counts, memory: &Memory, limbo: &Limbo) {
+    let pin = epoch::pin();
+    let old = shard.table.get(&pin).expect("a shard always has a table");
+    let is_crowded = counts.live * 4 > old.slots.len();
+    let new = Table::new(if is_crowded { old.slots.len() * 2 } else { old.slots.len() });
+    old.entries().for_each(|(key, id)| new.put(key, id));
+    counts.used = counts.live;
+    replace(shard, new, memory, limbo);
+}
+
+/// Readers may hold the old table a moment longer; it is counted out here.
+fn replace(shard: &Shard, new: Table, memory: &Memory, limbo: &Limbo) {
+    memory.remove(RecordKind::IdIndex, shard.table().bytes());
     memory.add(RecordKind::IdIndex, new.bytes());
-    for slot in &old.slots {
-        let id = slot.id.load(Ordering::Relaxed);
-        if id != 0 {
-            new.put(slot.key.load(Ordering::Relaxed), id);
-        }
-    }
-    shard.table.store(Arc::new(new));
-    // Readers may hold the old one a moment longer; it is counted out here.
-    memory.remove(RecordKind::IdIndex, old.bytes());
+    limbo.retire(shard.table.swap(Some(new)));
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
     use mangrove_graph::Error;
@@ -236,11 +285,11 @@ mod tests {
     #[test]
     fn every_inserted_id_is_found_and_the_memory_adds_up() {
         let memory = Memory::new(u64::MAX);
-        let index = IdIndex::new(&memory);
+        let (index, limbo) = (IdIndex::new(&memory), Limbo::default());
         for n in 1..20_000_i64 {
-            index.insert(IdKey::of(&UserId::int(n)), n as u64, &memory, |_| Ok(())).unwrap();
+            index.insert(IdKey::of(&UserId::int(n)), n as u64, &memory, &limbo, |_| Ok(())).unwrap();
             let name = UserId::String(format!("name{n}").into());
-            index.insert(IdKey::of(&name), n as u64, &memory, |_| Ok(())).unwrap();
+            index.insert(IdKey::of(&name), n as u64, &memory, &limbo, |_| Ok(())).unwrap();
         }
         for n in 1..20_000_i64 {
             assert_eq!(found(&index, &UserId::int(n)), [n as u64]);
@@ -253,12 +302,35 @@ mod tests {
     #[test]
     fn a_refused_insert_leaves_nothing_and_an_accepted_one_stands_beside() {
         let memory = Memory::new(u64::MAX);
-        let index = IdIndex::new(&memory);
+        let (index, limbo) = (IdIndex::new(&memory), Limbo::default());
         let id = UserId::from("a");
-        index.insert(IdKey::of(&id), 1, &memory, |_| Ok(())).unwrap();
-        assert!(index.insert(IdKey::of(&id), 2, &memory, |_| Err(Error::conflict("no"))).is_err());
+        index.insert(IdKey::of(&id), 1, &memory, &limbo, |_| Ok(())).unwrap();
+        assert!(index.insert(IdKey::of(&id), 2, &memory, &limbo, |_| Err(Error::conflict("no"))).is_err());
         assert_eq!(found(&index, &id), [1]);
-        index.insert(IdKey::of(&id), 3, &memory, |_| Ok(())).unwrap();
+        index.insert(IdKey::of(&id), 3, &memory, &limbo, |_| Ok(())).unwrap();
         assert_eq!(found(&index, &id), [1, 3]);
+    }
+
+    #[test]
+    fn removed_ids_are_gone_and_tables_stay_as_small_as_what_they_hold() {
+        let memory = Memory::new(u64::MAX);
+        let (index, limbo) = (IdIndex::new(&memory), Limbo::default());
+        let fill = |from: i64| {
+            for n in from..from + 1_000 {
+                index.insert(IdKey::of_int(n), n as u64, &memory, &limbo, |_| Ok(())).unwrap();
+            }
+        };
+        fill(1);
+        let bytes = index.bytes();
+        for round in 1..20 {
+            let from = (round - 1) * 1_000 + 1;
+            (from..from + 1_000).for_each(|n| index.remove(IdKey::of_int(n), n as u64));
+            assert_eq!((index.len(), found(&index, &UserId::int(from))), (0, vec![]));
+            fill(round * 1_000 + 1);
+            assert_eq!((index.len(), found(&index, &UserId::int(from + 1_000))), (1_000, vec![from as u64 + 1_000]));
+        }
+        assert!(index.bytes() <= 3 * bytes, "{} bytes after {bytes}", index.bytes());
+        assert_eq!(index.bytes() as u64, memory.report().total_bytes());
+        limbo.release_boxes();
     }
 }

@@ -129,7 +129,7 @@ impl Store {
             if page.core.version(at).0 == NEVER {
                 continue;
             }
-            let id = VertexId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
+            let id = VertexId::new(tablet.id, page.core.slot_number(number as u64 * PAGE_SLOTS, at));
             let slot = Slot { tablet, core: &page.core, at };
             each_key(index, &slot, None, Versions::From(from), |key| index.add(key, id, None, &self.memory));
         }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
+use crate::segments::Usage;
+
 /// What memory is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
@@ -39,9 +41,11 @@ pub enum RecordKind {
     Directory,
     /// Tables and leaves of property indexes, with the values they hold.
     PropertyIndex,
+    /// Logs of commits that wait for the garbage collector.
+    Log,
 }
 
-const KINDS: [(RecordKind, &str); 13] = [
+const KINDS: [(RecordKind, &str); 14] = [
     (RecordKind::VertexPage, "vertex page"),
     (RecordKind::EdgePage, "edge page"),
     (RecordKind::Version, "version words"),
@@ -55,6 +59,7 @@ const KINDS: [(RecordKind, &str); 13] = [
     (RecordKind::IdIndex, "id index"),
     (RecordKind::Directory, "directory"),
     (RecordKind::PropertyIndex, "property index"),
+    (RecordKind::Log, "logs awaiting collection"),
 ];
 
 /// The counters of one store.
@@ -110,6 +115,8 @@ impl Memory {
                 name,
                 allocations: self.allocations[kind as usize].load(Ordering::Relaxed),
                 bytes: self.bytes[kind as usize].load(Ordering::Relaxed),
+                live: 0,
+                free_bytes: 0,
             })
             .collect();
         MemoryReport { rows, limit_bytes: self.limit_bytes }
@@ -127,6 +134,10 @@ pub struct MemoryRow {
     pub allocations: u64,
     /// How many bytes.
     pub bytes: u64,
+    /// Records of a pool that are in use; 0 for kinds that come from no pool.
+    pub live: u64,
+    /// Of the bytes, those of a pool's records that were given back and will be used again.
+    pub free_bytes: u64,
 }
 
 /// What the memory of a store goes into.
@@ -139,6 +150,12 @@ pub struct MemoryReport {
 }
 
 impl MemoryReport {
+    pub(crate) fn add_usage(&mut self, kind: RecordKind, usage: Usage) {
+        let row = &mut self.rows[kind as usize];
+        row.live += usage.live;
+        row.free_bytes += usage.free_bytes;
+    }
+
     /// The sum of all kinds.
     pub fn total_bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.bytes).sum()

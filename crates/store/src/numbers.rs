@@ -10,6 +10,7 @@ use mangrove_graph::{KeyId, Numbers};
 
 use crate::cell::{CellKind, RawCell, ValueRegion, number_type};
 use crate::column::{Column, Plain};
+use crate::epoch;
 use crate::properties::{Cells, Element};
 use crate::store::Slot;
 use crate::view::StoreView;
@@ -115,9 +116,14 @@ fn read_each<T: Element>(
     out: &mut Numbers,
     cell: impl Fn(usize) -> RawCell,
 ) -> bool {
+    let pin = epoch::pin();
+    // A stretch is of one generation.
+    let generation = elements.first().map_or(0, |element| element.generation());
     (row..).zip(elements).all(|(row, element)| {
         let at = element.at();
-        let seen = at < page.core.capacity() && page.core.visible(at, &view.snapshot);
+        let seen = at < page.core.capacity()
+            && page.core.generation(at) == generation
+            && page.core.visible_under(&pin, at, &view.snapshot);
         !seen || push(cell(at), &page.tablet.values, row, out)
     })
 }
@@ -126,7 +132,8 @@ fn read_each<T: Element>(
 /// false, and nothing copied, where it is not such a one.
 fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: u32, out: &mut Numbers) -> bool {
     let end = page.at + elements.len();
-    if page.core.clean_count().is_none_or(|clean| end > clean) || !follow_one_another(elements) {
+    let is_plain = page.core.is_first_generation() && page.core.clean_count().is_some_and(|clean| end <= clean);
+    if !is_plain || !follow_one_another(elements) {
         return false;
     }
     let (tags, words) = plain.arrays(page.at..end);

@@ -90,10 +90,7 @@ impl Packer<'_> {
         for run in runs(lengths) {
             cells[run].sort_unstable();
         }
-        let block = Block {
-            neighbors: cells.iter().map(|&(neighbor, _)| neighbor).collect(),
-            edges: cells.iter().map(|&(_, edge)| edge).collect(),
-        };
+        let block = Block::of(cells);
         let (tablet, _, page) = &self.vertices.pages[place];
         let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
         let table = page.table_or_create(self.direction, self.label, &self.store.memory);

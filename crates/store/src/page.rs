@@ -9,9 +9,11 @@
 //! - A slot is reserved by counting `used` up. Its begin word is `NEVER` until its owner claims it, which it
 //!   does after the rest of the record is written; so whoever sees the claim sees the record.
 //! - The column of user ids exists once an element of the page has a chosen id.
+//! - A slot whose element is gone for everybody is used again under the next generation. A page keeps generations
+//!   only once one of its slots was used again: without them, every slot is in its first.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use mangrove_graph::{Direction, KeyId, LabelSetId, UserId, VertexId};
 
@@ -19,10 +21,12 @@ use crate::adjacency::AdjacencyTable;
 use crate::append_map::AppendMap;
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
+use crate::epoch::{self, EpochSlice, Pin, Retired};
 use crate::memory::{Memory, RecordKind};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
-pub(crate) use mangrove_graph::ids::PAGE_SLOTS;
+pub(crate) use mangrove_graph::ids::{GENERATION_SHIFT, PAGE_SLOTS};
 
 /// What vertices and edges have in common.
 #[derive(Debug)]
@@ -30,12 +34,15 @@ pub(crate) struct PageCore {
     /// The label set of every element of the page.
     pub(crate) label: LabelSetId,
     capacity: u32,
-    /// Slots loaded in bulk: visible to everyone unless version words say otherwise.
-    clean: u32,
+    /// Nobody reserves slots here: the page was loaded in bulk.
+    sealed: bool,
+    /// The first slots, which are visible to everyone while there are no version words.
+    clean: AtomicU32,
     used: AtomicU32,
     /// Committed elements that were not deleted.
     live: AtomicI64,
-    versions: OnceLock<Box<[VersionPair]>>,
+    versions: EpochSlice<VersionPair>,
+    generations: OnceLock<Box<[AtomicU16]>>,
     ids: OnceLock<Column>,
     columns: AppendMap<Column>,
 }
@@ -43,8 +50,8 @@ pub(crate) struct PageCore {
 impl PageCore {
     /// A page that transactions write to.
     fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
-        let page = Self::clean(label, capacity);
-        page.versions(memory);
+        let page = PageCore { sealed: false, ..Self::clean(label, capacity) };
+        page.versions(&epoch::pin(), memory);
         page
     }
 
@@ -53,10 +60,12 @@ impl PageCore {
         PageCore {
             label,
             capacity,
-            clean: 0,
+            sealed: true,
+            clean: AtomicU32::new(0),
             used: AtomicU32::new(0),
             live: AtomicI64::new(0),
-            versions: OnceLock::new(),
+            versions: EpochSlice::empty(capacity as usize),
+            generations: OnceLock::new(),
             ids: OnceLock::new(),
             columns: AppendMap::default(),
         }
@@ -83,62 +92,137 @@ impl PageCore {
 
     /// Fills the next slot of a page that nobody else has yet.
     pub(crate) fn fill(&mut self) -> Option<usize> {
-        if self.clean == self.capacity {
+        let at = self.clean_slots();
+        if at == self.capacity() {
             return None;
         }
-        self.clean += 1;
-        *self.used.get_mut() = self.clean;
-        *self.live.get_mut() = i64::from(self.clean);
-        Some(self.clean as usize - 1)
+        self.clean.store(at as u32 + 1, Ordering::Relaxed);
+        self.used.store(at as u32 + 1, Ordering::Relaxed);
+        *self.live.get_mut() = at as i64 + 1;
+        Some(at)
+    }
+
+    #[inline]
+    fn clean_slots(&self) -> usize {
+        self.clean.load(Ordering::Acquire) as usize
     }
 
     /// Leaves a filled slot of a page that is not published yet without an element.
     pub(crate) fn leave_empty(&self, at: usize, memory: &Memory) {
-        self.versions(memory)[at].begin.store(NEVER, Ordering::Relaxed);
+        self.versions(&epoch::pin(), memory)[at].begin.store(NEVER, Ordering::Relaxed);
         self.add_live(-1);
     }
 
     /// The number of visible elements where that needs no look at any of them.
     pub(crate) fn clean_count(&self) -> Option<usize> {
-        self.versions.get().is_none().then_some(self.clean as usize)
+        (!self.versions.is_some()).then(|| self.clean_slots())
     }
 
     /// The version words, made where they are missing.
-    pub(crate) fn versions(&self, memory: &Memory) -> &[VersionPair] {
-        self.versions.get_or_init(|| {
-            let begin = |at| if at < self.clean { BASE_TS } else { NEVER };
-            let pairs: Box<[VersionPair]> = (0..self.capacity).map(|at| VersionPair::begun(begin(at))).collect();
+    pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
+        self.versions.get_or_init(pin, || {
+            let clean = self.clean_slots();
+            let begin = |at| if at < clean { BASE_TS } else { NEVER };
+            let pairs: Box<[VersionPair]> = (0..self.capacity()).map(|at| VersionPair::begun(begin(at))).collect();
             memory.add(RecordKind::Version, size_of_val(&*pairs));
             pairs
         })
     }
 
+    /// The version words there are.
+    pub(crate) fn current_versions<'p>(&'p self, pin: &'p Pin) -> Option<&'p [VersionPair]> {
+        self.versions.get(pin)
+    }
+
+    /// Whether nobody will reserve a slot here any more (places that are used again are counted as filled).
+    pub(crate) fn is_full_for_good(&self) -> bool {
+        self.sealed || self.used() == self.capacity()
+    }
+
+    /// Says that the first slots are visible to everyone: see `settle`.
+    pub(crate) fn set_clean(&self, slots: usize) {
+        // Release: who finds the words gone finds this.
+        self.clean.store(slots as u32, Ordering::Release);
+    }
+
+    /// Takes the version words away: see `settle`.
+    pub(crate) fn take_versions(&self) -> Option<Retired> {
+        self.versions.take()
+    }
+
     /// Begin and end word of a slot.
     #[inline]
     pub(crate) fn version(&self, at: usize) -> (u64, u64) {
-        match self.versions.get() {
+        self.version_under(&epoch::pin(), at)
+    }
+
+    /// As [`PageCore::version`], under a pin that the caller has.
+    #[inline]
+    pub(crate) fn version_under(&self, pin: &Pin, at: usize) -> (u64, u64) {
+        match self.versions.get(pin) {
             Some(versions) => versions[at].load(),
-            None if at < self.clean as usize => (BASE_TS, NEVER),
+            None if at < self.clean_slots() => (BASE_TS, NEVER),
             None => (NEVER, NEVER),
         }
     }
 
     #[inline]
     pub(crate) fn visible(&self, at: usize, snapshot: &Snapshot<'_>) -> bool {
-        match self.versions.get() {
+        self.visible_under(&epoch::pin(), at, snapshot)
+    }
+
+    /// As [`PageCore::visible`], under a pin that the caller has: for loops.
+    #[inline]
+    pub(crate) fn visible_under(&self, pin: &Pin, at: usize, snapshot: &Snapshot<'_>) -> bool {
+        match self.versions.get(pin) {
             Some(versions) => {
                 let (begin, end) = versions[at].load();
                 visible(begin, end, snapshot)
             }
-            None => at < self.clean as usize,
+            None => at < self.clean_slots(),
         }
     }
 
     #[inline]
     pub(crate) fn prefetch_version(&self, at: usize) {
-        if let Some(versions) = self.versions.get() {
+        let pin = epoch::pin();
+        if let Some(versions) = self.versions.get(&pin) {
             crate::prefetch::prefetch(&versions[at]);
         }
+    }
+
+    // --- Generations --------------------------------------------------------------------------------
+
+    /// How many elements had the slot before the one that has it now.
+    #[inline]
+    pub(crate) fn generation(&self, at: usize) -> u16 {
+        // Acquire: its partner is the Release in `next_generation`.
+        self.generations.get().map_or(0, |generations| generations[at].load(Ordering::Acquire))
+    }
+
+    /// The slot number of an element at an offset, whose page begins at place `base`.
+    #[inline]
+    pub(crate) fn slot_number(&self, base: u64, at: usize) -> u64 {
+        (base + at as u64) | (u64::from(self.generation(at)) << GENERATION_SHIFT)
+    }
+
+    /// Whether all slots are in their first generation.
+    #[inline]
+    pub(crate) fn is_first_generation(&self) -> bool {
+        self.generations.get().is_none()
+    }
+
+    /// Begins the next generation of a slot that is used again, before its element begins.
+    pub(crate) fn next_generation(&self, at: usize, memory: &Memory) -> u16 {
+        let generations = self.generations.get_or_init(|| {
+            let zeros: Box<[AtomicU16]> = (0..self.capacity).map(|_| AtomicU16::new(0)).collect();
+            memory.add(RecordKind::Version, size_of_val(&*zeros));
+            zeros
+        });
+        // Only the slot's next owner is here.
+        let next = generations[at].load(Ordering::Relaxed) + 1;
+        generations[at].store(next, Ordering::Release);
+        next
     }
 
     /// Counts elements that came and went, for statistics.
@@ -178,6 +262,13 @@ impl PageCore {
         self.ids.get().map_or(RawCell::ABSENT, |ids| ids.get_constant(at))
     }
 
+    /// Takes the chosen id away from a slot whose element is gone for everybody.
+    pub(crate) fn clear_user_id(&self, at: usize) {
+        if let Some(ids) = self.ids.get() {
+            ids.set_in_place(at, RawCell::ABSENT);
+        }
+    }
+
     /// Whether the user chose this id for the slot.
     pub(crate) fn has_user_id(&self, at: usize, id: &UserId, region: &ValueRegion) -> bool {
         match region.decode(self.user_id(at)) {
@@ -187,9 +278,8 @@ impl PageCore {
     }
 
     fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
-        if let Some(versions) = self.versions.get() {
-            add(RecordKind::Version, size_of_val(&**versions));
-        }
+        let generations = self.generations.get().map_or(0, |generations| size_of_val(&**generations));
+        add(RecordKind::Version, self.versions.bytes() + generations);
         for column in self.ids.get().into_iter().chain(self.columns.iter().map(|(_, column)| column)) {
             let (values, heads) = column.bytes();
             add(RecordKind::Column, values);

@@ -26,10 +26,16 @@ pub(crate) trait Element: Copy {
     fn bits(self) -> u64;
     fn reference(self) -> ElementRef;
 
-    /// What ids of one page have in common.
+    /// What ids of one page and one generation have in common.
     #[inline]
     fn page(self) -> u64 {
         self.bits() / PAGE_SLOTS
+    }
+
+    /// How many elements had the place before.
+    #[inline]
+    fn generation(self) -> u16 {
+        VertexId::from_bits(self.bits()).generation()
     }
 
     /// The place on the page.
@@ -111,7 +117,9 @@ impl<'a> Finder<'a> {
         if self.page == Some(element.page()) {
             let mut place = self.found?;
             place.slot.at = element.at();
-            return (place.slot.at < place.slot.core.capacity()).then_some(place);
+            let core = place.slot.core;
+            let is_there = place.slot.at < core.capacity() && core.generation(place.slot.at) == element.generation();
+            return is_there.then_some(place);
         }
         let slot = self.view.store.slot(element.reference())?;
         let column = slot.core.column(self.key);

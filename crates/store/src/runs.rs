@@ -8,7 +8,8 @@
 use mangrove_graph::{AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, LabelSetId, Result, VertexId};
 
 use crate::adjacency::{AdjacencyTable, Block, List, Packed};
-use crate::page::{PAGE_SLOTS, VertexPage};
+use crate::epoch::{self, Pin};
+use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::tablet::Tablet;
 use crate::view::StoreView;
 
@@ -61,7 +62,8 @@ struct Walk<'v, 'e> {
 
 impl Walk<'_, '_> {
     fn page(&mut self, request: &AdjacencyRequest, tablet: &Tablet, page: &VertexPage, first: VertexId) -> Result<()> {
-        let used = page.core.used();
+        // A page is a quantum: blocks that compaction replaces need not wait for the whole walk.
+        let pin = epoch::pin();
         for way in [Direction::Out, Direction::In] {
             if request.direction != Direction::Both && request.direction != way {
                 continue;
@@ -69,7 +71,7 @@ impl Walk<'_, '_> {
             let mut outcome = Ok(());
             page.tables(way).each_while(|_, label, table| {
                 if request.labels.takes(LabelSetId(label)) {
-                    outcome = self.table(tablet, table, used, first);
+                    outcome = self.table(tablet, &page.core, table, first, &pin);
                 }
                 outcome.is_ok()
             });
@@ -78,31 +80,45 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn table(&mut self, tablet: &Tablet, table: &AdjacencyTable, used: usize, first: VertexId) -> Result<()> {
+    fn table(
+        &mut self,
+        tablet: &Tablet,
+        core: &PageCore,
+        table: &AdjacencyTable,
+        first: VertexId,
+        pin: &Pin,
+    ) -> Result<()> {
         let mut source = Source::Nowhere;
-        for at in 0..used {
-            match table.packed(at) {
+        let mut page = first;
+        for at in 0..core.used() {
+            // The ids of a piece follow one another, so they are of one generation.
+            if core.generation(at) != page.generation() {
+                self.show(source, page)?;
+                source = Source::Nowhere;
+                page = first.with_generation(core.generation(at));
+            }
+            match table.packed(at, pin) {
                 Packed::Nothing => self.pieces.extend_by_nothing(),
                 Packed::Run(block, run) => {
                     let follows = matches!(source, Source::Block(b) if std::ptr::eq(b, block))
                         && self.pieces.ends.last() == Some(&(run.start as u32));
                     if !follows {
-                        self.show(source, first)?;
+                        self.show(source, page)?;
                         self.pieces.begin(at, run.start as u32);
                         source = Source::Block(block);
                     }
                     self.pieces.ends.push(run.end as u32);
                 }
                 Packed::Header => {
-                    let list = table.list(at, &tablet.lists);
+                    let list = table.list(at, &tablet.lists, pin);
                     if list.is_clean() {
-                        self.show(source, first)?;
+                        self.show(source, page)?;
                         source = Source::Nowhere;
-                        self.show_long(&list, VertexId::from_bits(first.to_bits() + at as u64))?;
+                        self.show_long(&list, VertexId::from_bits(page.to_bits() + at as u64))?;
                         continue;
                     }
                     if !matches!(source, Source::Buffer) {
-                        self.show(source, first)?;
+                        self.show(source, page)?;
                         self.pieces.begin(at, 0);
                         source = Source::Buffer;
                     }
@@ -110,7 +126,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        self.show(source, first)
+        self.show(source, page)
     }
 
     /// Shows a run that is too long for a descriptor: a piece by itself.

@@ -9,6 +9,7 @@ use mangrove_graph::{
     EdgeId, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
 };
 
+use crate::epoch;
 use crate::page::{PAGE_SLOTS, PageCore};
 use crate::predicate::Predicate;
 use crate::store::Store;
@@ -127,13 +128,17 @@ impl<T> Walk<'_, T> {
         let before = self.out.len();
         if let Some(clean) = core.clean_count() {
             let end = clean.min(self.offset.saturating_add(self.room));
-            self.out.extend((self.offset..end).map(|at| id(tablet, base + at as u64)));
+            if core.is_first_generation() {
+                self.out.extend((self.offset..end).map(|at| id(tablet, base + at as u64)));
+            } else {
+                self.out.extend((self.offset..end).map(|at| id(tablet, core.slot_number(base, at))));
+            }
             self.offset = end.max(self.offset);
         } else {
-            let used = core.used();
+            let (used, pin) = (core.used(), epoch::pin());
             while self.offset < used && self.out.len() - before < self.room {
-                if core.visible(self.offset, self.snapshot) {
-                    self.out.push(id(tablet, base + self.offset as u64));
+                if core.visible_under(&pin, self.offset, self.snapshot) {
+                    self.out.push(id(tablet, core.slot_number(base, self.offset)));
                 }
                 self.offset += 1;
             }
@@ -155,13 +160,15 @@ impl<T> Walk<'_, T> {
         let base = number as u64 * PAGE_SLOTS;
         let (before, from) = (self.out.len(), self.offset);
         let used = core.clean_count().unwrap_or_else(|| core.used());
-        let id = |at: usize| id(tablet.id, base + at as u64);
+        let id = |at: usize| id(tablet.id, core.slot_number(base, at));
+        let pin = &epoch::pin();
         if let Some(plain) = column.plain() {
             match core.clean_count() {
                 Some(_) => self.take(used, id, |at| predicate.holds(plain.get(at), &tablet.values)),
                 None => {
                     let snapshot = self.snapshot;
-                    let passes = |at| core.visible(at, snapshot) && predicate.holds(plain.get(at), &tablet.values);
+                    let passes =
+                        |at| core.visible_under(pin, at, snapshot) && predicate.holds(plain.get(at), &tablet.values);
                     self.take(used, id, passes);
                 }
             }
@@ -175,7 +182,7 @@ impl<T> Walk<'_, T> {
         }
         let snapshot = self.snapshot;
         let cell = |at| column.read(at, snapshot, &tablet.undo);
-        self.take(used, id, |at| core.visible(at, snapshot) && predicate.holds(cell(at), &tablet.values));
+        self.take(used, id, |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values));
         self.patience = self.patience.saturating_sub(self.offset - from);
         self.room -= self.out.len() - before;
     }
@@ -240,7 +247,9 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
 }
 
 fn count_page(core: &PageCore, snapshot: &Snapshot<'_>) -> u64 {
-    let count = core.clean_count().unwrap_or_else(|| (0..core.used()).filter(|&at| core.visible(at, snapshot)).count());
+    let pin = epoch::pin();
+    let visible = |at: &usize| core.visible_under(&pin, *at, snapshot);
+    let count = core.clean_count().unwrap_or_else(|| (0..core.used()).filter(visible).count());
     count as u64
 }
 

@@ -1,13 +1,16 @@
 //! Arrays that grow while others read them, and a pool of numbered records on top.
 //!
 //! Chunk `k` of [`Segments`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to.
-//! Entries never move and are never freed before the whole, so a reader needs no lock and no epoch: an
-//! index that was published somewhere can be followed any time after.
+//! Entries never move and are never freed before the whole, so a reader needs no lock: an index that was
+//! published somewhere can be followed any time after. What an entry *says* may change once it is used again;
+//! records of a [`Pool`] come back to its free list only a grace period after they were unlinked (`reclaim`), so
+//! a number read under a pin keeps its meaning as long as the pin.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::memory::{Memory, RecordKind};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex};
 
 const CHUNKS: usize = 32;
 
@@ -73,23 +76,64 @@ impl<T: Default, const BASE_LOG2: u32> Segments<T, BASE_LOG2> {
     }
 }
 
+/// Numbers that may be given out again.
+#[derive(Debug, Default)]
+pub(crate) struct FreeList {
+    numbers: Mutex<Vec<u64>>,
+    /// The length, so that nobody takes the lock in vain.
+    len: AtomicUsize,
+}
+
+impl FreeList {
+    /// A number, if there is one.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<u64> {
+        // Relaxed: a hint; the lock orders what matters.
+        if self.len.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut numbers = self.numbers.lock();
+        let number = numbers.pop();
+        self.len.store(numbers.len(), Ordering::Relaxed);
+        number
+    }
+
+    /// Gives a number back.
+    pub(crate) fn give(&self, number: u64) {
+        let mut numbers = self.numbers.lock();
+        numbers.push(number);
+        self.len.store(numbers.len(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed) as u64
+    }
+}
+
 /// Records handed out by number. Number 0 is none, so that a zero word means "nothing there".
 #[derive(Debug)]
 pub(crate) struct Pool<T, const BASE_LOG2: u32> {
     entries: Segments<T, BASE_LOG2>,
     next: AtomicU64,
+    free: FreeList,
 }
 
 impl<T: Default, const BASE_LOG2: u32> Pool<T, BASE_LOG2> {
     pub(crate) fn new(kind: RecordKind) -> Self {
-        Pool { entries: Segments::new(kind), next: AtomicU64::new(1) }
+        Pool { entries: Segments::new(kind), next: AtomicU64::new(1), free: FreeList::default() }
     }
 
-    /// A new record and its number.
+    /// A new record and its number, or one that was freed, as its last owner left it.
     pub(crate) fn allocate(&self, memory: &Memory) -> (u64, &T) {
         // Relaxed: the number is private until its owner publishes it.
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let index = self.free.take().unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed));
         (index, self.entries.ensure(index, memory))
+    }
+
+    /// Gives a number back that nobody can reach any more.
+    pub(crate) fn free(&self, index: u64) {
+        debug_assert!(index != 0 && index < self.next.load(Ordering::Relaxed), "record {index} was never given out");
+        self.free.give(index);
     }
 
     /// The record of a number that [`Pool::allocate`] gave out.
@@ -98,12 +142,35 @@ impl<T: Default, const BASE_LOG2: u32> Pool<T, BASE_LOG2> {
         self.entries.get(index)
     }
 
+    /// How many records are given out, and how many bytes lie free in those that were.
+    pub(crate) fn usage(&self) -> Usage {
+        let free = self.free.len();
+        let given = self.next.load(Ordering::Relaxed) - 1;
+        Usage { live: given.saturating_sub(free), free_bytes: free * size_of::<T>() as u64 }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.entries.bytes()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter()
+    }
+}
+
+/// How much of a pool is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Records given out.
+    pub(crate) live: u64,
+    /// Bytes of records that came back and wait to be given out again.
+    pub(crate) free_bytes: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.live += other.live;
+        self.free_bytes += other.free_bytes;
     }
 }
 

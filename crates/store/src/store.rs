@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arc_swap::ArcSwap;
+use hashbrown::HashMap;
 use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
 use crate::cell::{Content, RawCell};
+use crate::garbage::{Queue, Reclaimed};
 use crate::id_index::{IdIndex, IdKey};
+use crate::limbo::Limbo;
 use crate::memory::{Memory, MemoryReport, RecordKind};
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
@@ -46,9 +49,16 @@ pub struct Store {
     /// Held while the list of indexes changes.
     pub(crate) index_changes: Mutex<u32>,
     /// Where new vertices go, by label set.
-    vertex_cursors: Segments<Cursor, 3>,
+    pub(crate) vertex_cursors: Segments<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
     next_tablet: AtomicU32,
+    /// Logs of commits on their way to the collector.
+    pub(crate) queue: Queue,
+    /// What waits for readers to leave.
+    pub(crate) limbo: Limbo,
+    /// Edges that are over and not yet out of all lists: how many of three votes they have (`reclaim`).
+    pub(crate) votes: Mutex<HashMap<EdgeId, u8, foldhash::fast::RandomState>>,
+    pub(crate) reclaimed: Reclaimed,
 }
 
 /// The catalog, which has no `Debug` of its own.
@@ -91,6 +101,10 @@ impl Store {
             index_changes: Mutex::new(0),
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
+            queue: Queue::new(),
+            limbo: Limbo::default(),
+            votes: Mutex::default(),
+            reclaimed: Reclaimed::default(),
             memory,
         }
     }
@@ -102,7 +116,13 @@ impl Store {
 
     /// What the memory goes into, from the counters.
     pub fn memory(&self) -> MemoryReport {
-        self.memory.report()
+        let mut report = self.memory.report();
+        for tablet in &self.tablets {
+            for (kind, usage) in tablet.usage() {
+                report.add_usage(kind, usage);
+            }
+        }
+        report
     }
 
     /// The bytes in use, added up from the structures themselves: slow, for checking [`Store::memory`]. The
@@ -112,6 +132,7 @@ impl Store {
         for tablet in &self.tablets {
             tablet.add_bytes(&mut |_, bytes| total += bytes);
         }
+        total += self.queue.bytes();
         total += self.indexes.load().iter().map(|index| index.bytes()).sum::<usize>();
         total as u64
     }
@@ -126,27 +147,30 @@ impl Store {
         self.tablets.get(usize::from(id.0).wrapping_sub(1))
     }
 
-    /// The page a vertex is in, and its tablet; `None` if there is no such slot.
+    /// The page a vertex is in, and its tablet; `None` if there is no such slot, or another vertex has it by now.
     #[inline]
     pub(crate) fn vertex_page(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
         let tablet = self.tablet(id.tablet())?;
         let page = tablet.vertices.get(id.page())?;
-        (id.offset() < page.core.capacity()).then_some((tablet, page))
+        (id.offset() < page.core.capacity() && page.core.generation(id.offset()) == id.generation())
+            .then_some((tablet, page))
     }
 
-    /// As [`Store::vertex_page`], without looking into the page: the offset may be beyond its capacity.
+    /// As [`Store::vertex_page`], except that the offset may be beyond the page's capacity.
     #[inline]
     pub(crate) fn vertex_page_unchecked(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
         let tablet = self.tablet(id.tablet())?;
-        Some((tablet, tablet.vertices.get(id.page())?))
+        let page = tablet.vertices.get(id.page())?;
+        (page.core.is_first_generation() || self.vertex_page(id).is_some()).then_some((tablet, page))
     }
 
-    /// The page an edge is in, and its tablet; `None` if there is no such slot.
+    /// The page an edge is in, and its tablet; `None` if there is no such slot, or another edge has it by now.
     #[inline]
     pub(crate) fn edge_page(&self, id: EdgeId) -> Option<(&Tablet, &EdgePage)> {
         let tablet = self.tablet(id.tablet())?;
         let page = tablet.edges.get(id.page())?;
-        (id.offset() < page.core.capacity()).then_some((tablet, page))
+        (id.offset() < page.core.capacity() && page.core.generation(id.offset()) == id.generation())
+            .then_some((tablet, page))
     }
 
     /// The place of an element, visible or not.
@@ -165,6 +189,13 @@ impl Store {
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
+        if let Some(bits) = cursor.free.take() {
+            let place = VertexId::from_bits(bits);
+            let (tablet, page) = self.vertex_page(place).expect("a place is freed under its last generation");
+            let at = place.offset();
+            let id = place.with_generation(page.core.next_generation(at, &self.memory));
+            return (id, Slot { tablet, core: &page.core, at });
+        }
         loop {
             let current = cursor.get();
             if let Some((tablet, number)) = current {
@@ -197,6 +228,13 @@ impl Store {
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
+        if let Some(bits) = cursor.free.take() {
+            let place = EdgeId::from_bits(bits);
+            let (_, page) = self.edge_page(place).expect("a place is freed under its last generation");
+            let at = place.offset();
+            let id = place.with_generation(page.core.next_generation(at, &self.memory));
+            return (id, page, Slot { tablet, core: &page.core, at });
+        }
         loop {
             let current = cursor.get();
             if let Some((_, number)) = current {

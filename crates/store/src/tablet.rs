@@ -4,17 +4,18 @@
 //! checkpointed or dropped as one piece. A page is registered once and never moves.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use mangrove_graph::TabletId;
-use parking_lot::Mutex;
 
 use crate::adjacency::ListStorage;
 use crate::cell::ValueRegion;
 use crate::column::UndoPool;
+use crate::garbage::Tasks;
 use crate::memory::{Memory, RecordKind};
 use crate::page::{EdgePage, VertexPage};
-use crate::segments::Segments;
+use crate::segments::{FreeList, Segments, Usage};
+use crate::sync::{AtomicU32, AtomicU64, Mutex};
 
 /// The pages of one kind in one tablet.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub(crate) struct Cursor {
     at: AtomicU64,
     /// Held while the next page is made.
     pub(crate) turn: Mutex<()>,
+    /// Places that elements left, as their last ids: taken first.
+    pub(crate) free: FreeList,
 }
 
 impl Cursor {
@@ -91,6 +94,10 @@ pub(crate) struct Tablet {
     pub(crate) values: ValueRegion,
     pub(crate) undo: UndoPool,
     pub(crate) lists: ListStorage,
+    /// What the collector has to do here.
+    pub(crate) tasks: Mutex<Tasks>,
+    /// Held by the collector that works here.
+    pub(crate) turn: Mutex<()>,
 }
 
 impl Tablet {
@@ -103,7 +110,20 @@ impl Tablet {
             values: ValueRegion::new(),
             undo: UndoPool::new(RecordKind::Undo),
             lists: ListStorage::new(),
+            tasks: Mutex::default(),
+            turn: Mutex::default(),
         }
+    }
+
+    /// How much of its pools is in use.
+    pub(crate) fn usage(&self) -> [(RecordKind, Usage); 4] {
+        let (headers, tails) = self.lists.usage();
+        [
+            (RecordKind::Undo, self.undo.usage()),
+            (RecordKind::Value, self.values.usage()),
+            (RecordKind::ListHeader, headers),
+            (RecordKind::Tail, tails),
+        ]
     }
 
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
@@ -112,7 +132,8 @@ impl Tablet {
         add(RecordKind::Directory, self.vertices.bytes() + self.edges.bytes() + self.edge_cursors.bytes());
         add(RecordKind::Value, self.values.bytes());
         add(RecordKind::Undo, self.undo.bytes());
-        let (headers, tails) = self.lists.bytes();
+        let (headers, tails, own_blocks) = self.lists.bytes();
+        add(RecordKind::Block, own_blocks);
         add(RecordKind::ListHeader, headers);
         add(RecordKind::Tail, tails);
     }

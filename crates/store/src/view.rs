@@ -3,6 +3,9 @@
 //! Every method is a loop over a batch that looks a fixed distance ahead and starts loading what it will
 //! need there, so that many cache misses are in flight at a time. How the ids of a batch are laid out
 //! does not matter; pages and tables are few and stay in the cache.
+//!
+//! Every call is pinned (`epoch`) from its beginning to its end and no longer: what it finds stays as it is until
+//! it returns, and a cursor it leaves behind is a position.
 
 use std::sync::Arc;
 
@@ -12,6 +15,7 @@ use mangrove_graph::{
     PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
 };
 
+use crate::epoch;
 use crate::id_index::IdKey;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::Snapshot;
@@ -70,6 +74,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        let _pin = epoch::pin();
         self.find_all(ids, vertex, |found| {
             out.push(found.and_then(|element| match element {
                 ElementRef::Vertex(id) => Some(id),
@@ -80,6 +85,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
+        let _pin = epoch::pin();
         self.find_all(ids, edge, |found| {
             out.push(found.and_then(|element| match element {
                 ElementRef::Edge(id) => Some(id),
@@ -90,11 +96,13 @@ impl GraphView for StoreView<'_> {
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
+        let _pin = epoch::pin();
         self.retain(|visible| ids.retain(|id| visible(ElementRef::Vertex(*id))));
         Ok(())
     }
 
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
+        let _pin = epoch::pin();
         self.retain(|visible| ids.retain(|id| visible(ElementRef::Edge(*id))));
         Ok(())
     }
@@ -107,6 +115,7 @@ impl GraphView for StoreView<'_> {
         limit: usize,
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(scan::vertices(self, labels, share, cursor, limit, out))
     }
 
@@ -118,6 +127,7 @@ impl GraphView for StoreView<'_> {
         limit: usize,
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(scan::edges(self, labels, share, cursor, limit, out))
     }
 
@@ -131,6 +141,7 @@ impl GraphView for StoreView<'_> {
         limit: usize,
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(scan::vertices_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
     }
 
@@ -144,14 +155,17 @@ impl GraphView for StoreView<'_> {
         limit: usize,
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(scan::edges_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
     }
 
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        let _pin = epoch::pin();
         Ok(scan::count(self, labels, share, |tablet| tablet.vertices.iter().map(|page| &page.core)))
     }
 
     fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        let _pin = epoch::pin();
         Ok(scan::count(self, labels, share, |tablet| tablet.edges.iter().map(|page| &page.core)))
     }
 
@@ -162,6 +176,7 @@ impl GraphView for StoreView<'_> {
         cursor: &mut ExpandCursor,
         out: &mut Expansion,
     ) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(expand::expand(self, vertices, request, cursor, out))
     }
 
@@ -180,11 +195,13 @@ impl GraphView for StoreView<'_> {
         labels: &LabelFilter,
         out: &mut Vec<u64>,
     ) -> Result<()> {
+        let _pin = epoch::pin();
         expand::degrees(self, vertices, direction, labels, out);
         Ok(())
     }
 
     fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
+        let _pin = epoch::pin();
         for (row, &id) in edges.iter().enumerate() {
             if let Some(&ahead) = edges.get(row + LOOK_AHEAD)
                 && let Some((_, page)) = self.store.edge_page(ahead)
@@ -203,6 +220,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()> {
+        let _pin = epoch::pin();
         vertices.iter().try_for_each(|&id| {
             out.push(self.place(ElementRef::Vertex(id))?.core.label);
             Ok(())
@@ -210,6 +228,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn edge_labels(&self, edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()> {
+        let _pin = epoch::pin();
         edges.iter().try_for_each(|&id| {
             out.push(self.place(ElementRef::Edge(id))?.core.label);
             Ok(())
@@ -217,6 +236,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
+        let _pin = epoch::pin();
         vertices.iter().try_for_each(|&id| {
             out.push(self.store.user_id(&self.place(ElementRef::Vertex(id))?, id.external()));
             Ok(())
@@ -224,6 +244,7 @@ impl GraphView for StoreView<'_> {
     }
 
     fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()> {
+        let _pin = epoch::pin();
         edges.iter().try_for_each(|&id| {
             out.push(self.store.user_id(&self.place(ElementRef::Edge(id))?, id.external()));
             Ok(())
@@ -231,20 +252,24 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
+        let _pin = epoch::pin();
         properties::values(self, vertices, key, out);
         Ok(())
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
+        let _pin = epoch::pin();
         properties::values(self, edges, key, out);
         Ok(())
     }
 
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(numbers::numbers(self, vertices, key, out))
     }
 
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
+        let _pin = epoch::pin();
         Ok(numbers::numbers(self, edges, key, out))
     }
 
@@ -254,11 +279,13 @@ impl GraphView for StoreView<'_> {
         keys: Option<&[KeyId]>,
         out: &mut Vec<PropertyRow>,
     ) -> Result<()> {
+        let _pin = epoch::pin();
         properties::rows(self, vertices, keys, out);
         Ok(())
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
+        let _pin = epoch::pin();
         properties::rows(self, edges, keys, out);
         Ok(())
     }
@@ -279,6 +306,7 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
+        let _pin = epoch::pin();
         let indexes = self.store.indexes.load();
         let index = indexes
             .iter()

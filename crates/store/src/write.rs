@@ -27,9 +27,11 @@ use mangrove_graph::{
 
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
 use crate::column::{Column, WriteStamp, Written};
+use crate::epoch::{self, Pin};
 use crate::id_index::IdKey;
 use crate::store::{Slot, Store, edge, vertex};
-use crate::version::{NEVER, Snapshot, claim, claimed_by, contested, visible};
+use crate::sync::yield_now;
+use crate::version::{CLOSED, NEVER, Snapshot, claim, claimed_by, contested, visible};
 
 /// One thing a transaction has claimed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +65,8 @@ pub enum WriteCardinality {
 /// One statement of one transaction, writing. See the module.
 pub struct Writer<'a> {
     pub(crate) store: &'a Store,
+    /// What the operation follows stays while it runs.
+    pub(crate) pin: Pin,
     /// With all own writes: what conflicts and existence are judged by.
     pub(crate) snapshot: Snapshot<'a>,
     claim: u64,
@@ -88,16 +92,18 @@ impl<'a> Writer<'a> {
     /// `statement` is the number of the running statement.
     pub fn new(store: &'a Store, snapshot: Snapshot<'a>, statement: u16, log: &'a mut Vec<Write>) -> Self {
         let claim = claim(snapshot.txn, statement);
-        Writer { store, snapshot: snapshot.with_all_own_writes(), claim, log }
+        Writer { store, pin: epoch::pin(), snapshot: snapshot.with_all_own_writes(), claim, log }
     }
 
     fn begin(&self, slot: &Slot<'_>) {
         // Release: whoever sees the claim sees the record written before it.
-        slot.core.versions(&self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);
+        slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);
     }
 
-    fn abandon(&self, slot: &Slot<'_>) {
-        slot.core.versions(&self.store.memory)[slot.at].begin.store(NEVER, Ordering::Release);
+    /// Takes back the claim on a slot that was just reserved.
+    fn abandon(&self, element: ElementRef, slot: &Slot<'_>) {
+        slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(NEVER, Ordering::Release);
+        self.store.give_up(element, slot);
     }
 
     /// The place of an element that this transaction sees and nobody else is deleting.
@@ -194,14 +200,14 @@ impl<'a> Writer<'a> {
                 slot.core.set_user_id(slot.at, id, &slot.tablet.values, &self.store.memory);
                 self.begin(slot);
                 if let Err(error) = self.enter_id(element, id, as_element) {
-                    self.abandon(slot);
+                    self.abandon(element, slot);
                     return Err(error);
                 }
                 false
             }
         };
         if taken {
-            self.abandon(slot);
+            self.abandon(element, slot);
             return Ok(false);
         }
         self.log.push(Write::Begin(element));
@@ -229,7 +235,7 @@ impl<'a> Writer<'a> {
             ElementRef::Vertex(v) => v.to_bits(),
             ElementRef::Edge(e) => e.to_bits(),
         };
-        self.store.ids_of(element).insert(IdKey::of(id), bits, &self.store.memory, |other| {
+        self.store.ids_of(element).insert(IdKey::of(id), bits, &self.store.memory, &self.store.limbo, |other| {
             let other = as_element(other);
             if self.store.has_id(other, id) { self.check_rival(other, id) } else { Ok(()) }
         })?;
@@ -264,9 +270,10 @@ impl<'a> Writer<'a> {
         fence(Ordering::SeqCst);
         self.check_properties(ElementRef::Vertex(id))?;
         let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
+        let pin = epoch::pin();
         for direction in [Direction::Out, Direction::In] {
             for (_, table) in page.tables(direction).iter() {
-                for (_, edge) in table.list(id.offset(), &tablet.lists).cells() {
+                for (_, edge) in table.list(id.offset(), &tablet.lists, &pin).cells() {
                     self.delete_edge_of_deleted(edge)?;
                 }
             }
@@ -292,11 +299,11 @@ impl<'a> Writer<'a> {
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
         }
-        // Before the end word: a reader that takes a packed run unchecked must not see the end happen.
         let (source, target) = page.ends(id.offset());
-        self.mark_dirty(source, Direction::Out, page.core.label);
-        self.mark_dirty(target, Direction::In, page.core.label);
         if self.end(element)? {
+            // After the claim: see the invariants of `adjacency`.
+            self.mark_dirty(source, Direction::Out, page.core.label);
+            self.mark_dirty(target, Direction::In, page.core.label);
             fence(Ordering::SeqCst);
             self.check_properties(element)?;
         }
@@ -316,11 +323,17 @@ impl<'a> Writer<'a> {
         if !slot.visible(&self.snapshot) {
             return Ok(false);
         }
-        // SeqCst: the first half of Dekker's pattern together with the fences after it.
-        slot.core.versions(&self.store.memory)[slot.at]
-            .end
-            .compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire)
-            .map_err(|_| conflict("is deleting the same element"))?;
+        loop {
+            let words = slot.core.versions(&self.pin, &self.store.memory);
+            // SeqCst: the first half of Dekker's pattern together with the fences after it.
+            let claimed = words[slot.at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
+            match claimed {
+                Ok(_) => break,
+                // The words are about to be taken away, or opened again (`settle`): new ones come in a moment.
+                Err(CLOSED) => yield_now(),
+                Err(_) => return Err(conflict("is deleting the same element")),
+            }
+        }
         self.log.push(Write::End(element));
         Ok(true)
     }
@@ -478,9 +491,12 @@ impl<'a> Writer<'a> {
         let fresh_element = slot.core.version(slot.at).0 == self.claim;
         let stamp = WriteStamp { snapshot: &self.snapshot, claim: self.claim, fresh_element };
         match column.write(slot.at, cell, &stamp, &slot.tablet.undo, &self.store.memory) {
-            Ok(Written::InPlace) => {}
+            Ok(Written::InPlace(old)) => self.store.discard(slot.tablet, old),
             Ok(Written::Undo(undo)) => self.log.push(Write::Property { element, key, undo }),
-            Err(_) => return Err(conflict("changed the same property")),
+            Err(_) => {
+                self.store.discard(slot.tablet, cell);
+                return Err(conflict("changed the same property"));
+            }
         }
         // Pairs with the fence after a claim of the end word, and with the one in `create_index`.
         fence(Ordering::SeqCst);
@@ -495,7 +511,7 @@ fn multi_of(slot: &Slot<'_>, cell: RawCell) -> MultiProperty {
     match slot.tablet.values.decode(cell) {
         Content::Absent => MultiProperty::default(),
         Content::One(value) => MultiProperty { values: vec![MultiValue { ordinal: 0, value, meta: Arc::default() }] },
-        Content::Multi(multi) => MultiProperty::clone(multi),
+        Content::Multi(multi) => MultiProperty::clone(&multi),
     }
 }
 

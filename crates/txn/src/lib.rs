@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 mod bulk;
+mod collector;
 mod counters;
 mod manager;
 mod settings;
@@ -36,4 +37,4 @@ pub use settings::Settings;
 pub use transaction::{CommitInfo, Transaction};
 
 // What a caller needs to write with.
-pub use mangrove_store::{IndexOptions, WriteCardinality};
+pub use mangrove_store::{GarbageReport, IndexOptions, WriteCardinality};

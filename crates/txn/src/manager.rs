@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Result};
-use mangrove_store::{BulkLoader, IndexOptions, Store};
+use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
 
 use crate::bulk::BulkLoad;
+use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
 use crate::settings::Settings;
 use crate::snapshots::ActiveSnapshots;
@@ -40,11 +41,12 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) watermark: Watermark,
     pub(crate) snapshots: ActiveSnapshots,
-    next_txn: AtomicU64,
+    pub(crate) next_txn: AtomicU64,
     /// Set while the graph belongs to a bulk load.
     loading: AtomicBool,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
+    pub(crate) collector: Collector,
 }
 
 impl Shared {
@@ -71,6 +73,7 @@ impl TransactionManager {
                 loading: AtomicBool::new(false),
                 counters: Counters::default(),
                 settings: Settings::default(),
+                collector: Collector::default(),
             }),
         }
     }
@@ -139,8 +142,26 @@ impl TransactionManager {
         &self.shared.settings
     }
 
+    /// Collects everything that no running transaction can see, now and on this thread. What readers of this moment
+    /// hold back is waited for, but not for long.
+    pub fn collect_garbage(&self) {
+        self.shared.collect_all(false);
+    }
+
+    /// Collects, and packs the adjacency of everything that every running transaction sees alike.
+    pub fn compact(&self) {
+        self.shared.collect_all(true);
+    }
+
+    /// What waits to be collected, and what was.
+    pub fn garbage(&self) -> GarbageReport {
+        self.shared.store.garbage()
+    }
+
     /// Builds an index while transactions go on. Those that begin afterwards use it.
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
+        // What the builder reads must not be collected meanwhile. (While a load is running nothing is.)
+        let _held = self.begin_read().ok();
         self.shared.store.create_index(options, || self.watermark())
     }
 

@@ -5,6 +5,9 @@
 //! watermark first and the slots second, is never above the begin of any transaction, running or about to:
 //! what no snapshot at or above it sees may be collected.
 //!
+//! A slot also names its transaction's number, 0 while that is not known: so [`ActiveSnapshots::oldest_number`] says
+//! which transactions may still be running, whatever they read at.
+//!
 //! Slots are claimed by compare-and-swap, from a start that differs by transaction; the table doubles when it
 //! is full.
 
@@ -19,12 +22,21 @@ const FIRST_SLOTS: usize = 64;
 const LEVELS: usize = 20;
 const PROBES: usize = 8;
 
-type Slots = Box<[CachePadded<AtomicU64>]>;
+/// One transaction's entry.
+#[derive(Debug, Default)]
+struct Slot {
+    /// 0 when free, else the begin timestamp + 1.
+    begin: AtomicU64,
+    /// The transaction's number; 0 when free, and for a moment at the beginning.
+    number: AtomicU64,
+}
+
+type Slots = Box<[CachePadded<Slot>]>;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ActiveSnapshots {
-    /// Level `k` has `FIRST_SLOTS << k` slots. A slot holds 0 when free, else the begin timestamp + 1.
+    /// Level `k` has `FIRST_SLOTS << k` slots.
     levels: [OnceLock<Slots>; LEVELS],
     level_count: AtomicUsize,
 }
@@ -45,13 +57,15 @@ impl ActiveSnapshots {
         self.levels[level].get_or_init(|| (0..FIRST_SLOTS << level).map(|_| CachePadded::default()).collect())
     }
 
-    /// Registers a transaction and returns its begin timestamp. `hint` spreads transactions over slots.
-    pub(crate) fn register(&self, hint: u64, watermark: &Watermark) -> (SlotId, u64) {
+    /// Registers a transaction by its number, which also spreads transactions over slots, and returns its begin
+    /// timestamp.
+    pub(crate) fn register(&self, number: u64, watermark: &Watermark) -> (SlotId, u64) {
         let lower_bound = watermark.stable();
-        let id = self.claim(hint as usize, lower_bound + 1);
+        let id = self.claim(number as usize, lower_bound + 1);
+        self.slot(id).number.store(number, Ordering::Release);
         let begin_ts = watermark.stable();
         if begin_ts != lower_bound {
-            self.slot(id).store(begin_ts + 1, Ordering::SeqCst);
+            self.slot(id).begin.store(begin_ts + 1, Ordering::SeqCst);
         }
         (id, begin_ts)
     }
@@ -64,8 +78,9 @@ impl ActiveSnapshots {
                 let probes = if level + 1 == count { slots.len() } else { PROBES };
                 for at in (0..probes).map(|i| (hint + i) % slots.len()) {
                     // SeqCst: published before the watermark is read again.
-                    if slots[at].load(Ordering::Relaxed) == 0
-                        && slots[at].compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+                    let begin = &slots[at].begin;
+                    if begin.load(Ordering::Relaxed) == 0
+                        && begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
                     {
                         return SlotId { level, at };
                     }
@@ -80,21 +95,31 @@ impl ActiveSnapshots {
         }
     }
 
-    fn slot(&self, id: SlotId) -> &AtomicU64 {
+    fn slot(&self, id: SlotId) -> &Slot {
         &self.level(id.level)[id.at]
     }
 
     /// Says that the transaction in the slot reads no more.
     pub(crate) fn release(&self, id: SlotId) {
-        self.slot(id).store(0, Ordering::SeqCst);
+        let slot = self.slot(id);
+        // The number first: the slot's next owner is never mistaken for this one.
+        slot.number.store(0, Ordering::Release);
+        slot.begin.store(0, Ordering::SeqCst);
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let levels = self.level_count.load(Ordering::SeqCst);
+        (0..levels).filter_map(|level| self.levels[level].get()).flat_map(|slots| slots.iter().map(|slot| &**slot))
     }
 
     fn running(&self) -> impl Iterator<Item = u64> {
-        let levels = self.level_count.load(Ordering::SeqCst);
-        (0..levels)
-            .filter_map(|level| self.levels[level].get())
-            .flat_map(|slots| slots.iter())
-            .filter_map(|slot| slot.load(Ordering::SeqCst).checked_sub(1))
+        self.slots().filter_map(|slot| slot.begin.load(Ordering::SeqCst).checked_sub(1))
+    }
+
+    /// No running transaction has a number below this; `next` is the number of the next one to begin.
+    pub(crate) fn oldest_number(&self, next: u64) -> u64 {
+        let busy = self.slots().filter(|slot| slot.begin.load(Ordering::SeqCst) != 0);
+        busy.map(|slot| slot.number.load(Ordering::Acquire)).fold(next, u64::min)
     }
 
     /// How many transactions are running.

@@ -142,8 +142,9 @@ impl Transaction {
 
     fn doom(&self, writes: &mut WriteSet) {
         self.doomed.store(true, Ordering::Release);
-        self.shared.store.rollback(&writes.log, self.number);
-        writes.log.clear();
+        let log = std::mem::take(&mut writes.log);
+        self.shared.store.rollback(&log, self.number);
+        self.shared.store.retire_aborted(log);
         self.shared.counters.count_abort(AbortCause::WriteConflict);
     }
 
@@ -259,7 +260,9 @@ impl Transaction {
         self.ended = true;
         self.shared.watermark.wait_for(timestamp);
         self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(CommitInfo { timestamp, write_count: log.len(), read_count: 0 })
+        let write_count = log.len();
+        self.shared.hand_over(log, timestamp);
+        Ok(CommitInfo { timestamp, write_count, read_count: 0 })
     }
 
     /// Takes everything back.
@@ -278,6 +281,7 @@ impl Drop for Transaction {
                 self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.shared.counters.count_abort(AbortCause::Rollback);
+                self.shared.store.retire_aborted(log);
             }
         }
         self.shared.snapshots.release(self.slot);

@@ -277,6 +277,22 @@ impl Model {
         }
     }
 
+    /// When everything is deleted and collected, every record is free again and all memory is accounted for.
+    #[track_caller]
+    fn check_nothing_is_left(&self) {
+        let txn = self.graph.begin();
+        self.committed.vertices.keys().for_each(|&v| txn.delete_vertex(v).unwrap());
+        txn.commit().unwrap();
+        self.graph.manager.compact();
+        let store = self.graph.manager.store();
+        let report = store.memory();
+        assert_eq!(report.total_bytes(), store.memory_walk());
+        assert!(report.rows.iter().all(|row| row.live == 0), "{report:?}");
+        let garbage = store.garbage();
+        assert_eq!((garbage.queued_writes, garbage.tasks, garbage.in_limbo), (0, 0, 0), "{garbage:?}");
+        assert_eq!(store.free_places(), store.reserved_places(), "{garbage:?}");
+    }
+
     fn user_id(&self, txn: &Transaction, v: VertexId) -> Option<i64> {
         let mut ids = Vec::new();
         mangrove_graph::GraphView::vertex_user_ids(txn, &[v], &mut ids).unwrap();
@@ -295,14 +311,20 @@ fn random_histories_agree_with_the_model() {
         let history = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for step in 0..80 {
                 model.step();
+                match model.rng.random_range(0..10) {
+                    0 => model.graph.manager.collect_garbage(),
+                    1 => model.graph.manager.compact(),
+                    _ => {}
+                }
                 if step % 4 == 0 {
                     model.check();
                 }
             }
             model.running.clear();
             model.check();
-            let store = model.graph.manager.store();
-            assert_eq!(store.memory().total_bytes(), store.memory_walk());
+            model.graph.manager.compact();
+            model.check();
+            model.check_nothing_is_left();
         }));
         if let Err(panic) = history {
             eprintln!("seed {seed}");

@@ -1,0 +1,440 @@
+//! Reclamation: tasks become free records.
+//!
+//! Every task looks at the state it finds, not at what the log said, so that a task done twice, late, or for an
+//! element that is another one by now does nothing. One thread at a time works in a tablet (its `turn`); any number
+//! of threads work in different ones. Nothing here takes a lock that a reader or a writer would wait for, but for
+//! latches of single lists and shards of indexes, for the time of one list or entry.
+//!
+//! What goes which way, once no running snapshot reads it:
+//!
+//! | what | taken away by | given back |
+//! |---|---|---|
+//! | undo record | [`Column::cut`] | a grace period later |
+//! | record of the value region | with the cell or the undo record that named it | two grace periods later: the first for those who read the name, the second for those who read the content |
+//! | entry of a property index | when the last version with the value goes, under the lock of its shard | at once |
+//! | entry of the id index | with its element | at once, as a tombstone |
+//! | place of a vertex | its lists are emptied, its columns cleared | a grace period later |
+//! | place of an edge | its cells leave two lists, its columns are cleared: three votes | a grace period after the last |
+//!
+//! An element's begin word is made `NEVER` when its place is given up and the end word only when it is given back:
+//! a reader that finds the one in its old state and the other in its new would see an element that never was.
+
+#![expect(unsafe_code, reason = "clears records of the value region when their grace period is over")]
+
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::ids::GENERATION_MAX;
+use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
+
+use crate::cell::{Content, RawCell};
+use crate::column::Column;
+use crate::epoch;
+use crate::garbage::GarbageReport;
+use crate::id_index::IdKey;
+use crate::limbo::Garbage;
+use crate::page::VertexPage;
+use crate::segments::Segments;
+use crate::store::{Slot, Store};
+use crate::tablet::{Cursor, Tablet};
+use crate::version::{NEVER, claimed_by};
+use crate::write::Write;
+
+/// Tasks of one type that are worth a visit to a tablet.
+const BATCH: usize = 64;
+/// Cells leave two lists, the columns are cleared: then an edge's place is free.
+const VOTES: u8 = 3;
+
+/// What the collector knows about running transactions.
+pub trait Horizon: Sync {
+    /// No running or future transaction reads at an earlier timestamp.
+    fn oldest_snapshot(&self) -> u64;
+    /// No transaction with a smaller number is running.
+    fn oldest_transaction(&self) -> u64;
+    /// The number that the next transaction gets: all that exist have smaller ones.
+    fn next_transaction(&self) -> u64;
+}
+
+/// The garbage that a cell is when nothing names it any more.
+pub(crate) fn value_garbage(tablet: &Tablet, cell: RawCell) -> Option<Garbage> {
+    cell.is_record().then_some(Garbage::Value { tablet: tablet.id.0, record: cell.word })
+}
+
+impl Store {
+    // --- Hand-over ----------------------------------------------------------------------------------
+
+    /// Takes over the log of a commit that was installed at `ts`.
+    pub fn retire(&self, log: Vec<Write>, ts: u64) {
+        if !log.is_empty() {
+            self.queue.push(ts, log, &self.memory);
+        }
+    }
+
+    /// Takes over the log of a transaction that was rolled back.
+    pub fn retire_aborted(&self, log: Vec<Write>) {
+        if !log.is_empty() {
+            self.limbo.take_in(vec![Garbage::Aborted(log)]);
+        }
+    }
+
+    /// Gives up a value that no cell names (any more).
+    pub(crate) fn discard(&self, tablet: &Tablet, cell: RawCell) {
+        self.limbo.take_in(value_garbage(tablet, cell).into_iter().collect());
+    }
+
+    /// Gives up a place that was reserved, and whose element never began for anybody.
+    pub(crate) fn give_up(&self, element: ElementRef, slot: &Slot<'_>) {
+        let id = slot.core.user_id(slot.at);
+        slot.core.clear_user_id(slot.at);
+        let garbage = value_garbage(slot.tablet, id).into_iter().chain([Garbage::Slot(element)]);
+        self.limbo.take_in(garbage.collect());
+    }
+
+    /// What waits, and what was done.
+    pub fn garbage(&self) -> GarbageReport {
+        let load = |counter: &crate::sync::AtomicU64| counter.load(Ordering::Relaxed);
+        let done = &self.reclaimed;
+        GarbageReport {
+            queued_writes: self.queue.len() as u64,
+            tasks: self.tablets.iter().map(|tablet| tablet.tasks.lock().len() as u64).sum(),
+            in_limbo: self.limbo.len() as u64,
+            versions: load(&done.versions),
+            values: load(&done.values),
+            vertices: load(&done.vertices),
+            edges: load(&done.edges),
+            cells: load(&done.cells),
+            tables: load(&done.tables),
+            pages: load(&done.pages),
+        }
+    }
+
+    /// How many places were ever given to an element: pages are filled from the front.
+    pub fn reserved_places(&self) -> u64 {
+        let vertices = self.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| page.core.used()));
+        let edges = self.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| page.core.used()));
+        vertices.chain(edges).sum::<usize>() as u64
+    }
+
+    /// How many of these are free for another one.
+    pub fn free_places(&self) -> u64 {
+        let edges = self.tablets.iter().map(|tablet| &tablet.edge_cursors);
+        let free = |cursors: &Segments<Cursor, 3>| cursors.iter().map(|cursor| cursor.free.len()).sum::<u64>();
+        edges.chain([&self.vertex_cursors]).map(free).sum()
+    }
+
+    /// How many writes wait for the collector: what decides whether to wake it.
+    pub fn garbage_waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    // --- Rounds -------------------------------------------------------------------------------------
+
+    /// One round: gives back what left limbo, sorts about `limit` writes of the queue into tasks, and works off the
+    /// tasks of every tablet that has a batch of them (`all`: of every tablet). Returns how much there was to do; 0
+    /// when nothing more can be done now.
+    pub fn collect(&self, horizon: &dyn Horizon, limit: usize, all: bool) -> usize {
+        // First of all: what is retired from here on was unlinked under an older horizon at worst.
+        let oldest = horizon.oldest_snapshot();
+        let mut done = self.release();
+        for log in self.queue.take(oldest, limit, &self.memory) {
+            done += log.len();
+            self.sort(&log);
+        }
+        for tablet in &self.tablets {
+            let Some(_turn) = tablet.turn.try_lock() else { continue };
+            done += self.work_cells(tablet, oldest, all) + self.work_elements(tablet, oldest, all);
+            done += self.work_pages(tablet, oldest, all);
+        }
+        done
+    }
+
+    /// Gives back what readers have left behind.
+    fn release(&self) -> usize {
+        let mut count = 0;
+        let mut second = Vec::new();
+        self.limbo.release(|garbage| {
+            count += 1;
+            self.give_back(garbage, &mut second);
+        });
+        self.limbo.take_in(second);
+        count
+    }
+
+    fn pools(&self, tablet: u16) -> &Tablet {
+        self.tablet(mangrove_graph::TabletId(tablet)).expect("garbage names tablets there are")
+    }
+
+    fn give_back(&self, garbage: Garbage, second: &mut Vec<Garbage>) {
+        match garbage {
+            Garbage::Box(_) => unreachable!("the limbo frees boxes"),
+            Garbage::Undo { tablet, record } => {
+                self.reclaimed.versions.fetch_add(1, Ordering::Relaxed);
+                self.pools(tablet).undo.free(record);
+            }
+            Garbage::Value { tablet, record } => {
+                if self.pools(tablet).values.retire(record, &self.memory) {
+                    second.push(Garbage::DyingValue { tablet, record });
+                }
+            }
+            Garbage::DyingValue { tablet, record } => {
+                self.reclaimed.values.fetch_add(1, Ordering::Relaxed);
+                // SAFETY: it went into limbo after `retire` had refused it to readers, and came out now.
+                unsafe { self.pools(tablet).values.clear(record) }
+            }
+            Garbage::Header { tablet, record } => {
+                let own = self.pools(tablet).lists.free_header(record, &self.memory);
+                second.extend(own.map(Garbage::Box));
+            }
+            Garbage::Row { tablet, start, len } => self.pools(tablet).lists.free_row(start, len),
+            Garbage::Slot(element) => self.free_place(element),
+            Garbage::Aborted(log) => {
+                for write in &log {
+                    if let Write::Property { element, undo, .. } = *write
+                        && let Some(slot) = self.slot(element)
+                    {
+                        Column::settle(undo, &slot.tablet.undo);
+                    }
+                }
+                self.sort_aborted(&log);
+            }
+        }
+    }
+
+    /// Lets another element have a place.
+    fn free_place(&self, element: ElementRef) {
+        let slot = self.slot(element).expect("a place is freed once a generation");
+        let pin = epoch::pin();
+        // Begin is NEVER since the place was given up.
+        slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
+        let label = u64::from(slot.core.label.0);
+        let (cursors, bits, counter) = match element {
+            ElementRef::Vertex(id) => (&self.vertex_cursors, id.to_bits(), &self.reclaimed.vertices),
+            ElementRef::Edge(id) => (&slot.tablet.edge_cursors, id.to_bits(), &self.reclaimed.edges),
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if slot.core.generation(slot.at) < GENERATION_MAX {
+            cursors.ensure(label, &self.memory).free.give(bits);
+        }
+    }
+
+    // --- Sorting ------------------------------------------------------------------------------------
+
+    fn tasks_of(&self, element: ElementRef) -> Option<&Tablet> {
+        self.tablet(match element {
+            ElementRef::Vertex(id) => id.tablet(),
+            ElementRef::Edge(id) => id.tablet(),
+        })
+    }
+
+    fn sort(&self, log: &[Write]) {
+        for write in log {
+            match *write {
+                Write::Property { element, key, .. } => self.add_cell(element, key),
+                Write::End(element) => self.add_element(element),
+                Write::Begin(element) => self.add_page(element),
+            }
+        }
+    }
+
+    fn sort_aborted(&self, log: &[Write]) {
+        for write in log {
+            match *write {
+                Write::Property { element, key, .. } => self.add_cell(element, key),
+                Write::Begin(element) => self.add_element(element),
+                // What nobody ends after all may have been the last thing that unsettled the page.
+                Write::End(element) => self.add_page(element),
+            }
+        }
+    }
+
+    fn add_cell(&self, element: ElementRef, key: KeyId) {
+        if let Some(tablet) = self.tasks_of(element) {
+            tablet.tasks.lock().cells.push((element, key));
+        }
+    }
+
+    fn add_page(&self, element: ElementRef) {
+        let page = match element {
+            ElementRef::Vertex(id) => (true, id.page() as u32),
+            ElementRef::Edge(id) => (false, id.page() as u32),
+        };
+        if let Some(tablet) = self.tasks_of(element) {
+            tablet.tasks.lock().pages.insert(page);
+        }
+    }
+
+    fn add_element(&self, element: ElementRef) {
+        if let Some(tablet) = self.tasks_of(element) {
+            tablet.tasks.lock().elements.push(element);
+        }
+    }
+
+    // --- Cells --------------------------------------------------------------------------------------
+
+    fn work_cells(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+        let cells = {
+            let mut tasks = tablet.tasks.lock();
+            if tasks.cells.is_empty() || (!all && tasks.cells.len() < BATCH) {
+                return 0;
+            }
+            std::mem::take(&mut tasks.cells)
+        };
+        let _pin = epoch::pin();
+        let mut garbage = Vec::new();
+        for &(element, key) in &cells {
+            self.cut(element, key, oldest, &mut garbage);
+        }
+        self.limbo.take_in(garbage);
+        cells.len()
+    }
+
+    fn cut(&self, element: ElementRef, key: KeyId, oldest: u64, garbage: &mut Vec<Garbage>) {
+        let Some(slot) = self.slot(element) else { return };
+        let Some(column) = slot.core.column(key) else { return };
+        let first = garbage.len();
+        column.cut(slot.at, oldest, &slot.tablet.undo, |record| {
+            garbage.push(Garbage::Undo { tablet: slot.tablet.id.0, record });
+        });
+        self.drop_values(element, &slot, key, first, garbage);
+    }
+
+    /// Adds the values of the undo records in `garbage[first..]`, which were cut off, and forgets them in indexes.
+    fn drop_values(&self, element: ElementRef, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
+        for at in first..garbage.len() {
+            let Garbage::Undo { record, .. } = garbage[at] else { continue };
+            let old = Column::old_value(record, &slot.tablet.undo);
+            if !old.is_absent() {
+                self.forget_value(element, slot, key, old);
+                garbage.extend(value_garbage(slot.tablet, old));
+            }
+        }
+    }
+
+    /// Takes the entries of a value that left a cell out of the indexes, unless another version still has it.
+    pub(crate) fn forget_value(&self, element: ElementRef, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
+        if let ElementRef::Vertex(id) = element
+            && !self.indexes.load().is_empty()
+        {
+            slot.tablet.values.values(cell, |value| self.unindex_value(id, key, value));
+        }
+    }
+
+    // --- Pages --------------------------------------------------------------------------------------
+
+    fn work_pages(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+        let pages = {
+            let mut tasks = tablet.tasks.lock();
+            // Looking at a page costs a thousand words: not after every commit.
+            if tasks.pages.is_empty() || !all {
+                return 0;
+            }
+            std::mem::take(&mut tasks.pages)
+        };
+        let pin = epoch::pin();
+        for &(is_vertices, number) in &pages {
+            let core = match is_vertices {
+                true => tablet.vertices.get(number as usize).map(|page| &page.core),
+                false => tablet.edges.get(number as usize).map(|page| &page.core),
+            };
+            if let Some(words) = core.and_then(|core| core.settle(oldest, &pin, &self.memory)) {
+                self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
+                self.limbo.retire(Some(words));
+            }
+        }
+        pages.len()
+    }
+
+    // --- Elements -----------------------------------------------------------------------------------
+
+    fn work_elements(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+        let elements = {
+            let mut tasks = tablet.tasks.lock();
+            if tasks.elements.is_empty() || (!all && tasks.elements.len() < BATCH) {
+                return 0;
+            }
+            std::mem::take(&mut tasks.elements)
+        };
+        let _pin = epoch::pin();
+        let mut garbage = Vec::new();
+        for &element in &elements {
+            let Some(slot) = self.slot(element) else { continue };
+            let (begin, end) = slot.core.version(slot.at);
+            let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
+            debug_assert!(is_over, "{element:?} was handed over while somebody may see it");
+            if is_over {
+                self.take_apart(element, &slot, &mut garbage);
+            }
+        }
+        self.limbo.take_in(garbage);
+        elements.len()
+    }
+
+    /// Takes away what an element left that nobody sees any more.
+    fn take_apart(&self, element: ElementRef, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
+        let pin = epoch::pin();
+        slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);
+        self.drop_user_id(element, slot, garbage);
+        if let ElementRef::Vertex(id) = element {
+            self.unindex_vertex(id);
+        }
+        for (_, column) in slot.core.columns() {
+            let first = garbage.len();
+            let cell = column.clear(slot.at, &slot.tablet.undo, |record| {
+                garbage.push(Garbage::Undo { tablet: slot.tablet.id.0, record });
+            });
+            garbage.extend(value_garbage(slot.tablet, cell));
+            for at in first..garbage.len() {
+                if let Garbage::Undo { record, .. } = garbage[at] {
+                    let old = Column::old_value(record, &slot.tablet.undo);
+                    garbage.extend(value_garbage(slot.tablet, old));
+                }
+            }
+        }
+        match element {
+            ElementRef::Vertex(id) => {
+                let (tablet, page) = self.vertex_page(id).expect("the slot is there");
+                self.empty_lists(id, tablet, page, garbage);
+                garbage.push(Garbage::Slot(element));
+            }
+            ElementRef::Edge(id) => self.vote(&[id], garbage),
+        }
+    }
+
+    fn drop_user_id(&self, element: ElementRef, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
+        let cell = slot.core.user_id(slot.at);
+        if let Content::One(value) = slot.tablet.values.decode(cell)
+            && let Some(id) = mangrove_graph::UserId::from_value(&value)
+        {
+            let bits = match element {
+                ElementRef::Vertex(id) => id.to_bits(),
+                ElementRef::Edge(id) => id.to_bits(),
+            };
+            self.ids_of(element).remove(IdKey::of(&id), bits);
+            slot.core.clear_user_id(slot.at);
+            garbage.extend(value_garbage(slot.tablet, cell));
+        }
+    }
+
+    /// Empties the lists of a vertex: their edges are all over, or the vertex would not be.
+    fn empty_lists(&self, id: VertexId, tablet: &Tablet, page: &VertexPage, garbage: &mut Vec<Garbage>) {
+        let mut dropped = Vec::new();
+        for direction in [Direction::Out, Direction::In] {
+            for (_, table) in page.tables(direction).iter() {
+                table.empty(id.offset(), tablet, garbage, &mut dropped);
+            }
+        }
+        self.vote(&dropped, garbage);
+    }
+
+    /// Counts that cells of edges that are over have left a list, or the edges their columns.
+    pub(crate) fn vote(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
+        let mut votes = self.votes.lock();
+        for &edge in edges {
+            let count = votes.entry(edge).or_insert(0);
+            *count += 1;
+            if *count == VOTES {
+                votes.remove(&edge);
+                garbage.push(Garbage::Slot(ElementRef::Edge(edge)));
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Who collects garbage, and when.
+//!
+//! The store knows what is garbage and how it is reclaimed; this part lends it threads. A worker is started when
+//! commits have handed over enough to be worth one, and stays: it is woken by the next commits that leave enough
+//! behind, and looks around on its own now and then for what trickled in. It works in short rounds and rests after
+//! each for as long as the round took, so that it never has more than half a core; only when commits outrun it does
+//! it work without rest.
+//!
+//! - How many workers there are is a setting (`gc_workers`), as is whether they work at all: with
+//!   `garbage_collection` off the logs of commits stay in the queue, are counted against the memory limit, and are
+//!   worked off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`]
+//!   collects.
+//! - Workers hold the graph weakly: they end with its last handle.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mangrove_store::{Effort, Horizon, Write};
+use parking_lot::{Condvar, Mutex};
+
+use crate::manager::Shared;
+
+/// Writes in the queue that are worth waking a worker.
+const WAKE_WRITES: usize = 1 << 10;
+/// Writes in the queue from which on workers do not rest.
+const HURRY_WRITES: usize = 1 << 16;
+/// Writes that one round takes from the queue.
+const ROUND_WRITES: usize = 1 << 10;
+/// How often a worker looks around without being woken.
+const TICK: Duration = Duration::from_millis(50);
+/// A pass takes all there is, and what it takes apart is free a few passes later: more of them only chase after
+/// transactions that go on meanwhile.
+const PASSES_MAX: usize = 64;
+/// How often [`Shared::collect_all`] lets others run before it leaves the rest to a later time.
+const PATIENCE_YIELDS: usize = 1_000;
+/// The largest number of workers; beyond it they would only wait for one another.
+const WORKERS_MAX: usize = 16;
+
+/// What workers wait on.
+#[derive(Debug, Default)]
+struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    /// Garbage was handed over since a worker last looked.
+    woken: bool,
+}
+
+/// The workers of one graph.
+#[derive(Debug, Default)]
+pub(crate) struct Collector {
+    signal: Arc<Signal>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Horizon for Shared {
+    fn oldest_snapshot(&self) -> u64 {
+        self.snapshots.oldest(&self.watermark)
+    }
+
+    fn oldest_transaction(&self) -> u64 {
+        // The next number first: who gets a smaller one later is seen in its slot, or begins after we looked.
+        let next = self.next_transaction();
+        self.snapshots.oldest_number(next)
+    }
+
+    fn next_transaction(&self) -> u64 {
+        self.next_txn.load(Ordering::SeqCst)
+    }
+}
+
+impl Shared {
+    /// Hands the log of an installed commit over to the collector.
+    pub(crate) fn hand_over(self: &Arc<Self>, log: Vec<Write>, timestamp: u64) {
+        self.store.retire(log, timestamp);
+        if self.store.garbage_waiting() >= WAKE_WRITES && self.settings.garbage_collection.load(Ordering::Relaxed) {
+            self.collector.wake(self);
+        }
+    }
+
+    /// Collects everything that can be collected now; with `compact`, packs what can be packed too.
+    pub(crate) fn collect_all(&self, compact: bool) {
+        let (mut passes, mut patience) = (PASSES_MAX, PATIENCE_YIELDS);
+        while passes > 0 {
+            let collected = self.store.collect(self, usize::MAX, true);
+            let compacted = if compact { self.store.compact(self, Effort::All) } else { 0 };
+            if collected + compacted > 0 {
+                passes -= 1;
+                continue;
+            }
+            if self.store.garbage().in_limbo == 0 || patience == 0 {
+                return;
+            }
+            patience -= 1;
+            std::thread::yield_now();
+        }
+    }
+
+    /// One round of a worker; whether there was anything to do.
+    fn collect_some(&self, all: bool) -> bool {
+        let collected = self.store.collect(self, ROUND_WRITES, all) > 0;
+        collected || (all && self.store.compact(self, Effort::Worthwhile) > 0)
+    }
+}
+
+impl Collector {
+    /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
+    #[cold]
+    fn wake(&self, shared: &Arc<Shared>) {
+        let wanted = shared.settings.gc_workers.load(Ordering::Relaxed).min(WORKERS_MAX);
+        if wanted == 0 {
+            return;
+        }
+        {
+            let mut state = self.signal.state.lock();
+            if state.woken || state.stop {
+                return;
+            }
+            state.woken = true;
+        }
+        self.signal.changed.notify_all();
+        // Whoever has the lock is starting them.
+        let Some(mut workers) = self.workers.try_lock() else { return };
+        while workers.len() < wanted {
+            let index = workers.len();
+            let (signal, graph) = (self.signal.clone(), Arc::downgrade(shared));
+            let worker = std::thread::Builder::new()
+                .name(format!("mangrove-gc-{index}"))
+                .spawn(move || work(index, &signal, &graph));
+            match worker {
+                Ok(worker) => workers.push(worker),
+                // The machine has no more threads: those there are, or the next wake-up, will do.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.signal.state.lock().stop = true;
+        self.signal.changed.notify_all();
+        for worker in self.workers.get_mut().drain(..) {
+            // The last handle of the graph may have been a worker's own, for the time of a round.
+            if worker.thread().id() != std::thread::current().id() {
+                // A worker that panicked has said so itself; the graph goes down without it.
+                let _ = worker.join();
+            }
+        }
+    }
+}
+
+/// A worker's life.
+fn work(index: usize, signal: &Signal, graph: &Weak<Shared>) {
+    loop {
+        let woken = {
+            let mut state = signal.state.lock();
+            if !state.stop && !state.woken {
+                signal.changed.wait_for(&mut state, TICK);
+            }
+            if state.stop {
+                return;
+            }
+            std::mem::take(&mut state.woken)
+        };
+        let Some(shared) = graph.upgrade() else { return };
+        let settings = &shared.settings;
+        let is_wanted = index < settings.gc_workers.load(Ordering::Relaxed);
+        if !is_wanted || !settings.garbage_collection.load(Ordering::Relaxed) {
+            drop(shared);
+            rest(signal, TICK);
+            continue;
+        }
+        // A tick finishes what is too little for a batch.
+        while is_left_some_after_a_round(&shared, !woken) && !signal.state.lock().stop {
+            if shared.store.garbage_waiting() >= HURRY_WRITES {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Works a round and rests for as long.
+fn is_left_some_after_a_round(shared: &Shared, all: bool) -> bool {
+    #[allow(clippy::disallowed_methods, reason = "how long to rest decides nothing that can be observed in data")]
+    let begun = Instant::now();
+    let worked = shared.collect_some(all);
+    if worked && shared.store.garbage_waiting() < HURRY_WRITES {
+        rest(&shared.collector.signal, begun.elapsed());
+    }
+    worked
+}
+
+/// Waits, unless it is time to stop.
+fn rest(signal: &Signal, time: Duration) {
+    let mut state = signal.state.lock();
+    if !state.stop {
+        // A wake-up that comes now is not lost: it is a flag.
+        signal.changed.wait_for(&mut state, time);
+    }
+}
