@@ -55,8 +55,12 @@ fn engine(setup: &Setup) -> Result<DatabaseEngine> {
     let mut engine = DatabaseEngine::new(query_memory_bytes);
     for graph in &setup.graphs {
         let database = filled(graph, setup).map_err(|e| e.context(format!("graph {}", graph.name)))?;
-        for (source, _) in &graph.sources {
-            engine = engine.source(source.as_str(), database.clone());
+        for (source, isolation) in &graph.sources {
+            let isolation = match isolation {
+                Isolation::Serializable => mangrove::Isolation::Serializable,
+                Isolation::Snapshot => mangrove::Isolation::Snapshot,
+            };
+            engine = engine.source_with(source.as_str(), database.clone(), isolation);
         }
     }
     let serializable = setup.graphs.iter().flat_map(|graph| &graph.sources);

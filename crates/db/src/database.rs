@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::Executors;
-use mangrove_graph::{Catalog, Error, ErrorKind, IndexId, Result, Value};
+use mangrove_graph::{Catalog, Error, ErrorKind, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
-use mangrove_store::{IndexOptions, Store, StoreOptions};
-use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
+use mangrove_store::{Store, StoreOptions};
+use mangrove_txn::{Isolation, TransactionCounters, TransactionManager, TransactionOptions};
 use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
@@ -54,7 +54,14 @@ pub struct QueryOptions {
     /// caller's thread. Waking an executor costs more than a light query: one that ends within these never
     /// leaves its thread, and a heavy one takes its turn with the others.
     pub inline_messages: usize,
+    /// What a query that runs in a transaction of its own is protected from.
+    pub isolation: Isolation,
+    /// How many times a query that writes, in a transaction of its own, is run again after a conflict.
+    pub retries: u32,
 }
+
+/// As often as a server retries.
+const RETRIES_DEFAULT: u32 = 10;
 
 impl Default for QueryOptions {
     fn default() -> Self {
@@ -63,6 +70,8 @@ impl Default for QueryOptions {
             materialize: Materialize::default(),
             cancel: Arc::default(),
             inline_messages: INLINE_MESSAGES,
+            isolation: Isolation::default(),
+            retries: RETRIES_DEFAULT,
         }
     }
 }
@@ -74,6 +83,7 @@ pub(crate) struct Inner {
     pub manager: TransactionManager,
     pub clock: Arc<dyn Clock>,
     pub plans: PlanCache,
+    pub retries: AtomicU64,
     executors: Mutex<Option<Arc<Executors>>>,
     executor_count: usize,
 }
@@ -100,6 +110,7 @@ impl Database {
             manager: TransactionManager::new(Arc::new(store)),
             clock: Arc::new(MonotonicClock::default()),
             plans: PlanCache::default(),
+            retries: AtomicU64::new(0),
             executors: Mutex::new(None),
             executor_count: options.executor_count,
         };
@@ -131,6 +142,11 @@ impl Database {
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         let transaction = self.inner.manager.begin(options)?;
         Ok(Transaction::new(self.clone(), transaction))
+    }
+
+    /// Begins a transaction that may write, for a query with these options.
+    fn begin_as(&self, options: &QueryOptions) -> Result<Transaction> {
+        self.begin_with(TransactionOptions { isolation: options.isolation, ..TransactionOptions::default() })
     }
 
     /// Begins a transaction that only reads.
@@ -170,9 +186,12 @@ impl Database {
         if !prepared.is_mutating() {
             return self.begin_read()?.run_with(prepared, parameters, options);
         }
-        let transaction = self.begin()?;
-        let results = transaction.run_with(prepared, parameters, options)?.collect_bulked()?;
-        transaction.commit()?;
+        let results = self.retrying(options, || {
+            let transaction = self.begin_as(options)?;
+            let results = transaction.run_with(prepared, parameters, options)?.collect_bulked()?;
+            transaction.commit()?;
+            Ok(results)
+        })?;
         Ok(ResultStream::finished(results))
     }
 
@@ -189,13 +208,16 @@ impl Database {
         if !prepared.is_mutating() {
             return self.begin_read()?.run_shared(prepared, parameters, options, accept);
         }
-        let transaction = self.begin()?;
-        let mut results = Vec::new();
-        transaction.run_shared(prepared, parameters, options, &mut |batch| {
-            results.push(batch);
-            Ok(())
+        let results = self.retrying(options, || {
+            let transaction = self.begin_as(options)?;
+            let mut results = Vec::new();
+            transaction.run_shared(prepared, parameters, options, &mut |batch| {
+                results.push(batch);
+                Ok(())
+            })?;
+            transaction.commit()?;
+            Ok(results)
         })?;
-        transaction.commit()?;
         results.into_iter().try_for_each(accept)
     }
 
@@ -204,19 +226,6 @@ impl Database {
         let prepared = self.prepare(script)?;
         let transaction = self.begin_read()?;
         prepared.explain(&transaction.facts())
-    }
-
-    /// Creates an index on the values of `key`, of all vertices or of those with `label`. Writers go on
-    /// meanwhile; transactions that began before do not use it.
-    pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
-        let label = label.map(|name| self.catalog().intern_label(name));
-        let keys = vec![self.catalog().intern_key(key)];
-        self.inner.manager.create_index(&IndexOptions { label, keys, ordered, unique })
-    }
-
-    /// Drops an index.
-    pub fn drop_index(&self, index: IndexId) -> Result<()> {
-        self.inner.manager.drop_index(index)
     }
 
     /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
@@ -247,6 +256,19 @@ impl Database {
     /// What the graph's records use of memory.
     pub fn memory(&self) -> mangrove_store::MemoryReport {
         self.inner.manager.store().memory()
+    }
+
+    /// How many commits the oldest running snapshot is behind: versions that old are still kept for it.
+    pub fn snapshot_lag(&self) -> u64 {
+        let manager = &self.inner.manager;
+        // The oldest first: it is never above a watermark that is asked later.
+        let oldest = manager.oldest_snapshot();
+        manager.watermark().saturating_sub(oldest)
+    }
+
+    /// Whether two handles are of the same graph.
+    pub fn is_same(&self, other: &Database) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Whether nothing was ever written.

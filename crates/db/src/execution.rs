@@ -11,7 +11,7 @@ use mangrove_gremlin::Parameters;
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::physical::PathRequirement;
 use mangrove_steps::detach::detach;
-use mangrove_steps::environment::Surroundings;
+use mangrove_steps::environment::{Services, Surroundings};
 use mangrove_steps::{Environment, Rows, SideEffects, build};
 
 use crate::stream::Materialize;
@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub limits: Limits,
     pub clock: Arc<dyn Clock>,
     pub cancel: Arc<AtomicBool>,
+    /// What `call()` reaches, where the query calls anything.
+    pub services: Option<Arc<dyn Services>>,
 }
 
 /// A running query.
@@ -90,6 +92,7 @@ pub(crate) fn environment(
         share,
         requirements: Arc::new(plan.requirements.clone()),
         side_effects: Arc::new(SideEffects::default()),
+        services: setting.services.clone(),
     })
 }
 

@@ -30,15 +30,19 @@
 mod bulk;
 mod database;
 mod execution;
+mod management;
 mod nodes;
 mod prepared;
 mod profile;
+mod retry;
+mod services;
 mod shared;
 mod stream;
 mod transaction;
 
 pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
+pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_flow::Limits;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
@@ -47,7 +51,7 @@ pub use mangrove_graph::{
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::{Format, Mapping};
-pub use mangrove_store::{IndexOptions, WriteCardinality};
+pub use mangrove_store::{MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::Prepared;
 pub use stream::{Materialize, ResultStream};

@@ -28,6 +28,7 @@ struct Shape {
     traversal: Traversal,
     rules: Vec<&'static str>,
     question: Question,
+    calls_services: bool,
     /// The plan for the indexes there were.
     plan: Mutex<Option<(GraphFacts, Arc<PhysicalPlan>)>>,
 }
@@ -70,13 +71,20 @@ impl Prepared {
         let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
         let rules = mangrove_plan::rules::rewrite(&mut traversal, &configuration);
         let source = source.into();
-        let shape = Shape { source, configuration, traversal, rules, question, plan: Mutex::new(None) };
+        let calls_services = traversal.calls_services();
+        let plan = Mutex::new(None);
+        let shape = Shape { source, configuration, traversal, rules, question, calls_services, plan };
         Ok(Prepared { shape: Arc::new(shape) })
     }
 
     /// Whether it writes.
     pub fn is_mutating(&self) -> bool {
         self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
+    }
+
+    /// Whether it calls services.
+    pub(crate) fn calls_services(&self) -> bool {
+        self.shape.calls_services
     }
 
     /// The traversal source it names.

@@ -6,6 +6,7 @@ use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value
 use mangrove_gremlin::Parameters;
 use mangrove_plan::GraphFacts;
 use mangrove_plan::lower::UsableIndex;
+use mangrove_steps::environment::Services;
 use mangrove_store::WriteCardinality;
 use mangrove_txn::CommitInfo;
 
@@ -152,6 +153,7 @@ impl Transaction {
             limits: limits(options, prepared),
             clock: self.database.clock().clone(),
             cancel: options.cancel.clone(),
+            services: prepared.calls_services().then(|| Arc::new(self.database.clone()) as Arc<dyn Services>),
         })
     }
 

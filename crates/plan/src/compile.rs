@@ -93,6 +93,8 @@ fn mutation(step: &Step) -> Option<&'static str> {
         Step::AddEdge { .. } => Some("addE"),
         Step::Property(_) => Some("property"),
         Step::Drop => Some("drop"),
+        // It may change the database; only the list of services is sure to change nothing.
+        Step::Call { service: Some(_), .. } => Some("call"),
         _ => None,
     }
 }

@@ -194,6 +194,7 @@ pub fn describe(operator: &Op) -> String {
         Op::CompareName { equal, name } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
         Op::Cap(names) => format!("cap {}", names.join(", ")),
+        Op::Call { service, .. } => format!("call {}", service.as_deref().unwrap_or("--list")),
         other => name_of(other).to_owned(),
     }
 }

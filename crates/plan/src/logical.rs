@@ -78,6 +78,13 @@ pub enum Step {
     },
     /// `inject(values…)`.
     Inject(Vec<Operand>),
+    /// `call(service)` with its `with()`s: a service of the database, for each traverser.
+    Call {
+        /// The service; `None`: the one that lists them.
+        service: Option<Name>,
+        /// What it is given, in order; of two with one name the later holds.
+        arguments: Vec<(Name, Operand)>,
+    },
 
     // ---- writes ----
     /// `addV(label)` with the `property()` steps behind it.

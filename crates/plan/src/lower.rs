@@ -131,6 +131,9 @@ impl Lowering<'_> {
                 chain.push(Op::Edges { access, conditions });
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),
+            Step::Call { service, arguments } => {
+                chain.push(Op::Call { service: service.clone(), arguments: arguments.clone() });
+            }
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,
             Step::AddEdge { label, from, to, properties, id } => {
                 self.add_edge(label, [from.as_ref(), to.as_ref()], properties, id.as_ref(), chain)?;

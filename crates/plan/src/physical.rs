@@ -174,6 +174,13 @@ pub enum Op {
     },
     /// Values into the stream of each instance.
     Inject(Vec<Operand>),
+    /// A service of the database, called for each row.
+    Call {
+        /// The service; `None`: the one that lists them.
+        service: Option<Name>,
+        /// What it is given.
+        arguments: Vec<(Name, Operand)>,
+    },
     /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
     CountAll {
         /// Edges instead of vertices.

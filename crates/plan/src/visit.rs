@@ -23,10 +23,16 @@ impl Traversal {
         self.any(|s| matches!(s, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Property(_) | Step::Drop))
     }
 
-    /// Whether its operators share side effects.
+    /// Whether it calls services.
+    pub fn calls_services(&self) -> bool {
+        self.any(|s| matches!(s, Step::Call { .. }))
+    }
+
+    /// Whether its operators share side effects, inside the graph's process or beyond (services).
     pub fn uses_side_effects(&self) -> bool {
         self.any(|s| match s {
-            Step::Aggregate { .. } | Step::Cap(_) => true,
+            // A service is called once, not once a node.
+            Step::Aggregate { .. } | Step::Cap(_) | Step::Call { .. } => true,
             Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => side_effect.is_some(),
             _ => false,
         })

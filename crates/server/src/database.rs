@@ -1,10 +1,10 @@
 //! The database as the server's [`Engine`].
 //!
-//! Each traversal source stands for a database. A light query runs on the worker that took its request; one
+//! Each traversal source stands for a database and an isolation level. A light query runs on the worker that took its request; one
 //! that is not over soon goes on on the database's own executors, where many take turns and a short one does
 //! not wait for a long one, and the worker takes the results.
 
-use mangrove::{Database, Limits, QueryOptions, Transaction};
+use mangrove::{Database, Isolation, Limits, QueryOptions, Transaction, TransactionOptions};
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
@@ -13,8 +13,15 @@ use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, Result
 
 /// Databases behind a server.
 pub struct DatabaseEngine {
-    sources: Vec<(SmolStr, Database)>,
+    sources: Vec<Source>,
     query_memory_bytes: u64,
+}
+
+/// A traversal source.
+struct Source {
+    name: SmolStr,
+    database: Database,
+    isolation: Isolation,
 }
 
 impl DatabaseEngine {
@@ -23,38 +30,68 @@ impl DatabaseEngine {
         DatabaseEngine { sources: Vec::new(), query_memory_bytes }
     }
 
-    /// Offers a database under the name of a traversal source. A name that is there already is replaced.
+    /// Offers a database under the name of a traversal source, whose transactions are serializable. A name that is
+    /// there already is replaced.
     #[must_use]
-    pub fn source(mut self, name: impl Into<SmolStr>, database: Database) -> Self {
+    pub fn source(self, name: impl Into<SmolStr>, database: Database) -> Self {
+        self.source_with(name, database, Isolation::Serializable)
+    }
+
+    /// As [`DatabaseEngine::source`], at an isolation level.
+    #[must_use]
+    pub fn source_with(mut self, name: impl Into<SmolStr>, database: Database, isolation: Isolation) -> Self {
         let name = name.into();
-        self.sources.retain(|(other, _)| *other != name);
-        self.sources.push((name, database));
+        self.sources.retain(|other| other.name != name);
+        self.sources.push(Source { name, database, isolation });
         self
     }
 
-    fn database(&self, source: &str) -> Result<&Database> {
-        let found = self.sources.iter().find(|(name, _)| name == source);
-        found.map(|(_, database)| database).ok_or_else(|| {
+    fn find(&self, source: &str) -> Result<&Source> {
+        self.sources.iter().find(|known| known.name == source).ok_or_else(|| {
             mangrove_graph::Error::invalid(format!("there is no traversal source `{source}` on this server"))
         })
+    }
+
+    /// Each graph once, under the name of its first source.
+    fn graphs(&self) -> Vec<(&str, &Database)> {
+        let mut graphs: Vec<(&str, &Database)> = Vec::new();
+        for source in &self.sources {
+            if !graphs.iter().any(|(_, known)| known.is_same(&source.database)) {
+                graphs.push((&source.name, &source.database));
+            }
+        }
+        graphs
     }
 }
 
 impl Engine for DatabaseEngine {
     fn sources(&self) -> Vec<SmolStr> {
-        self.sources.iter().map(|(name, _)| name.clone()).collect()
+        self.sources.iter().map(|source| source.name.clone()).collect()
     }
 
     fn begin(&self, source: &str) -> Result<Box<dyn EngineTransaction>> {
-        let transaction = self.database(source)?.begin()?;
+        let Source { database, isolation, .. } = self.find(source)?;
+        let options = TransactionOptions { isolation: *isolation, ..TransactionOptions::default() };
+        let transaction = database.begin_with(options)?;
         Ok(Box::new(DatabaseTransaction { transaction, query_memory_bytes: self.query_memory_bytes }))
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let options = options(request, self.query_memory_bytes);
+        let Source { database, isolation, .. } = self.find(&request.source)?;
+        // The server retries: it knows whether the client has seen anything.
+        let options = QueryOptions { isolation: *isolation, retries: 0, ..options(request, self.query_memory_bytes) };
         let accept = &mut |batch: Vec<(Value, u64)>| sink.accept(batch);
-        let database = self.database(&request.source)?;
         database.run_shared(&prepare(database, request)?, &request.parameters, &options, accept)
+    }
+
+    fn note_retry(&self, source: &str) {
+        if let Ok(source) = self.find(source) {
+            source.database.note_retry();
+        }
+    }
+
+    fn metrics(&self) -> String {
+        crate::metrics::exposition(&self.graphs())
     }
 }
 

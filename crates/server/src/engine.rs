@@ -28,6 +28,14 @@ pub trait Engine: Send + Sync + 'static {
     /// [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out and
     /// the server may run the request again.
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
+
+    /// The server runs a request on this source again after a conflict. An engine may count it.
+    fn note_retry(&self, _source: &str) {}
+
+    /// What the engine has to report at `/metrics`, in Prometheus' text format.
+    fn metrics(&self) -> String {
+        String::new()
+    }
 }
 
 /// An open transaction. Dropping it rolls it back.

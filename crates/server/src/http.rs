@@ -1,4 +1,4 @@
-//! The HTTP side of the port: the WebSocket upgrade, `/health`, and who may come in.
+//! The HTTP side of the port: the WebSocket upgrade, `/health`, `/metrics`, and who may come in.
 //!
 //! There is no authentication, and browsers let any page open a WebSocket to this machine. So an upgrade
 //! that carries an `Origin` (only browsers send one) is accepted only from a page of this very server, and
@@ -27,8 +27,9 @@ pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/gremlin", get(upgrade).post(not_yet))
         .route("/health", get(health))
+        .route("/metrics", get(metrics))
         .fallback(async || {
-            problem(StatusCode::NOT_FOUND, "there is nothing here; see /gremlin (WebSocket) and /health")
+            problem(StatusCode::NOT_FOUND, "there is nothing here; see /gremlin (WebSocket), /health and /metrics")
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))
         .with_state(shared)
@@ -100,6 +101,12 @@ async fn not_yet() -> Response {
         StatusCode::NOT_IMPLEMENTED,
         "queries over HTTP are not there yet; connect to this address by WebSocket, as the Gremlin drivers do",
     )
+}
+
+/// Reading the counters takes microseconds, so it needs no worker.
+async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+    let kind = [(axum::http::header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, shared.engine.metrics()).into_response()
 }
 
 async fn health(State(shared): State<Arc<Shared>>) -> Response {

@@ -38,6 +38,7 @@ mod edge;
 pub mod engine;
 mod http;
 mod job;
+mod metrics;
 mod program;
 mod protocol;
 mod server;

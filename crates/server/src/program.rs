@@ -158,6 +158,7 @@ fn run_alone(
                     return Err(e.context(format_args!("gave up after {retry_count} retries")).into());
                 }
                 retry_count += 1;
+                engine.note_retry(&request.source);
                 sink.reset();
                 std::thread::sleep(edge::jittered_backoff(retry_count));
             }

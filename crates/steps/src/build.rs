@@ -25,6 +25,7 @@ use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::write;
 use crate::environment::Environment;
+use crate::row::call::CallService;
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::source::{CountAll, Source};
 use crate::row::{RowAdapter, RowOperator, filter, local, paths, property};
@@ -331,6 +332,10 @@ impl Builder {
             }
             Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
             Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
+            Op::Call { service, arguments } => {
+                let call = CallService::new(service.clone(), arguments, &environment)?;
+                self.row(&tail, here, stage, true, call)?
+            }
             Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
             Op::LocalDedup => self.row(&tail, here, stage, true, local::LocalDedup)?,

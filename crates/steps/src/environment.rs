@@ -36,6 +36,15 @@ pub struct Surroundings {
     pub requirements: Arc<Requirements>,
     /// Side effects by name.
     pub side_effects: Arc<SideEffects>,
+    /// The services that `call()` may name, where the query calls any.
+    pub services: Option<Arc<dyn Services>>,
+}
+
+/// What `call()` reaches: services of the database beyond its graph.
+pub trait Services: Send + Sync {
+    /// Calls a service (`None`: the one that lists them) with what it is given; its results in order. An unknown
+    /// name or setting is an error that says which there are.
+    fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>>;
 }
 
 impl Environment {

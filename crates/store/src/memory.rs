@@ -68,13 +68,18 @@ pub struct Memory {
     allocations: [AtomicU64; KINDS.len()],
     bytes: [AtomicU64; KINDS.len()],
     total: AtomicU64,
-    limit_bytes: u64,
+    limit_bytes: AtomicU64,
 }
 
 impl Memory {
     /// Counters at zero with a limit on their sum.
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Memory { allocations: Default::default(), bytes: Default::default(), total: AtomicU64::new(0), limit_bytes }
+        Memory {
+            allocations: Default::default(),
+            bytes: Default::default(),
+            total: AtomicU64::new(0),
+            limit_bytes: AtomicU64::new(limit_bytes),
+        }
     }
 
     // Relaxed throughout: the counters publish nothing.
@@ -94,17 +99,27 @@ impl Memory {
     /// it allocates itself.
     pub(crate) fn check(&self) -> Result<()> {
         let total = self.total.load(Ordering::Relaxed);
-        if total < self.limit_bytes {
+        let limit = self.limit_bytes();
+        if total < limit {
             return Ok(());
         }
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "the graph uses {total} bytes of the {} it may use, so it takes no more writes; reads go on. \
-                 Raise the database's memory limit or load a smaller graph",
-                self.limit_bytes
+                "the graph uses {total} bytes of the {limit} it may use, so nothing is added to it; reads and deletes \
+                 go on. Delete what is not needed, or raise memory_limit_bytes"
             ),
         ))
+    }
+
+    /// What [`Memory::check`] compares with.
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit, for writes from now on.
+    pub(crate) fn set_limit(&self, bytes: u64) {
+        self.limit_bytes.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn report(&self) -> MemoryReport {
@@ -119,7 +134,7 @@ impl Memory {
                 free_bytes: 0,
             })
             .collect();
-        MemoryReport { rows, limit_bytes: self.limit_bytes }
+        MemoryReport { rows, limit_bytes: self.limit_bytes() }
     }
 }
 

@@ -125,6 +125,16 @@ impl Store {
         report
     }
 
+    /// How much memory the graph may use before writes are refused.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory.limit_bytes()
+    }
+
+    /// Changes how much memory the graph may use before writes are refused.
+    pub fn set_memory_limit(&self, bytes: u64) {
+        self.memory.set_limit(bytes);
+    }
+
     /// The bytes in use, added up from the structures themselves: slow, for checking [`Store::memory`]. The
     /// two agree while nothing is written.
     pub fn memory_walk(&self) -> u64 {

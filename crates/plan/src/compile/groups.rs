@@ -184,7 +184,7 @@ fn place_of(name: &str) -> &'static str {
         }
         "from" | "to" => "from() and to() belong behind addE",
         "option" => "option() belongs behind choose with one argument",
-        "with" => "with() belongs behind valueMap, or at the traversal source",
+        "with" => "with() belongs behind valueMap or call, or at the traversal source",
         "property" => "property() belongs behind a step that gives elements",
         _ => "until(), emit() and times() belong next to repeat",
     }

@@ -7,7 +7,7 @@ use super::site::Site;
 /// Steps and modulators this compiler understands.
 #[rustfmt::skip] // A name a line would be pages of names.
 const SUPPORTED: &[&str] = &[
-    "E", "V", "addE", "addV", "aggregate", "and", "as", "barrier", "both", "bothE", "bothV", "by", "cap", "choose",
+    "E", "V", "addE", "addV", "aggregate", "and", "as", "barrier", "both", "bothE", "bothV", "by", "call", "cap", "choose",
     "coalesce", "constant", "count", "cyclicPath", "dedup", "discard", "drop", "elementMap", "emit", "filter",
     "flatMap", "fold", "from", "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id",
     "identity", "in", "inE", "inV", "inject", "is", "key", "label", "limit", "local", "loops", "map", "max", "mean",
@@ -20,7 +20,7 @@ const SUPPORTED: &[&str] = &[
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
     ("all", ""), ("any", ""), ("asBool", ""), ("asDate", ""), ("asNumber", ""), ("asString", ""),
-    ("branch", "use choose(…).option(…) or union(…)"), ("call", ""), ("coin", ""), ("combine", ""), ("concat", ""),
+    ("branch", "use choose(…).option(…) or union(…)"), ("coin", ""), ("combine", ""), ("concat", ""),
     ("conjoin", ""), ("connectedComponent", ""), ("dateAdd", ""), ("dateDiff", ""), ("difference", ""),
     ("disjunct", ""), ("element", ""), ("fail", ""), ("format", ""), ("index", ""), ("intersect", ""), ("io", ""),
     ("lTrim", ""), ("length", ""), ("match", "use as(…) with where(…) and select(…)"), ("math", ""), ("merge", ""),

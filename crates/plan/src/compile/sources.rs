@@ -1,10 +1,10 @@
-//! Where traversers come from: `V`, `E`, `inject`, and the steps that make elements, `addV` and `addE`.
+//! Where traversers come from: `V`, `E`, `inject`, `call`, and the steps that make elements, `addV` and `addE`.
 
 use mangrove_graph::value::Detached;
 use mangrove_graph::{Result, Token, UserId, Value};
 use mangrove_gremlin::Argument as Given;
 
-use super::arguments::{child, describe, ids, misfit, operand};
+use super::arguments::{child, describe, ids, misfit, name, operand};
 use super::elements::{Assignment, assignments};
 use super::groups::{Call, Modulator};
 use super::site::Site;
@@ -21,6 +21,44 @@ pub(super) fn read(call: &Call<'_>) -> Result<Step> {
             Step::Inject(call.arguments.iter().map(|value| operand(&call.site, value)).collect::<Result<_>>()?)
         }
     })
+}
+
+/// `call()` with what it is given: by a map, by `with()`, or both, where `with()` holds.
+pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
+    const FORMS: &str = "nothing, or the name of a service and perhaps a map of what it is given";
+    let (service, map) = match call.arguments {
+        [] => (None, None),
+        [service] => (Some(service), None),
+        [service, map] => (Some(service), Some(map)),
+        more => return Err(misfit(&call.site, FORMS, more)),
+    };
+    let service = service.map(|given| name(&call.site, given, "the name of a service")).transpose()?;
+    let mut arguments = map.map_or(Ok(Vec::new()), |map| entries(call, map))?;
+    for modulator in call.take("with") {
+        let (key, value) = match modulator.arguments {
+            // A flag.
+            [key] => (key, Operand::Literal(Value::Bool(true))),
+            [key, value] => (key, operand(&modulator.site, value)?),
+            other => return Err(misfit(&modulator.site, "the name of a setting and perhaps its value", other)),
+        };
+        arguments.push((name(&modulator.site, key, "the name of a setting")?, value));
+    }
+    Ok(Step::Call { service, arguments })
+}
+
+/// A map whose keys are names.
+fn entries(call: &Call<'_>, map: &Given) -> Result<Vec<(crate::logical::Name, Operand)>> {
+    let Operand::Literal(Value::Map(entries)) = operand(&call.site, map)? else {
+        return Err(call.site.unsupported(format_args!(
+            "what a service is given is a map of constants here, not {}; use with(name, value) for parameters",
+            describe(map)
+        )));
+    };
+    let entry = |(key, value): &(Value, Value)| match key {
+        Value::String(key) => Ok((key.clone(), Operand::Literal(value.clone()))),
+        other => Err(call.site.invalid(format_args!("the names of settings are strings, not a {}", other.type_name()))),
+    };
+    entries.iter().map(entry).collect()
 }
 
 /// An `inject()` in a loop, at any depth, would add the same values in every iteration: 3.8 refuses it.

@@ -46,10 +46,10 @@ fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Trav
     Ok(Traversal { steps })
 }
 
-const STARTS: &str = "start it with V(), E(), addV(), addE(), inject() or union()";
+const STARTS: &str = "start it with V(), E(), addV(), addE(), call(), inject() or union()";
 
 fn check_start(call: &Call<'_>) -> Result<()> {
-    let starts = matches!(call.site.name, "V" | "E" | "addV" | "addE" | "inject" | "union");
+    let starts = matches!(call.site.name, "V" | "E" | "addV" | "addE" | "call" | "inject" | "union");
     if call.first && !starts && known::is_supported(call.site.name) {
         return Err(call.site.unsupported(format_args!("a traversal cannot start with this step; {STARTS}")));
     }
@@ -71,6 +71,7 @@ fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
 fn step(call: &mut Call<'_>) -> Result<Step> {
     match call.site.name {
         "V" | "E" | "inject" => sources::read(call),
+        "call" => sources::service(call),
         "addV" => sources::add_vertex(call),
         "addE" => sources::add_edge(call),
 

@@ -126,6 +126,7 @@ pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environme
         share: Share::ALL,
         requirements: Arc::new(requirements),
         side_effects: Arc::default(),
+        services: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Operators that look at a batch and give a batch.
 
+pub mod call;
 pub mod expand;
 #[cfg(test)]
 pub mod fake_view;

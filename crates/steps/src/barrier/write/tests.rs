@@ -29,6 +29,7 @@ fn fixture() -> Fixture {
         share: Share::ALL,
         requirements: Arc::default(),
         side_effects: Arc::default(),
+        services: None,
     });
     let context = QueryContext::new(Limits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, environment, context }

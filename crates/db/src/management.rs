@@ -1,0 +1,196 @@
+//! Management of a database as it runs: indexes, settings, memory.
+//!
+//! The same words go through three doors: these methods, the services of `call()` ([`crate::services`]), and the
+//! command line, which calls the services of a server. Nothing here is part of a transaction: what is changed is
+//! changed for everybody at once, and no rollback takes it back.
+
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelId, Result, Value};
+use mangrove_store::{IndexOptions, IndexReport};
+use smol_str::SmolStr;
+
+use crate::database::Database;
+
+/// What an index answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IndexKind {
+    /// Equality on all its keys.
+    #[default]
+    Hash,
+    /// Also ranges, and equality on some of its first keys with a range on the next.
+    Ordered,
+}
+
+impl IndexKind {
+    /// `hash`, `ordered`.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexKind::Hash => "hash",
+            IndexKind::Ordered => "ordered",
+        }
+    }
+}
+
+impl std::str::FromStr for IndexKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "hash" => Ok(IndexKind::Hash),
+            "ordered" => Ok(IndexKind::Ordered),
+            other => Err(Error::invalid(format!("an index is of the kind 'hash' or 'ordered', not '{other}'"))),
+        }
+    }
+}
+
+/// What an index is to be like.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IndexDefinition {
+    /// Of vertices with this label; `None`: of all.
+    pub label: Option<SmolStr>,
+    /// The properties, most significant first.
+    pub keys: Vec<SmolStr>,
+    /// What it answers.
+    pub kind: IndexKind,
+    /// Whether it refuses a second vertex with the same values.
+    pub unique: bool,
+}
+
+/// An index there is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexDescription {
+    /// Its number.
+    pub id: IndexId,
+    /// What it is like.
+    pub definition: IndexDefinition,
+    /// Whether it is complete, so that transactions that begin now use it.
+    pub online: bool,
+    /// Entries: vertices times the values they have or recently had.
+    pub entries: u64,
+    /// Different values among them.
+    pub distinct: u64,
+    /// The memory it takes.
+    pub bytes: u64,
+}
+
+/// The settings that can be changed in a running database, with what they mean.
+pub(crate) const SETTINGS: &[(&str, &str)] = &[
+    ("optimistic_pre_read", "serializable transactions read what writers about to commit wrote (boolean)"),
+    ("optimistic_validation", "validators wait for one another instead of aborting (boolean)"),
+    ("garbage_collection", "versions that nobody sees are collected (boolean)"),
+    ("gc_workers", "threads that collect them (integer)"),
+    ("max_snapshot_age_ms", "older snapshots no longer hold collection back; 0: no limit (integer)"),
+    ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
+];
+
+impl Database {
+    /// Creates an index on the values of `key`, of all vertices or of those with `label`. Writers go on
+    /// meanwhile; transactions that began before do not use it.
+    pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
+        let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
+        self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })
+    }
+
+    /// Creates an index of any kind: see [`Database::create_index`].
+    pub fn define_index(&self, definition: &IndexDefinition) -> Result<IndexId> {
+        let catalog = self.catalog();
+        let options = IndexOptions {
+            label: definition.label.as_ref().map(|name| catalog.intern_label(name)),
+            keys: definition.keys.iter().map(|name| catalog.intern_key(name)).collect(),
+            ordered: definition.kind == IndexKind::Ordered,
+            unique: definition.unique,
+        };
+        self.inner.manager.create_index(&options)
+    }
+
+    /// Drops an index. Queries that were about to use it scan instead.
+    pub fn drop_index(&self, index: IndexId) -> Result<()> {
+        self.inner.manager.drop_index(index)
+    }
+
+    /// The indexes there are, those being built included.
+    pub fn indexes(&self) -> Vec<IndexDescription> {
+        let catalog = self.catalog();
+        let label = |id: LabelId| catalog.label_name(id);
+        let key = |&id: &KeyId| catalog.key_name(id);
+        let described = |report: IndexReport| IndexDescription {
+            id: report.info.id,
+            definition: IndexDefinition {
+                label: report.info.label.map(label),
+                keys: report.info.keys.iter().map(key).collect(),
+                kind: if report.info.ordered { IndexKind::Ordered } else { IndexKind::Hash },
+                unique: report.info.unique,
+            },
+            online: report.online,
+            entries: report.entries,
+            distinct: report.distinct,
+            bytes: report.bytes,
+        };
+        self.inner.manager.store().index_reports().into_iter().map(described).collect()
+    }
+
+    /// The settings that can be changed in a running database, with their values.
+    pub fn config(&self) -> Vec<(&'static str, Value)> {
+        let settings = self.settings();
+        let limit = self.inner.manager.store().memory_limit();
+        SETTINGS
+            .iter()
+            .map(|&(name, _)| {
+                let value = match name {
+                    "optimistic_pre_read" => settings.optimistic_pre_read.load(Ordering::Relaxed).into(),
+                    "optimistic_validation" => settings.optimistic_validation.load(Ordering::Relaxed).into(),
+                    "garbage_collection" => settings.garbage_collection.load(Ordering::Relaxed).into(),
+                    "gc_workers" => count(settings.gc_workers.load(Ordering::Relaxed) as u64),
+                    "max_snapshot_age_ms" => count(settings.max_snapshot_age_ms.load(Ordering::Relaxed)),
+                    _ => count(if limit == u64::MAX { 0 } else { limit }),
+                };
+                (name, value)
+            })
+            .collect()
+    }
+
+    /// Changes a setting of [`Database::config`], from now on and for everybody.
+    pub fn configure(&self, name: &str, value: &Value) -> Result<()> {
+        let settings = self.settings();
+        match name {
+            "optimistic_pre_read" => settings.optimistic_pre_read.store(switch(name, value)?, Ordering::Relaxed),
+            "optimistic_validation" => settings.optimistic_validation.store(switch(name, value)?, Ordering::Relaxed),
+            "garbage_collection" => settings.garbage_collection.store(switch(name, value)?, Ordering::Relaxed),
+            "gc_workers" => {
+                let workers = usize::try_from(number(name, value)?).unwrap_or(usize::MAX);
+                settings.gc_workers.store(workers.clamp(1, GC_WORKERS_MAX), Ordering::Relaxed);
+            }
+            "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
+            "memory_limit_bytes" => {
+                let limit = number(name, value)?;
+                self.inner.manager.store().set_memory_limit(if limit == 0 { u64::MAX } else { limit });
+            }
+            unknown => {
+                let names: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
+                let message = format!("there is no setting '{unknown}'; there are {}", names.join(", "));
+                return Err(Error::new(ErrorKind::InvalidArgument, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// More would only wait for one another.
+const GC_WORKERS_MAX: usize = 64;
+
+pub(crate) fn count(n: u64) -> Value {
+    Value::I64(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn switch(name: &str, value: &Value) -> Result<bool> {
+    match value {
+        Value::Bool(on) => Ok(*on),
+        other => Err(Error::invalid(format!("'{name}' is true or false, not a {}", other.type_name()))),
+    }
+}
+
+fn number(name: &str, value: &Value) -> Result<u64> {
+    let number = mangrove_graph::numeric::integer(value).and_then(|n| u64::try_from(n).ok());
+    number.ok_or_else(|| Error::invalid(format!("'{name}' is a whole number from 0, not {value:?}")))
+}

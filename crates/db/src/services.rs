@@ -1,0 +1,163 @@
+//! The services of `call()`, by name: management through the query language.
+//!
+//! `g.call()` lists them, `g.call('--list').with('verbose')` says what each is given. In a traversal, a service is
+//! called once for every row that reaches it. Services work on the database, not in the transaction that calls
+//! them: they act at once, see what is there now, and are not taken back by a rollback. A source with
+//! `ReadOnlyStrategy` refuses them.
+//!
+//! Whoever adds a service adds a line to [`SERVICES`].
+
+mod indexes;
+mod reports;
+
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_plan::logical::Name;
+use mangrove_steps::environment::Services;
+
+use crate::database::Database;
+use crate::management::{SETTINGS, switch};
+
+/// What a service is given, by name.
+struct Arguments<'a> {
+    service: &'a Service,
+    given: &'a [(Name, Value)],
+}
+
+impl Arguments<'_> {
+    /// The value under a name; of two the later.
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.misfit(name, "a string", other)),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<bool> {
+        self.get(name).map_or(Ok(false), |value| switch(name, value))
+    }
+
+    fn misfit(&self, name: &str, wanted: &str, given: &Value) -> Error {
+        Error::invalid(format!("{}: '{name}' is {wanted}, not a {}", self.service.name, given.type_name()))
+    }
+
+    /// Refuses names the service does not know: a misspelled one must not be ignored.
+    fn check(&self) -> Result<()> {
+        let known = |name: &str| self.service.parameters.iter().any(|(parameter, _)| *parameter == name);
+        match self.given.iter().find(|(name, _)| !known(name)) {
+            None => Ok(()),
+            Some((unknown, _)) => {
+                let names: Vec<&str> = self.service.parameters.iter().map(|(name, _)| *name).collect();
+                let takes = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+                Err(Error::invalid(format!("{} takes {takes}, not '{unknown}'", self.service.name)))
+            }
+        }
+    }
+}
+
+/// A service.
+struct Service {
+    name: &'static str,
+    summary: &'static str,
+    /// What it may be given, and what that means.
+    parameters: &'static [(&'static str, &'static str)],
+    run: fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>,
+}
+
+/// The service that lists the others.
+const LIST: &str = "--list";
+
+/// All services, by name.
+const SERVICES: &[Service] = &[
+    Service {
+        name: LIST,
+        summary: "list the services",
+        parameters: &[("service", "only this one"), ("verbose", "with what they do and are given")],
+        run: list,
+    },
+    Service {
+        name: "mangrove.config",
+        summary: "the settings of the running database; given some, change them first",
+        parameters: SETTINGS,
+        run: reports::config,
+    },
+    Service {
+        name: "mangrove.index.create",
+        summary: "create an index while transactions go on",
+        parameters: &[
+            ("label", "of vertices with this label; without: of all"),
+            ("key", "the property, or a list of properties"),
+            ("kind", "'hash' (equality) or 'ordered' (ranges, too); default hash"),
+            ("unique", "refuse a second vertex with the same values; default false"),
+        ],
+        run: indexes::create,
+    },
+    Service {
+        name: "mangrove.index.drop",
+        summary: "drop the index with this number, or the one that is about this",
+        parameters: &[
+            ("id", "its number"),
+            ("label", "its label"),
+            ("key", "its property, or the list of them"),
+            ("kind", "its kind, where two differ in that alone"),
+        ],
+        run: indexes::drop,
+    },
+    Service {
+        name: "mangrove.index.list",
+        summary: "the indexes with their numbers of entries and values",
+        parameters: &[],
+        run: indexes::list,
+    },
+    Service {
+        name: "mangrove.memory",
+        summary: "what the graph's memory goes into, by kind of record",
+        parameters: &[],
+        run: reports::memory,
+    },
+    Service {
+        name: "mangrove.transactions",
+        summary: "how many transactions ended which way",
+        parameters: &[],
+        run: reports::transactions,
+    },
+];
+
+impl Services for Database {
+    fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>> {
+        let name = service.unwrap_or(LIST);
+        let found = SERVICES.iter().find(|service| service.name == name).ok_or_else(|| {
+            let names = SERVICES.iter().map(|service| service.name);
+            let hint = mangrove_gremlin::suggest(name, names);
+            Error::new(ErrorKind::InvalidArgument, format!("there is no service '{name}'{hint}; call() lists them"))
+        })?;
+        let arguments = Arguments { service: found, given: arguments };
+        arguments.check()?;
+        (found.run)(self, &arguments)
+    }
+}
+
+fn list(_: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let (only, verbose) = (arguments.text("service")?, arguments.flag("verbose")?);
+    let listed = SERVICES.iter().filter(|service| only.is_none_or(|name| service.name == name));
+    Ok(listed.map(|service| if verbose { described(service) } else { service.name.into() }).collect())
+}
+
+fn described(service: &Service) -> Value {
+    let parameters = service.parameters.iter().map(|&(name, meaning)| (name, meaning.into()));
+    row([
+        ("name", service.name.into()),
+        ("type", Value::list(vec!["Start".into(), "Streaming".into()])),
+        ("description", service.summary.into()),
+        ("params", row(parameters)),
+    ])
+}
+
+/// A map with these entries.
+fn row(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    Value::map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
+}

@@ -1,0 +1,102 @@
+//! `/metrics`: what the graphs have to say, in Prometheus' text format.
+//!
+//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
+//! conventions: what only grows ends in `_total`, bytes are bytes.
+
+use std::fmt::Write;
+
+use mangrove::{AbortCause, Database, MemoryReport, TransactionCounters};
+
+/// What one graph reports.
+struct Sample<'a> {
+    graph: &'a str,
+    counters: TransactionCounters,
+    memory: MemoryReport,
+    retries: u64,
+    snapshot_lag: u64,
+}
+
+/// A metric of one number a graph: name, type, meaning, and the number.
+type Metric = (&'static str, &'static str, &'static str, fn(&Sample<'_>) -> u64);
+
+const METRICS: &[Metric] = &[
+    ("mangrove_commits_total", "counter", "Transactions committed with writes.", |s| s.counters.commits),
+    ("mangrove_read_only_total", "counter", "Transactions ended without writes.", |s| s.counters.read_only),
+    ("mangrove_retries_total", "counter", "Transactions run again after a conflict.", |s| s.retries),
+    ("mangrove_dependency_waits_total", "counter", "Waits of a validator for another transaction.", |s| {
+        s.counters.dependency_waits
+    }),
+    ("mangrove_pre_reads_total", "counter", "Reads of a version newer than the reader's begin.", |s| {
+        s.counters.pre_reads
+    }),
+    ("mangrove_active_transactions", "gauge", "Transactions running now.", |s| s.counters.active),
+    ("mangrove_oldest_snapshot_lag", "gauge", "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_memory_limit_bytes", "gauge", "Writes are refused while the graph uses this much.", |s| {
+        s.memory.limit_bytes
+    }),
+];
+
+/// The metrics of some graphs, each with its name.
+pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
+    let sample = |&(graph, database): &(&'a str, &Database)| Sample {
+        graph,
+        counters: database.transaction_counters(),
+        memory: database.memory(),
+        retries: database.retry_count(),
+        snapshot_lag: database.snapshot_lag(),
+    };
+    let samples: Vec<Sample<'_>> = graphs.iter().map(sample).collect();
+    let mut text = String::new();
+    for &(name, kind, meaning, value) in METRICS {
+        head(&mut text, name, kind, meaning);
+        for sample in &samples {
+            line(&mut text, name, &[("graph", sample.graph)], value(sample));
+        }
+    }
+    head(&mut text, "mangrove_aborts_total", "counter", "Transactions aborted, by cause.");
+    for sample in &samples {
+        for cause in AbortCause::ALL {
+            let labels = [("graph", sample.graph), ("cause", cause.name())];
+            line(&mut text, "mangrove_aborts_total", &labels, sample.counters.aborted(cause));
+        }
+    }
+    head(&mut text, "mangrove_memory_bytes", "gauge", "Memory of the graph, by kind of record.");
+    for sample in &samples {
+        for row in &sample.memory.rows {
+            line(&mut text, "mangrove_memory_bytes", &[("graph", sample.graph), ("kind", row.name)], row.bytes);
+        }
+    }
+    text
+}
+
+fn head(text: &mut String, name: &str, kind: &str, meaning: &str) {
+    let _ = writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}");
+}
+
+fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+    let labels: Vec<String> = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+    let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
+}
+
+/// A label's value may hold anything; a backslash, a quote and a line's end are written as such.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_has_a_head_and_a_label() {
+        let database = Database::in_memory();
+        database.query("g.addV('a')").unwrap();
+        let text = exposition(&[("g\"1", &database)]);
+        assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 1\n"), "{text}");
+        assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let name = line.split('{').next().unwrap();
+            assert!(text.contains(&format!("# TYPE {name} ")), "{line}");
+        }
+    }
+}
