@@ -26,6 +26,8 @@ Examples:
   mangrove query --load modern.json \"g.V().hasLabel('person').values('name')\"
   mangrove load people.csv knows.csv --rejects bad-rows.csv
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
+  mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
+  mangrove inspect memory --load modern.json
 
 `mangrove help COMMAND` says more about each.";
 
@@ -36,6 +38,15 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run one Gremlin script and print its results
     Query(QueryArgs),
+    /// Create, drop and list indexes
+    #[command(subcommand)]
+    Index(IndexCommand),
+    /// Read and change the settings of a running database
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look inside a graph
+    #[command(subcommand)]
+    Inspect(InspectCommand),
     /// Load files, say what became of every row, and optionally query the graph
     Load(LoadArgs),
     /// Measure this program on this machine: transactions, reads, loads
@@ -117,6 +128,10 @@ pub struct QueryArgs {
     /// The traversal, in Gremlin; `-` reads it from standard input
     pub script: String,
 
+    /// Ask a running server, as in ws://127.0.0.1:8182/gremlin
+    #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with = "load")]
+    pub url: Option<String>,
+
     /// Which graph.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -145,8 +160,118 @@ Examples:
   mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
   mangrove query --load modern.json \"g.V().out().out().explain()\"
 
-The query runs here, on files: querying a running server (--url) comes in a later version; until then use any
-Gremlin client.";
+  mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
+
+Without --url the query runs here, on the files that --load names.";
+
+/// Which graph a management command is for: a server's, or files loaded here.
+#[derive(Args, Debug, Default)]
+pub struct TargetArgs {
+    /// A running server, as in ws://127.0.0.1:8182/gremlin
+    #[arg(long, value_name = "URL", env = "MANGROVE_URL")]
+    pub url: Option<String>,
+
+    /// Which graph, where no server is named.
+    #[command(flatten)]
+    pub graph: GraphArgs,
+
+    /// Load a file, or the files of a folder, first; may be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub load: Vec<PathBuf>,
+}
+
+/// `mangrove index`.
+#[derive(Subcommand, Debug)]
+pub enum IndexCommand {
+    /// Create an index while transactions go on
+    Create {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// Of vertices with this label [default: of all]
+        #[arg(long)]
+        label: Option<String>,
+        /// The property; several make a composite index, most significant first
+        #[arg(long = "key", value_name = "KEY", required = true)]
+        keys: Vec<String>,
+        /// Answer ranges, too
+        #[arg(long)]
+        ordered: bool,
+        /// Refuse a second vertex with the same values
+        #[arg(long)]
+        unique: bool,
+        /// How to print the index
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Drop the index with a number, or the one on a label and keys
+    Drop {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// Its number, as `mangrove index list` shows it
+        #[arg(long, conflicts_with_all = ["label", "keys"], required_unless_present = "keys")]
+        id: Option<u32>,
+        /// Its label
+        #[arg(long)]
+        label: Option<String>,
+        /// Its property; several for a composite one
+        #[arg(long = "key", value_name = "KEY")]
+        keys: Vec<String>,
+        /// How to print the index
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// List the indexes with their sizes
+    List {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+}
+
+/// `mangrove config`.
+#[derive(Subcommand, Debug)]
+pub enum ConfigCommand {
+    /// Show the settings
+    Get {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Change settings for everybody, from now on
+    Set {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// As in garbage_collection=false or gc_workers=2
+        #[arg(required = true, value_name = "NAME=VALUE")]
+        settings: Vec<String>,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+}
+
+/// `mangrove inspect`.
+#[derive(Subcommand, Debug)]
+pub enum InspectCommand {
+    /// What the graph's memory goes into, by kind of record
+    Memory {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+}
 
 /// `mangrove load`.
 #[derive(Args, Debug)]

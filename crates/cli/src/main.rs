@@ -6,25 +6,28 @@
 //! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
-//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each.
+//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config` and `inspect`.
+//! - [`client`]: what it takes to ask a server.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
 //! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
 //! for an error that was met, 2 for a command line that is wrong; an error is one clear sentence on standard
 //! error with the way out.
 //!
-//! Not here: the interactive console, queries to a remote server, and what needs a durable graph (export,
+//! Not here: the interactive console, and what needs a durable graph (export,
 //! checkpoint, backup): later versions.
 
 #![forbid(unsafe_code)]
 
 mod args;
 mod bench;
+mod client;
 mod clock;
 mod config;
 mod generate;
 mod graphs;
 mod load;
+mod manage;
 mod output;
 mod quantity;
 mod query;
@@ -44,6 +47,9 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Query(args) => query::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Index(command) => manage::index(&command),
+        Command::Config(command) => manage::config(&command),
+        Command::Inspect(command) => manage::inspect(&command),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),
     };

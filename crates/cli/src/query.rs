@@ -6,12 +6,21 @@ use std::time::Duration;
 use mangrove::{Database, Error, ErrorKind, Limits, Materialize, Parameters, QueryOptions, Value};
 
 use crate::args::{Format, QueryArgs};
+use crate::client::Client;
 use crate::clock::Stopwatch;
 use crate::{Failure, graphs, load, output};
 
 /// Runs one script and prints its results.
 pub fn run(args: &QueryArgs) -> Result<(), Failure> {
     let parameters = parameters(&args.parameters)?;
+    let timeout = args.evaluation_timeout.and_then(|limit| limit.duration());
+    if let Some(url) = &args.url {
+        let results = Client::connect(url)?.run(script(&args.script)?.trim(), &parameters, timeout)?;
+        let mut out = io::stdout().lock();
+        output::print(&mut results.into_iter().map(Ok), args.format, &mut out)?;
+        out.flush()?;
+        return Ok(());
+    }
     let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
     if !args.load.is_empty() {
         let options = graphs::load_options(args.graph.map.as_deref())?;
@@ -21,7 +30,6 @@ pub fn run(args: &QueryArgs) -> Result<(), Failure> {
             eprintln!("{} rows were rejected; `mangrove load --rejects FILE` says why", report.rejects);
         }
     }
-    let timeout = args.evaluation_timeout.and_then(|limit| limit.duration());
     answer(&database, &script(&args.script)?, &parameters, timeout, args.format, &mut io::stdout().lock())
 }
 
@@ -44,8 +52,8 @@ pub fn answer(
     let time_nanos = timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
     let options =
         QueryOptions { limits: Limits { time_nanos, ..Limits::default() }, materialize, ..QueryOptions::default() };
-    let results = database.run_with(&prepared, parameters, &options)?;
-    let count = output::print(results, format, out)?;
+    let mut results = database.run_with(&prepared, parameters, &options)?;
+    let count = output::print(&mut results, format, out)?;
     out.flush()?;
     if format == Format::Table {
         let (plural, millis) = (if count == 1 { "" } else { "s" }, stopwatch.elapsed().as_secs_f64() * 1e3);

@@ -149,7 +149,7 @@ fn a_query_of_its_own_is_run_again_after_a_conflict() {
             scope.spawn(|| (0..50).for_each(|_| drop(db.run(&add, &Parameters::new()).unwrap())));
         }
     });
-    assert_eq!(all(&db, "g.V().values('n')"), [Value::I64(100)]);
+    assert_eq!(all(&db, "g.V().values('n')"), [Value::I32(100)]);
     let conflicts = db.transaction_counters().conflicts();
     assert_eq!(db.retry_count(), conflicts, "every conflict was followed by a retry");
 }

@@ -6,7 +6,7 @@
 
 use std::io::Write;
 
-use mangrove::{Detached, DetachedVertexProperty, ResultStream, Value};
+use mangrove::{Detached, DetachedVertexProperty, Value};
 use serde_json::{Map, Number, Value as Json, json};
 use smol_str::SmolStr;
 
@@ -14,7 +14,7 @@ use super::text::{direction_name, key_name, labeled, text, token_name};
 use crate::Failure;
 
 /// One document: an array with a result a line.
-pub fn print_document(results: ResultStream, out: &mut dyn Write) -> Result<u64, Failure> {
+pub fn print_document(results: &mut super::Results<'_>, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut count = 0;
     write!(out, "[")?;
     for result in results {
@@ -26,7 +26,7 @@ pub fn print_document(results: ResultStream, out: &mut dyn Write) -> Result<u64,
 }
 
 /// A document a line.
-pub fn print_lines(results: ResultStream, out: &mut dyn Write) -> Result<u64, Failure> {
+pub fn print_lines(results: &mut super::Results<'_>, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut count = 0;
     for result in results {
         writeln!(out, "{}", json(&result?))?;

@@ -10,18 +10,21 @@ mod text;
 
 use std::io::Write;
 
-use mangrove::ResultStream;
+use mangrove::Value;
 
 use crate::Failure;
 use crate::args::Format;
 
 pub use table::{Column, render as render_table};
 
+/// Results as they come, from here or from a server.
+pub type Results<'a> = dyn Iterator<Item = mangrove::Result<Value>> + 'a;
+
 /// Prints results; returns how many there were.
-pub fn print(results: ResultStream, format: Format, out: &mut dyn Write) -> Result<u64, Failure> {
+pub fn print(results: &mut Results<'_>, format: Format, out: &mut dyn Write) -> Result<u64, Failure> {
     match format {
-        Format::Table => table::print(&results.collect()?, out),
-        Format::Csv => csv::print(&results.collect()?, out),
+        Format::Table => table::print(&results.collect::<mangrove::Result<Vec<_>>>()?, out),
+        Format::Csv => csv::print(&results.collect::<mangrove::Result<Vec<_>>>()?, out),
         Format::Json => json::print_document(results, out),
         Format::Jsonl => json::print_lines(results, out),
     }

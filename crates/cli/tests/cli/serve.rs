@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Folder, fail, mangrove};
+use crate::common::{Folder, fail, mangrove, succeed};
 
 /// A running server; killed if a test fails before it was stopped.
 struct Serving {
@@ -93,4 +93,35 @@ fn what_it_cannot_serve_it_says() {
         assert!(error.contains("error: ") && error.contains(part), "{args:?}: {error}");
     }
     fail(2, &["serve", "--listen", "somewhere"]);
+}
+
+#[test]
+fn a_server_is_managed_from_the_command_line() {
+    let folder = Folder::new("manage");
+    let [people, knows] = folder.people();
+    let serving = Serving::start(&["--load", &people, "--load", &knows]);
+    let url = format!("ws://{}", serving.address);
+    let made = succeed(&["index", "create", "--url", &url, "--label", "person", "--key", "name", "--unique"]);
+    assert!(made.contains("hash") && made.contains("person"), "{made}");
+    let listed = succeed(&["index", "list", "--url", &url, "--format", "jsonl"]);
+    assert!(listed.contains("\"entries\":3"), "{listed}");
+    let twin = fail(1, &["query", "--url", &url, "g.addV('person').property('name', 'ada')"]);
+    assert!(twin.contains("'name' = 'ada'"), "{twin}");
+    let set = succeed(&["config", "set", "--url", &url, "--format", "jsonl", "optimistic_validation=false"]);
+    assert!(set.contains("\"optimistic_validation\":false"), "{set}");
+    assert_eq!(succeed(&["config", "get", "--url", &url, "--format", "jsonl"]), set);
+    let memory = succeed(&["inspect", "memory", "--url", &url]);
+    assert!(memory.contains("property index") && memory.contains("total"), "{memory}");
+    let out = "g.V().has('name', who).out().count()";
+    let counted = succeed(&["query", "--url", &url, "--format", "csv", "--param", "who=ada", out]);
+    assert!(counted.contains('2'), "{counted}");
+    // At its limit the server refuses writes and goes on reading and deleting.
+    succeed(&["config", "set", "--url", &url, "memory_limit_bytes=1"]);
+    assert!(fail(1, &["query", "--url", &url, "g.addV('person')"]).contains("deletes go on"));
+    succeed(&["query", "--url", &url, "g.V().has('name', 'eve').drop()"]);
+    succeed(&["index", "drop", "--url", &url, "--label", "person", "--key", "name"]);
+    assert_eq!(succeed(&["index", "list", "--url", &url, "--format", "json"]).trim(), "[]");
+    let metrics = serving.get("/metrics");
+    assert!(metrics.contains("mangrove_commits_total{graph=\"g\"} 1"), "{metrics}");
+    assert_eq!(serving.signal("TERM"), Some(0));
 }

@@ -1,0 +1,186 @@
+//! `mangrove index`, `mangrove config`, `mangrove inspect`: the management services, from a terminal.
+//!
+//! Each command is one `call()`, sent to a server or run on files loaded here.
+
+use std::io::{self, Write};
+
+use mangrove::{Database, Error, Parameters, Result, Value};
+
+use crate::args::{ConfigCommand, Format, IndexCommand, InspectCommand, TargetArgs};
+use crate::client::Client;
+use crate::{Failure, graphs, output};
+
+/// Where a command goes.
+enum Target {
+    Server(Client),
+    Here(Database),
+}
+
+impl Target {
+    fn open(args: &TargetArgs) -> Result<Self> {
+        if let Some(url) = &args.url {
+            return Ok(Target::Server(Client::connect(url)?));
+        }
+        let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
+        if !args.load.is_empty() {
+            graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
+        }
+        Ok(Target::Here(database))
+    }
+
+    fn run(&mut self, script: &str, parameters: &Parameters) -> Result<Vec<Value>> {
+        match self {
+            Target::Server(client) => client.run(script, parameters, None),
+            Target::Here(database) => database.run(&database.prepare(script)?, parameters)?.collect(),
+        }
+    }
+}
+
+/// A call of a service with what it is given.
+struct Call {
+    script: String,
+    parameters: Parameters,
+}
+
+impl Call {
+    fn new(service: &str) -> Self {
+        Call { script: format!("g.call('{service}')"), parameters: Parameters::new() }
+    }
+
+    /// Values go as parameters, so nothing of them needs quoting.
+    fn with(mut self, name: &str, value: Option<Value>) -> Self {
+        if let Some(value) = value {
+            self.script.push_str(&format!(".with('{name}', {name}_value)"));
+            self.parameters.insert(format!("{name}_value").into(), value);
+        }
+        self
+    }
+
+    fn print(self, target: &TargetArgs, format: Format) -> Result<(), Failure> {
+        let results = Target::open(target)?.run(&self.script, &self.parameters)?;
+        let mut out = io::stdout().lock();
+        output::print(&mut results.into_iter().map(Ok), format, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// `mangrove index`.
+pub fn index(command: &IndexCommand) -> Result<(), Failure> {
+    match command {
+        IndexCommand::Create { target, label, keys, ordered, unique, format } => Call::new("mangrove.index.create")
+            .with("label", label.as_deref().map(Value::from))
+            .with("key", Some(names(keys)))
+            .with("kind", ordered.then(|| "ordered".into()))
+            .with("unique", Some((*unique).into()))
+            .print(target, *format),
+        IndexCommand::Drop { target, id, label, keys, format } => Call::new("mangrove.index.drop")
+            .with("id", id.map(|id| Value::I64(i64::from(id))))
+            .with("label", label.as_deref().map(Value::from))
+            .with("key", (!keys.is_empty()).then(|| names(keys)))
+            .print(target, *format),
+        IndexCommand::List { target, format } => Call::new("mangrove.index.list").print(target, *format),
+    }
+}
+
+fn names(keys: &[String]) -> Value {
+    Value::list(keys.iter().map(|key| Value::from(key.as_str())).collect())
+}
+
+/// `mangrove config`.
+pub fn config(command: &ConfigCommand) -> Result<(), Failure> {
+    let (target, call, format) = match command {
+        ConfigCommand::Get { target, format } => (target, Call::new("mangrove.config"), *format),
+        ConfigCommand::Set { target, settings, format } => {
+            let mut call = Call::new("mangrove.config");
+            for setting in settings {
+                let (name, value) = parse(setting)?;
+                call = call.with(name, Some(value));
+            }
+            (target, call, *format)
+        }
+    };
+    call.print(target, format)
+}
+
+/// `NAME=VALUE`, the value being true, false or a whole number.
+fn parse(setting: &str) -> Result<(&str, Value)> {
+    let wrong =
+        || Error::invalid(format!("{setting}: write NAME=VALUE, as in gc_workers=2 or garbage_collection=false"));
+    let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
+        return Err(wrong());
+    }
+    let value = match value {
+        "true" => true.into(),
+        "false" => false.into(),
+        number => number.parse::<i64>().map(Value::I64).map_err(|_| wrong())?,
+    };
+    Ok((name, value))
+}
+
+/// The kinds of record whose memory belongs to vertices, or to edges, alone.
+const OF_VERTICES: &[&str] = &["vertex page"];
+const OF_EDGES: &[&str] =
+    &["edge page", "adjacency descriptors", "packed adjacency", "adjacency headers", "adjacency tails"];
+
+/// `mangrove inspect`.
+pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
+    let InspectCommand::Memory { target, format } = command;
+    let mut target = Target::open(target)?;
+    let none = Parameters::new();
+    let rows = target.run("g.call('mangrove.memory')", &none)?;
+    let mut out = io::stdout().lock();
+    output::print(&mut rows.iter().cloned().map(Ok), *format, &mut out)?;
+    out.flush()?;
+    if *format == Format::Table {
+        for (elements, singular, kinds) in [("V", "vertex", OF_VERTICES), ("E", "edge", OF_EDGES)] {
+            let count = target.run(&format!("g.{elements}().count()"), &none)?;
+            let count = count.first().and_then(integer).unwrap_or(0);
+            let bytes: i64 = rows.iter().filter(|row| kinds.contains(&text(row, "kind"))).filter_map(bytes).sum();
+            if count > 0 {
+                let each = bytes as f64 / count as f64;
+                eprintln!("{each:.1} bytes for each {singular} of {count} ({})", kinds.join(", "));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
+    let Value::Map(entries) = row else { return None };
+    entries.iter().find(|(key, _)| *key == Value::from(name)).map(|(_, value)| value)
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    match field(row, name) {
+        Some(Value::String(text)) => text,
+        _ => "",
+    }
+}
+
+fn bytes(row: &Value) -> Option<i64> {
+    field(row, "bytes").and_then(integer)
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::I64(n) => Some(*n),
+        Value::I32(n) => Some(i64::from(*n)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_names_with_values() {
+        assert_eq!(parse("gc_workers=2").unwrap(), ("gc_workers", Value::I64(2)));
+        assert_eq!(parse("garbage_collection=false").unwrap(), ("garbage_collection", Value::Bool(false)));
+        for wrong in ["gc", "=1", "a b=1", "gc_workers=two"] {
+            assert!(parse(wrong).unwrap_err().message().contains("NAME=VALUE"), "{wrong}");
+        }
+    }
+}
