@@ -54,6 +54,20 @@ pub fn beside<T>(
     })
 }
 
+/// A heavy transaction meets conflicts with what goes on beside it; after so many something else is wrong.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// Does something until it meets no conflict; how often it did.
+pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32)> {
+    let mut conflicts = 0;
+    loop {
+        match transaction() {
+            Err(error) if is_conflict(&error) && conflicts < ATTEMPTS_MAX => conflicts += 1,
+            outcome => return Ok((outcome?, conflicts)),
+        }
+    }
+}
+
 fn small(database: &mangrove::Database, vertices: &[VertexId], seed: u64, stop: &AtomicBool) -> Result<Others> {
     let (mut random, mut others) = (Random::new(mix(seed)), Others::default());
     let mut neighbors = Expansion::default();

@@ -14,7 +14,8 @@ use crate::environment::resident_bytes;
 use crate::harness::{REPETITION_COUNT, wrong};
 use crate::oltp::Operations;
 use crate::oltp::audit::{self, all_vertices};
-use crate::oltp::beside::{Others, beside};
+use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::driver::is_conflict;
 use crate::oltp::graph::{Blueprint, Graph, NAME as NAME_KEY, UPDATED};
 use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
@@ -118,12 +119,14 @@ fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &
 
     let heavy = || {
         let transaction = database.begin()?;
-        read(transaction.view(), some, keys)?;
-        transaction.insert_vertex(graph.names.labels[0], None)?;
+        let read =
+            read(transaction.view(), some, keys).and_then(|_| transaction.insert_vertex(graph.names.labels[0], None));
         let before = Instant::now();
         // It read everything that others write: it may well fail, but not take long.
-        let failed = transaction.commit().is_err();
-        Ok((failed, before.elapsed().as_nanos() as f64))
+        match read.and_then(|_| transaction.commit()) {
+            Err(error) if !is_conflict(&error) => Err(error),
+            outcome => Ok((outcome.is_err(), before.elapsed().as_nanos() as f64)),
+        }
     };
     let ((failed, commit), besides) = beside(database, vertices, threads, heavy)?;
     let beside = row(CASE, "commit, beside writers", Metric::Time, commit, "ns");
@@ -160,13 +163,14 @@ fn writes(
         let info = transaction.commit()?;
         Ok((info, written.as_nanos() as f64, commit.elapsed().as_nanos() as f64))
     };
-    let ((info, write, commit), besides) = beside(database, vertices, threads, heavy)?;
+    let (((info, write, commit), conflicts), besides) = beside(database, vertices, threads, || retrying(heavy))?;
     let after = audit::check(database)?;
     if after.edges != before.edges + added as u64 {
         return Err(wrong(format!("{added} edges were added to {before:?}, which became {after:?}")));
     }
     let elements = (added + vertices.len()) as f64;
-    report.push(row(CASE, "elements", Metric::Count, elements, "").with("versions", info.write_count as f64, "count"));
+    let size = row(CASE, "elements", Metric::Count, elements, "").with("versions", info.write_count as f64, "count");
+    report.push(size.with("conflicts", f64::from(conflicts), "count"));
     report.push(row(CASE, "to write, each", Metric::Time, write / elements, "ns"));
     report.push(row(CASE, "commit", Metric::Time, commit, "ns").with("each", commit / elements, "ns"));
     others("beside a write set", &besides, report);

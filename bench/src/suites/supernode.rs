@@ -11,7 +11,7 @@ use mangrove::{
 use super::Context;
 use crate::harness::{Operation, Schedule, measure, wrong};
 use crate::oltp::audit;
-use crate::oltp::beside::{Others, beside};
+use crate::oltp::beside::{Others, beside, retrying};
 use crate::options::Suite;
 use crate::people::{self, Names, Shape};
 use crate::random::{Random, mix};
@@ -118,20 +118,25 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
         std::thread::sleep(std::time::Duration::from_millis(200));
         Ok(())
     })?;
-    let (nanos, during) = beside(&star.database, &star.others, threads, || {
+    let delete = || {
         let before = Instant::now();
         let transaction = star.database.begin()?;
         transaction.delete_vertices(&[star.hub])?;
         transaction.commit()?;
         Ok(before.elapsed().as_nanos() as f64)
-    })?;
+    };
+    let ((nanos, conflicts), during) = beside(&star.database, &star.others, threads, || retrying(delete))?;
     let size = audit::check(&star.database)?;
     if size.edges != 0 || size.vertices != star.others.len() as u64 {
         return Err(wrong(format!("{size:?} is left of a star without its center")));
     }
     let row = |case: &str, variant: &str, value: f64| Row::single(NAME, case, variant, Metric::Time, value, "ns");
     let edges = star.edge_count as f64;
-    report.push(row("deletion in one transaction", "typed", nanos).with("edges", edges, "count"));
+    report.push(row("deletion in one transaction", "typed", nanos).with("edges", edges, "count").with(
+        "conflicts",
+        f64::from(conflicts),
+        "count",
+    ));
     for (variant, Others { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
         let p99 = row("others: p99", variant, latency.quantile(0.99) as f64);
         report.push(p99.with("transactions", latency.count() as f64, "count").with("failed", *failed as f64, "count"));
