@@ -49,6 +49,14 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     let numbers = numbers(&churned)?;
     let baseline = stage("fresh", &fresh, &numbers, None, report)?;
     stage("churned", &churned, &numbers, Some(&baseline), report)?;
+    let before = Instant::now();
+    churned.compact();
+    let taken = before.elapsed().as_nanos() as f64;
+    report.push(Row::single(NAME, "compaction of everything", "", Metric::Time, taken, "ns"));
+    stage("compacted", &churned, &numbers, Some(&baseline), report)?;
+    if audit::check(&churned)? != size {
+        return Err(wrong("compaction has changed the graph".to_owned()));
+    }
     Ok(())
 }
 

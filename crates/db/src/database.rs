@@ -253,6 +253,16 @@ impl Database {
         self.inner.manager.settings()
     }
 
+    /// Collects everything that no running transaction can see, now and on this thread.
+    pub fn collect_garbage(&self) {
+        self.inner.manager.collect_garbage();
+    }
+
+    /// Collects, and packs the adjacency of everything that every running transaction sees alike.
+    pub fn compact(&self) {
+        self.inner.manager.compact();
+    }
+
     /// What the graph's records use of memory.
     pub fn memory(&self) -> mangrove_store::MemoryReport {
         self.inner.manager.store().memory()
