@@ -253,14 +253,20 @@ impl Database {
         self.inner.manager.settings()
     }
 
-    /// Collects everything that no running transaction can see, now and on this thread.
+    /// Collects everything that no running transaction can see, now and on this thread. Ordinarily a collector does so
+    /// in the background.
     pub fn collect_garbage(&self) {
         self.inner.manager.collect_garbage();
     }
 
-    /// Collects, and packs the adjacency of everything that every running transaction sees alike.
+    /// Collects, and packs the adjacency lists that every running transaction sees alike.
     pub fn compact(&self) {
         self.inner.manager.compact();
+    }
+
+    /// What waits to be collected, and what was.
+    pub fn garbage(&self) -> mangrove_store::GarbageReport {
+        self.inner.manager.garbage()
     }
 
     /// What the graph's records use of memory.

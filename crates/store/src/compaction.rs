@@ -84,7 +84,10 @@ impl Store {
     pub fn compact(&self, horizon: &dyn Horizon, effort: Effort) -> usize {
         let mut done = 0;
         for tablet in &self.tablets {
-            let Some(_turn) = tablet.turn.try_lock() else { continue };
+            let turn = if effort == Effort::All { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
+            if turn.is_none() {
+                continue;
+            }
             for page in tablet.vertices.iter() {
                 for direction in [Direction::Out, Direction::In] {
                     for (_, table) in page.tables(direction).iter() {

@@ -15,15 +15,17 @@
 //! | `view`, `scan`, `expand`, `properties` | the batched read interface |
 //! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
+//! | [`epoch`], `limbo` | pins and grace periods: when what was unlinked may be used again |
+//! | `garbage`, `reclaim`, `compaction`, `settle` | from a log to free records, packed lists and clean pages |
 //! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
 //!
-//! Not here: timestamps, the commit protocol and isolation (`txn`); durability. Nothing is freed while the
-//! store lives, in this version: compaction of tails and collection of old versions will come with `txn`'s
-//! oldest snapshot. So readers need no epochs yet, and every published number can be followed for good.
+//! Not here: timestamps, the commit protocol and isolation (`txn`), which also lends threads to the collection of
+//! garbage; durability. Layouts and invariants are drawn up in `docs/design/store.md`.
 //!
 //! All shared mutable state is atomics, `OnceLock` and `parking_lot` locks. Lock order: an id index shard,
-//! a list latch, a placement turn, a property index shard: none is held while another is taken. The one
-//! `unsafe` block is in `prefetch`.
+//! a list latch, a placement turn, a property index shard: none is held while another is taken, but for a collector's
+//! turn in a tablet, which comes before all of them. `unsafe` is in `epoch` and its users `limbo` and `reclaim`, and in
+//! `prefetch`.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -42,6 +44,8 @@ mod id_index;
 mod index_build;
 mod limbo;
 mod memory;
+#[cfg(feature = "model")]
+pub mod model;
 mod numbers;
 mod pack;
 mod page;

@@ -132,19 +132,31 @@ impl Store {
     /// tasks of every tablet that has a batch of them (`all`: of every tablet). Returns how much there was to do; 0
     /// when nothing more can be done now.
     pub fn collect(&self, horizon: &dyn Horizon, limit: usize, all: bool) -> usize {
-        // First of all: what is retired from here on was unlinked under an older horizon at worst.
-        let oldest = horizon.oldest_snapshot();
+        let oldest = self.look_at(horizon);
         let mut done = self.release();
         for log in self.queue.take(oldest, limit, &self.memory) {
             done += log.len();
             self.sort(&log);
         }
         for tablet in &self.tablets {
-            let Some(_turn) = tablet.turn.try_lock() else { continue };
-            done += self.work_cells(tablet, oldest, all) + self.work_elements(tablet, oldest, all);
-            done += self.work_pages(tablet, oldest, all);
+            let turn = if all { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
+            if turn.is_some() {
+                done += self.work_cells(tablet, all) + self.work_elements(tablet, all) + self.work_pages(tablet, all);
+            }
         }
         done
+    }
+
+    /// The oldest snapshot, as the latest of all looks at it said: what was true once stays true, though a
+    /// transaction that is just beginning may make a later look say less.
+    fn look_at(&self, horizon: &dyn Horizon) -> u64 {
+        let oldest = horizon.oldest_snapshot();
+        self.oldest_seen.fetch_max(oldest, Ordering::SeqCst).max(oldest)
+    }
+
+    /// The latest look. Asked after tasks were taken, it is at least what they were sorted by.
+    fn oldest_seen(&self) -> u64 {
+        self.oldest_seen.load(Ordering::SeqCst)
     }
 
     /// Gives back what readers have left behind.
@@ -270,7 +282,7 @@ impl Store {
 
     // --- Cells --------------------------------------------------------------------------------------
 
-    fn work_cells(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+    fn work_cells(&self, tablet: &Tablet, all: bool) -> usize {
         let cells = {
             let mut tasks = tablet.tasks.lock();
             if tasks.cells.is_empty() || (!all && tasks.cells.len() < BATCH) {
@@ -278,6 +290,7 @@ impl Store {
             }
             std::mem::take(&mut tasks.cells)
         };
+        let oldest = self.oldest_seen();
         let _pin = epoch::pin();
         let mut garbage = Vec::new();
         for &(element, key) in &cells {
@@ -320,7 +333,7 @@ impl Store {
 
     // --- Pages --------------------------------------------------------------------------------------
 
-    fn work_pages(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+    fn work_pages(&self, tablet: &Tablet, all: bool) -> usize {
         let pages = {
             let mut tasks = tablet.tasks.lock();
             // Looking at a page costs a thousand words: not after every commit.
@@ -329,6 +342,7 @@ impl Store {
             }
             std::mem::take(&mut tasks.pages)
         };
+        let oldest = self.oldest_seen();
         let pin = epoch::pin();
         for &(is_vertices, number) in &pages {
             let core = match is_vertices {
@@ -345,7 +359,7 @@ impl Store {
 
     // --- Elements -----------------------------------------------------------------------------------
 
-    fn work_elements(&self, tablet: &Tablet, oldest: u64, all: bool) -> usize {
+    fn work_elements(&self, tablet: &Tablet, all: bool) -> usize {
         let elements = {
             let mut tasks = tablet.tasks.lock();
             if tasks.elements.is_empty() || (!all && tasks.elements.len() < BATCH) {
@@ -353,6 +367,7 @@ impl Store {
             }
             std::mem::take(&mut tasks.elements)
         };
+        let oldest = self.oldest_seen();
         let _pin = epoch::pin();
         let mut garbage = Vec::new();
         for &element in &elements {

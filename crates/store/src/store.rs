@@ -1,7 +1,7 @@
 //! The store: tablets, id indexes and property indexes under one roof, and how elements are found in it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
@@ -54,6 +54,8 @@ pub struct Store {
     next_tablet: AtomicU32,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
+    /// The largest timestamp that was found to be at or below every snapshot, running or to come.
+    pub(crate) oldest_seen: AtomicU64,
     /// What waits for readers to leave.
     pub(crate) limbo: Limbo,
     /// Edges that are over and not yet out of all lists: how many of three votes they have (`reclaim`).
@@ -102,6 +104,7 @@ impl Store {
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             queue: Queue::new(),
+            oldest_seen: AtomicU64::new(0),
             limbo: Limbo::default(),
             votes: Mutex::default(),
             reclaimed: Reclaimed::default(),

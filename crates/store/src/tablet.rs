@@ -3,10 +3,13 @@
 //! A tablet owns its pages and the pools that their records come from, so that it can later be moved,
 //! checkpointed or dropped as one piece. A page is registered once and never moves.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::TabletId;
+use mangrove_graph::ids::PAGE_SLOTS;
+use mangrove_graph::{TabletId, VertexId};
 
 use crate::adjacency::ListStorage;
 use crate::cell::ValueRegion;
@@ -14,7 +17,7 @@ use crate::column::UndoPool;
 use crate::garbage::Tasks;
 use crate::memory::{Memory, RecordKind};
 use crate::page::{EdgePage, VertexPage};
-use crate::segments::{FreeList, Segments, Usage};
+use crate::segments::{Segments, Usage};
 use crate::sync::{AtomicU32, AtomicU64, Mutex};
 
 /// The pages of one kind in one tablet.
@@ -59,6 +62,44 @@ impl<P> Directory<P> {
     }
 }
 
+/// Places that elements left. The lowest is taken first: pages fill up from the front again, and holes gather in a few
+/// of them instead of keeping version words on all.
+#[derive(Debug, Default)]
+pub(crate) struct FreePlaces {
+    /// Place and id of its last element, which names tablet and generation, too.
+    places: Mutex<BinaryHeap<Reverse<(u64, u64)>>>,
+    /// The length, so that nobody takes the lock in vain.
+    len: AtomicU64,
+}
+
+impl FreePlaces {
+    /// The last id of a place, if there is one.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<u64> {
+        // Relaxed: a hint; the lock orders what matters.
+        if self.len.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut places = self.places.lock();
+        let lowest = places.pop();
+        self.len.store(places.len() as u64, Ordering::Relaxed);
+        lowest.map(|Reverse((_, bits))| bits)
+    }
+
+    /// Gives back the place of an element by its id.
+    pub(crate) fn give(&self, bits: u64) {
+        let id = VertexId::from_bits(bits);
+        let place = id.page() as u64 * PAGE_SLOTS + id.offset() as u64;
+        let mut places = self.places.lock();
+        places.push(Reverse((place, bits)));
+        self.len.store(places.len() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
+    }
+}
+
 /// Which page takes the next element of a label set.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
@@ -66,8 +107,8 @@ pub(crate) struct Cursor {
     at: AtomicU64,
     /// Held while the next page is made.
     pub(crate) turn: Mutex<()>,
-    /// Places that elements left, as their last ids: taken first.
-    pub(crate) free: FreeList,
+    /// Places that elements left: taken first.
+    pub(crate) free: FreePlaces,
 }
 
 impl Cursor {

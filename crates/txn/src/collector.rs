@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mangrove_store::{Effort, Horizon, Write};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::manager::Shared;
 
@@ -33,8 +33,10 @@ const TICK: Duration = Duration::from_millis(50);
 /// A pass takes all there is, and what it takes apart is free a few passes later: more of them only chase after
 /// transactions that go on meanwhile.
 const PASSES_MAX: usize = 64;
-/// How often [`Shared::collect_all`] lets others run before it leaves the rest to a later time.
-const PATIENCE_YIELDS: usize = 1_000;
+/// How long [`Shared::collect_all`] waits for readers: so many times it yields, then sleeps.
+const PATIENCE_YIELDS: usize = 64;
+const PATIENCE_SLEEPS: usize = 1_000;
+const PATIENCE_SLEEP: Duration = Duration::from_millis(1);
 /// The largest number of workers; beyond it they would only wait for one another.
 const WORKERS_MAX: usize = 16;
 
@@ -57,6 +59,8 @@ struct State {
 pub(crate) struct Collector {
     signal: Arc<Signal>,
     workers: Mutex<Vec<JoinHandle<()>>>,
+    /// Shared by workers while they work a round, so that who collects everything has it all to itself.
+    rounds: RwLock<()>,
 }
 
 impl Horizon for Shared {
@@ -86,7 +90,8 @@ impl Shared {
 
     /// Collects everything that can be collected now; with `compact`, packs what can be packed too.
     pub(crate) fn collect_all(&self, compact: bool) {
-        let (mut passes, mut patience) = (PASSES_MAX, PATIENCE_YIELDS);
+        let _alone = self.collector.rounds.write();
+        let (mut passes, mut waits) = (PASSES_MAX, 0);
         while passes > 0 {
             let collected = self.store.collect(self, usize::MAX, true);
             let compacted = if compact { self.store.compact(self, Effort::All) } else { 0 };
@@ -94,16 +99,21 @@ impl Shared {
                 passes -= 1;
                 continue;
             }
-            if self.store.garbage().in_limbo == 0 || patience == 0 {
+            if self.store.garbage().in_limbo == 0 || waits == PATIENCE_YIELDS + PATIENCE_SLEEPS {
                 return;
             }
-            patience -= 1;
-            std::thread::yield_now();
+            waits += 1;
+            if waits <= PATIENCE_YIELDS {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(PATIENCE_SLEEP);
+            }
         }
     }
 
     /// One round of a worker; whether there was anything to do.
     fn collect_some(&self, all: bool) -> bool {
+        let _round = self.collector.rounds.read();
         let collected = self.store.collect(self, ROUND_WRITES, all) > 0;
         collected || (all && self.store.compact(self, Effort::Worthwhile) > 0)
     }

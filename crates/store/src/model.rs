@@ -1,0 +1,224 @@
+//! Scenarios for the model checker: small runs of the real code whose interleavings shuttle tries out.
+//!
+//! `tests/model.rs` runs them, with the feature `model`. Each builds what it needs, lets a few threads at it, and
+//! asserts what must hold whatever they did in whichever order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, LabelSetId};
+use mangrove_graph::{KeyId, ScanCursor, Share, Value, ValueRows, VertexId};
+use shuttle::thread;
+
+use crate::epoch::EpochCell;
+use crate::limbo::Limbo;
+use crate::{Effort, Horizon, Snapshot, Store, StoreOptions, Write, WriteCardinality, Writer};
+
+/// A box that knows whether it was freed.
+struct Tracked(Arc<AtomicBool>);
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Pin against retire: what a reader has found is not freed before it lets go.
+pub fn a_pinned_reader_keeps_what_it_found() {
+    let cell = Arc::new(EpochCell::new(Tracked(Arc::default())));
+    let limbo = Arc::new(Limbo::default());
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let cell = cell.clone();
+            thread::spawn(move || {
+                let found = cell.load().expect("there is always something");
+                let freed = found.0.clone();
+                thread::yield_now();
+                assert!(!freed.load(Ordering::SeqCst), "freed under a pin");
+                drop(found);
+            })
+        })
+        .collect();
+    for _ in 0..2 {
+        limbo.retire(cell.swap(Some(Tracked(Arc::default()))));
+        limbo.release(|_| unreachable!("only boxes"));
+    }
+    readers.into_iter().for_each(|reader| reader.join().expect("a reader that asserts ends the model"));
+}
+
+/// A horizon that stands still.
+struct Still {
+    oldest: u64,
+    next: u64,
+}
+
+impl Horizon for Still {
+    fn oldest_snapshot(&self) -> u64 {
+        self.oldest
+    }
+    fn oldest_transaction(&self) -> u64 {
+        self.next
+    }
+    fn next_transaction(&self) -> u64 {
+        self.next
+    }
+}
+
+/// A store with one tablet, and what is in it after the first commit.
+struct Graph {
+    store: Store,
+    knows: LabelSetId,
+    age: KeyId,
+    vertices: Vec<VertexId>,
+    edges: Vec<EdgeId>,
+}
+
+impl Graph {
+    /// Vertices with an edge from the first to every other, committed at 1 and packed.
+    fn new(vertices: usize) -> Self {
+        let store = Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
+        let person = store.catalog().intern_label_text("person");
+        let knows = store.catalog().intern_label_text("knows");
+        let age = store.catalog().intern_key("age");
+        let mut log = Vec::new();
+        let mut writer = Writer::new(&store, Snapshot::new(0, 1, 0), 1, &mut log);
+        let vertices: Vec<_> = (0..vertices).map(|_| writer.insert_vertex(person, None).unwrap()).collect();
+        let edges = vertices[1..].iter().map(|&v| writer.insert_edge(vertices[0], v, knows, None).unwrap()).collect();
+        drop(writer);
+        store.install(&log, 1);
+        let graph = Graph { store, knows, age, vertices, edges };
+        graph.settle(1);
+        graph
+    }
+
+    /// Collects and packs until nothing is left to do.
+    fn settle(&self, oldest: u64) {
+        let horizon = Still { oldest, next: 100 };
+        while self.store.collect(&horizon, usize::MAX, true) + self.store.compact(&horizon, Effort::All) > 0 {}
+    }
+
+    fn write(&self, txn: u64, write: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<()>) -> Option<Vec<Write>> {
+        let mut log = Vec::new();
+        let outcome = write(&mut Writer::new(&self.store, Snapshot::new(1, txn, 0), 1, &mut log));
+        match outcome {
+            Ok(()) => Some(log),
+            Err(_) => {
+                self.store.rollback(&log, txn);
+                self.store.retire_aborted(log);
+                None
+            }
+        }
+    }
+
+    fn degree(&self, ts: u64, direction: Direction, of: &[VertexId]) -> Vec<EdgeId> {
+        let view = self.store.view(Snapshot::committed(ts));
+        let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit: 100 };
+        let mut out = Expansion::default();
+        assert!(view.expand(of, &request, &mut ExpandCursor::default(), &mut out).unwrap());
+        out.edge.sort_unstable();
+        out.edge
+    }
+}
+
+/// Compaction against a deleter, an appender and a reader of one list.
+pub fn a_list_is_replaced_while_it_changes() {
+    let graph = Arc::new(Graph::new(4));
+    let hub = graph.vertices[0];
+    // Dirt, so that there is something to compact.
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    graph.store.install(&log, 2);
+    graph.store.retire(log, 2);
+    let before = graph.degree(2, Direction::Out, &[hub]);
+    let (one, two, three) = (graph.clone(), graph.clone(), graph.clone());
+    let deleter = thread::spawn(move || one.write(3, |w| w.delete_edge(one.edges[1])));
+    let appender = thread::spawn(move || {
+        two.write(4, |w| w.insert_edge(two.vertices[0], two.vertices[1], two.knows, None).map(drop))
+    });
+    let reader = thread::spawn({
+        let before = before.clone();
+        move || assert_eq!(three.degree(2, Direction::Out, &[hub]), before)
+    });
+    let horizon = Still { oldest: 2, next: 100 };
+    graph.store.compact(&horizon, Effort::All);
+    reader.join().expect("the reader asserts");
+    let (deleted, added) = (deleter.join().expect("no panic"), appender.join().expect("no panic"));
+    let (deleted, added) = (deleted.expect("no conflict"), added.expect("no conflict"));
+    graph.store.install(&deleted, 3);
+    graph.store.install(&added, 4);
+    assert_eq!(graph.degree(2, Direction::Out, &[hub]), before);
+    let now = graph.degree(4, Direction::Out, &[hub]);
+    assert!(now.len() == before.len() && !now.contains(&graph.edges[1]), "{now:?} after {before:?}");
+    assert_eq!(graph.degree(4, Direction::In, &graph.vertices), now);
+    graph.store.retire(deleted, 3);
+    graph.store.retire(added, 4);
+    graph.settle(4);
+    assert_eq!(graph.degree(4, Direction::Out, &[hub]), now);
+}
+
+/// Settling a page against somebody who deletes an element on it.
+pub fn version_words_go_while_an_element_is_deleted() {
+    // The first page of a label set has 64 places.
+    let graph = Arc::new(Graph::new(64));
+    let (one, two) = (graph.clone(), graph.clone());
+    // A rolled-back deletion brings the words back.
+    let log = graph.write(2, |w| w.delete_vertex(graph.vertices[5])).expect("nobody else writes");
+    graph.store.rollback(&log, 2);
+    graph.store.retire_aborted(log);
+    let deleter = thread::spawn(move || one.write(3, |w| w.delete_vertex(one.vertices[9])));
+    let reader = thread::spawn(move || {
+        let view = two.store.view(Snapshot::committed(1));
+        let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+        while !view.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
+        assert_eq!(out.len(), 64);
+    });
+    let horizon = Still { oldest: 1, next: 100 };
+    for _ in 0..3 {
+        graph.store.collect(&horizon, usize::MAX, true);
+    }
+    reader.join().expect("the reader asserts");
+    let deleted = deleter.join().expect("no panic").expect("no conflict");
+    graph.store.install(&deleted, 3);
+    let count = |ts| {
+        let view = graph.store.view(Snapshot::committed(ts));
+        view.count_vertices(&LabelFilter::Any, Share::ALL).unwrap()
+    };
+    assert_eq!((count(1), count(3)), (64, 63));
+}
+
+/// Cutting undo chains against a writer, a rollback and a reader of one cell.
+pub fn a_chain_is_cut_while_the_cell_is_written() {
+    let graph = Arc::new(Graph::new(2));
+    let v = graph.vertices[0];
+    let set = move |graph: &Graph, txn: u64, value: Value| {
+        graph.write(txn, |w| w.set_vertex_property(v, graph.age, value, WriteCardinality::Single, vec![]))
+    };
+    let first = set(&graph, 2, Value::from("the first value, in a record")).expect("nobody else writes");
+    graph.store.install(&first, 1);
+    graph.store.retire(first, 1);
+    let (one, two) = (graph.clone(), graph.clone());
+    let writers = thread::spawn(move || {
+        if let Some(undone) = set(&one, 3, Value::I64(7)) {
+            one.store.rollback(&undone, 3);
+            one.store.retire_aborted(undone);
+        }
+        set(&one, 4, Value::Bool(true))
+    });
+    let reader = thread::spawn(move || {
+        let mut rows = ValueRows::default();
+        for _ in 0..2 {
+            two.store.view(Snapshot::committed(1)).vertex_values(&[v], two.age, &mut rows).unwrap();
+        }
+        let first = Value::from("the first value, in a record");
+        assert_eq!(rows.value, [first.clone(), first]);
+    });
+    let horizon = Still { oldest: 1, next: 100 };
+    for _ in 0..4 {
+        graph.store.collect(&horizon, usize::MAX, true);
+    }
+    reader.join().expect("the reader asserts");
+    let last = writers.join().expect("no panic").expect("no conflict");
+    graph.store.install(&last, 5);
+    let mut rows = ValueRows::default();
+    graph.store.view(Snapshot::committed(5)).vertex_values(&[v], graph.age, &mut rows).unwrap();
+    assert_eq!(rows.value, [Value::Bool(true)]);
+}

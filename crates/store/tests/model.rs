@@ -1,0 +1,30 @@
+//! Interleavings of the concurrent core, tried out by shuttle: `cargo test -p mangrove-store --features model --test
+//! model`. `MANGROVE_CASES` sets how many of each scenario.
+
+use mangrove_store::model;
+
+fn check(scenario: fn()) {
+    let cases = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    shuttle::check_random(scenario, cases);
+    shuttle::check_pct(scenario, cases, 3);
+}
+
+#[test]
+fn a_pinned_reader_keeps_what_it_found() {
+    check(model::a_pinned_reader_keeps_what_it_found);
+}
+
+#[test]
+fn a_list_is_replaced_while_it_changes() {
+    check(model::a_list_is_replaced_while_it_changes);
+}
+
+#[test]
+fn version_words_go_while_an_element_is_deleted() {
+    check(model::version_words_go_while_an_element_is_deleted);
+}
+
+#[test]
+fn a_chain_is_cut_while_the_cell_is_written() {
+    check(model::a_chain_is_cut_while_the_cell_is_written);
+}

@@ -1,0 +1,320 @@
+//! What collection and compaction promise, watched over time and from many threads: memory stays level, old
+//! snapshots keep what they see, a graph that was updated for long is like one that was just loaded.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Graph, check_consistent, edges, expand, find, values, vertices};
+use mangrove_graph::{Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter};
+use mangrove_graph::{UserId, Value, VertexId};
+use mangrove_store::{RecordKind, WriteCardinality};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+fn bytes(graph: &Graph, kind: RecordKind) -> u64 {
+    graph.manager.store().memory().rows[kind as usize].bytes
+}
+
+fn total(graph: &Graph) -> u64 {
+    graph.manager.store().memory().total_bytes()
+}
+
+/// A ring of vertices with a short and a long property, and a chosen id on every fourth.
+fn fill(graph: &Graph, count: usize, round: usize) -> Vec<VertexId> {
+    let txn = graph.begin();
+    let ids: Vec<VertexId> = (0..count)
+        .map(|n| {
+            let chosen = (n % 4 == 0).then(|| UserId::from(format!("round {round}, number {n}").as_str()));
+            let id = txn.insert_vertex(graph.person, chosen).unwrap();
+            graph.set(&txn, id, n as i64).unwrap();
+            let name = Value::from(format!("the name of number {n}"));
+            txn.set_vertex_property(id, graph.name, name, WriteCardinality::Single, vec![]).unwrap();
+            id
+        })
+        .collect();
+    txn.finish_statement().unwrap();
+    for at in 0..count {
+        txn.insert_edge(ids[at], ids[(at + 1) % count], graph.knows, None).unwrap();
+    }
+    txn.commit().unwrap();
+    ids
+}
+
+#[test]
+fn memory_stays_level_under_updates_deletes_and_inserts() {
+    let graph = Graph::new();
+    let mut levels = Vec::new();
+    for round in 0..10 {
+        let ids = fill(&graph, 1_000, round);
+        for update in 0..3 {
+            let txn = graph.begin();
+            for &id in &ids {
+                let name = Value::from(format!("name number {update} of a vertex of round {round}"));
+                txn.set_vertex_property(id, graph.name, name, WriteCardinality::Single, vec![]).unwrap();
+            }
+            match update {
+                1 => txn.rollback(),
+                _ => assert!(txn.commit().unwrap().write_count >= ids.len()),
+            }
+        }
+        let txn = graph.begin();
+        check_consistent(&txn);
+        ids.iter().for_each(|&id| txn.delete_vertex(id).unwrap());
+        txn.commit().unwrap();
+        graph.manager.compact();
+        let store = graph.manager.store();
+        assert_eq!(store.memory().total_bytes(), store.memory_walk());
+        assert!(store.memory().rows.iter().all(|row| row.live == 0), "{:?}", store.memory());
+        assert_eq!(store.free_places(), store.reserved_places());
+        levels.push(total(&graph));
+    }
+    // What a later round needs was freed by the one before: at most a table of ids or generations is new.
+    assert!(levels[9] <= levels[1] + levels[1] / 20, "{levels:?}");
+}
+
+#[test]
+fn places_are_used_again_under_ids_that_were_never_given_before() {
+    let graph = Graph::new();
+    let mut given = std::collections::HashSet::new();
+    for round in 0..5 {
+        let ids = fill(&graph, 50, round);
+        let txn = graph.begin();
+        let edges: Vec<EdgeId> = edges(&txn).into_iter().map(|(edge, ..)| edge).collect();
+        assert_eq!((ids.len(), edges.len()), (50, 50));
+        for bits in ids.iter().map(|v| v.to_bits()).chain(edges.iter().map(|e| e.to_bits() ^ u64::MAX)) {
+            assert!(given.insert(bits), "an id was given twice");
+        }
+        let external = ids[1].external();
+        assert_eq!(find(&txn, external), Some(ids[1]));
+        ids.iter().for_each(|&id| txn.delete_vertex(id).unwrap());
+        txn.commit().unwrap();
+        graph.manager.compact();
+        let again = fill(&graph, 50, round + 100);
+        // Handles from before name nothing, though their places have elements again.
+        let txn = graph.begin();
+        assert_eq!(graph.manager.store().reserved_places(), 100);
+        assert_eq!((find(&txn, external), graph.get(&txn, ids[1])), (None, None));
+        let (mut kept, mut kept_edges) = (ids.clone(), edges.clone());
+        txn.retain_vertices(&mut kept).unwrap();
+        txn.retain_edges(&mut kept_edges).unwrap();
+        assert!(kept.is_empty() && kept_edges.is_empty() && expand(&txn, &ids, Direction::Both, 9).is_empty());
+        assert_eq!(txn.set_edge_property(edges[0], graph.name, Value::I32(1)).unwrap_err().kind(), ErrorKind::NotFound);
+        for bits in again.iter().map(|v| v.to_bits()) {
+            assert!(given.insert(bits), "an id was given twice");
+        }
+        for (edge, ..) in common::edges(&txn) {
+            assert!(given.insert(edge.to_bits() ^ u64::MAX), "an id was given twice");
+        }
+        again.iter().for_each(|&id| txn.delete_vertex(id).unwrap());
+        txn.commit().unwrap();
+        graph.manager.compact();
+    }
+}
+
+#[test]
+fn an_old_snapshot_keeps_what_it_sees_and_holds_nothing_else_back() {
+    let graph = Graph::new();
+    let ids = fill(&graph, 200, 0);
+    let old = graph.begin();
+    let before = (edges(&old), expand(&old, &ids, Direction::Both, 1_000));
+    for round in 1..4_i64 {
+        let txn = graph.begin();
+        for &id in &ids {
+            graph.set(&txn, id, 1_000 * round).unwrap();
+        }
+        if round == 3 {
+            ids[..100].iter().for_each(|&id| txn.delete_vertex(id).unwrap());
+        }
+        txn.commit().unwrap();
+        graph.manager.compact();
+        assert_eq!((edges(&old), expand(&old, &ids, Direction::Both, 1_000)), before);
+        assert!(ids.iter().enumerate().all(|(n, &id)| graph.get(&old, id) == Some(n as i64)));
+        assert_eq!(values(&old, ids[7], graph.name), [Value::from("the name of number 7")]);
+        assert_eq!(find(&old, "round 0, number 8"), Some(ids[8]));
+    }
+    assert!(graph.manager.garbage().queued_writes > 0, "the old snapshot holds the later commits' logs");
+    drop(old);
+    graph.manager.compact();
+    let now = graph.begin();
+    assert_eq!((vertices(&now).len(), graph.manager.garbage().queued_writes), (100, 0));
+    assert_eq!(graph.get(&now, ids[150]), Some(3_000));
+    check_consistent(&now);
+}
+
+#[test]
+fn a_cursor_inside_a_list_goes_on_when_the_list_is_compacted() {
+    let graph = Graph::new();
+    let ids = graph.persons(100);
+    let hub = ids[0];
+    let txn = graph.begin();
+    // Not in the order of neighbors, so that packing moves them about.
+    for n in 1..100 {
+        txn.insert_edge(hub, ids[n * 37 % 100], graph.knows, None).unwrap();
+    }
+    txn.commit().unwrap();
+    let reader = graph.begin();
+    let expected: Vec<_> = expand(&reader, &[hub], Direction::Out, 1_000);
+    let request = ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: true, limit: 7 };
+    let (mut cursor, mut out, mut seen) = (ExpandCursor::default(), Expansion::default(), Vec::new());
+    loop {
+        let done = reader.expand(&[hub], &request, &mut cursor, &mut out).unwrap();
+        seen.extend(out.edge.drain(..));
+        out.clear();
+        let writer = graph.begin();
+        writer.insert_edge(hub, ids[seen.len() % 100], graph.knows, None).unwrap();
+        if seen.len().is_multiple_of(2) {
+            writer.delete_edge(seen[seen.len() / 2]).unwrap();
+        }
+        writer.commit().unwrap();
+        graph.manager.compact();
+        if done {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    let mut expected: Vec<EdgeId> = expected.into_iter().map(|(.., edge)| edge).collect();
+    expected.sort_unstable();
+    assert_eq!(seen, expected, "each edge of the snapshot once, whatever became of the list");
+}
+
+#[test]
+fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
+    const VERTICES: usize = 4_096;
+    let graph = Graph::new();
+    let ids = graph.persons(VERTICES);
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut pairs = || (ids[rng.random_range(0..VERTICES)], ids[rng.random_range(0..VERTICES)]);
+    let insert = |ends: Vec<(VertexId, VertexId)>| {
+        let txn = graph.begin();
+        txn.insert_edges(&ends, graph.knows).unwrap();
+        txn.commit().unwrap();
+    };
+    (0..16).for_each(|_| insert((0..8_192).map(|_| pairs()).collect()));
+    graph.manager.compact();
+    let count = edges(&graph.begin()).len() as u64;
+    let adjacency = |graph: &Graph| {
+        let report = graph.manager.store().memory();
+        let live: u64 = report.rows.iter().map(|row| row.bytes - row.free_bytes).sum();
+        (live, report.rows[RecordKind::Version as usize].bytes, report.rows[RecordKind::ListHeader as usize].live)
+    };
+    let (_, versions, headers) = adjacency(&graph);
+    assert_eq!(headers, 0, "every list is a packed run");
+    // Full pages have no version words; those that are being filled keep theirs.
+    assert!(versions < 16 * 1_024 * 70, "{versions} bytes of version words");
+    let edge_bytes = bytes(&graph, RecordKind::EdgePage) + bytes(&graph, RecordKind::Block);
+    assert!(edge_bytes / count <= 64, "{} bytes an edge", edge_bytes / count);
+
+    // Every fifth edge goes, and as many come.
+    for _ in 0..3 {
+        let txn = graph.begin();
+        let gone: Vec<EdgeId> = edges(&txn).into_iter().map(|(edge, ..)| edge).step_by(5).collect();
+        gone.iter().for_each(|&edge| txn.delete_edge(edge).unwrap());
+        txn.commit().unwrap();
+        graph.manager.compact();
+        insert(gone.iter().map(|_| pairs()).collect());
+        graph.manager.compact();
+    }
+    let now = graph.begin();
+    check_consistent(&now);
+    assert_eq!(edges(&now).len() as u64, count);
+    let (_, versions_after, headers_after) = adjacency(&graph);
+    assert_eq!((headers_after, bytes(&graph, RecordKind::Block)), (0, 32 * count));
+    // The words are gone again, but on the few pages where the holes have gathered; generations, two bytes a place,
+    // have come.
+    let (generations, some_pages) = (2 * graph.manager.store().reserved_places(), 12 * 16 * 1_024);
+    assert!(versions_after <= versions + generations + some_pages, "{versions_after} after {versions}");
+}
+
+/// Readers, writers, collection and compaction at once, for as long as `MANGROVE_SECONDS` says.
+#[test]
+fn everything_at_once_stays_consistent() {
+    #[allow(clippy::disallowed_methods, reason = "a test that runs for a time")]
+    let begun = std::time::Instant::now();
+    let seconds = std::env::var("MANGROVE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
+    let graph = Graph::new();
+    let ids = fill(&graph, 300, 0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let (graph, ids, stop) = (&graph, &ids, &stop);
+            scope.spawn(move || {
+                let mut rng = SmallRng::seed_from_u64(seed);
+                while !stop.load(Ordering::Relaxed) {
+                    churn(graph, ids, &mut rng);
+                }
+            });
+        }
+        let (graph, stop) = (&graph, &stop);
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                graph.manager.collect_garbage();
+                graph.manager.compact();
+            }
+        });
+        while begun.elapsed().as_secs() < seconds {
+            let old = graph.begin();
+            let first = (edges(&old), vertices(&old).len());
+            check_consistent(&old);
+            let again = (edges(&old), vertices(&old).len());
+            assert_eq!(first, again, "a snapshot does not change");
+            for &(_, source, _) in first.0.iter().step_by(17) {
+                if let [Value::String(name)] = values(&old, source, graph.name).as_slice() {
+                    assert!(name.starts_with("the name of number "), "{name}");
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let txn = graph.begin();
+    check_consistent(&txn);
+    vertices(&txn).into_iter().for_each(|id| txn.delete_vertex(id).unwrap());
+    txn.commit().unwrap();
+    graph.manager.compact();
+    let store = graph.manager.store();
+    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    assert!(store.memory().rows.iter().all(|row| row.live == 0), "{:?}", store.memory());
+    assert_eq!(store.free_places(), store.reserved_places(), "{:?}", store.garbage());
+}
+
+/// One random transaction; conflicts are part of it.
+fn churn(graph: &Graph, ids: &[VertexId], rng: &mut SmallRng) {
+    let txn = graph.begin();
+    let outcome = (0..rng.random_range(1..6)).try_for_each(|_| {
+        let (a, b) = (ids[rng.random_range(0..ids.len())], ids[rng.random_range(0..ids.len())]);
+        match rng.random_range(0..8) {
+            0..3 => txn.insert_edge(a, b, graph.knows, None).map(drop),
+            3 => {
+                let near = expand(&txn, &[a], Direction::Out, 3);
+                near.first().map_or(Ok(()), |&(.., edge)| txn.delete_edge(edge))
+            }
+            4 => graph.set(&txn, a, rng.random_range(0..1_000)),
+            5 => {
+                let name = Value::from(format!("the name of number {}", rng.random_range(0..1_000)));
+                txn.set_vertex_property(a, graph.name, name, WriteCardinality::Single, vec![])
+            }
+            6 => {
+                let new = txn.insert_vertex(graph.person, None)?;
+                txn.finish_statement()?;
+                txn.insert_edge(new, a, graph.knows, None).map(drop)
+            }
+            _ => {
+                let near = expand(&txn, &[a], Direction::In, 3);
+                // Only vertices that this test adds: the others are in `ids`.
+                match near.iter().find(|(_, v, _)| !ids.contains(v)) {
+                    Some(&(_, v, _)) => txn.delete_vertex(v),
+                    None => Ok(()),
+                }
+            }
+        }?;
+        txn.finish_statement()
+    });
+    match outcome {
+        Ok(()) if rng.random_bool(0.8) => match txn.commit() {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
+        },
+        Ok(()) => txn.rollback(),
+        Err(error) => assert!(matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound), "{error}"),
+    }
+}
