@@ -159,7 +159,7 @@ fn a_cursor_inside_a_list_goes_on_when_the_list_is_compacted() {
     let (mut cursor, mut out, mut seen) = (ExpandCursor::default(), Expansion::default(), Vec::new());
     loop {
         let done = reader.expand(&[hub], &request, &mut cursor, &mut out).unwrap();
-        seen.extend(out.edge.drain(..));
+        seen.append(&mut out.edge);
         out.clear();
         let writer = graph.begin();
         writer.insert_edge(hub, ids[seen.len() % 100], graph.knows, None).unwrap();
