@@ -36,7 +36,7 @@ test-full: tools ## `make test` with many more random cases
 	@MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
-soak: tools ## Random traversals against the interpreter for SOAK_HOURS hours, new seeds every round
+soak: tools ## Random traversals and transactions, checked, for SOAK_HOURS hours, new seeds every round
 	@.ci/soak $(SOAK_HOURS)
 
 .PHONY: conformance

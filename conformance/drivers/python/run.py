@@ -1,13 +1,16 @@
-"""Runs the traversals of traversals.json, sessions and bad input against a server, and prints a table.
+"""Runs the traversals of traversals.json, sessions, isolation and bad input against a server, and prints a table.
 
 The server must offer the traversal sources gmodern, gcrew, ggrateful (TinkerPop's graphs of these names) and
-ggraph (empty and writable). Nothing is started here. The exit code is 0 only if everything passed.
+ggraph (empty and writable), the last one once more as gsigraph, at snapshot isolation. Nothing is started here.
+The exit code is 0 only if everything passed.
 """
 
 import argparse
 import json
 import sys
 
+from acid import Acid
+from anomalies import Anomalies
 from bad_input import BadInput
 from canonical import answer
 from cases import Server, load
@@ -36,13 +39,17 @@ def main():
     server = Server(options.url)
     checks = [case_check(server, case, form) for form in ("bytecode", "script") for case in load()[1]]
     checks += Sessions(server).checks()
+    isolation = [Anomalies(server), Acid(server)]
+    for checked in isolation:
+        checks += checked.checks()
     checks += BadInput(server, options.memory_limited).checks()
     if options.only:
         checks = [c for c in checks if options.only in f"{c.group}  {c.name}"]
     if not checks:
         sys.exit(f"no check has {options.only!r} in its group or name")
     passed, failed = run_all(checks, options.verbose)
-    server.close()
+    for connections in [*isolation, server]:
+        connections.close()
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -1,6 +1,7 @@
 //! The check as a whole.
 
 use crate::anomaly::Report;
+use crate::explain::lost_update;
 use crate::graph::{Edges, Graph};
 use crate::history::{History, InvalidHistory, Type};
 use crate::index::Index;
@@ -20,6 +21,7 @@ pub fn check(history: &History) -> Result<Report, InvalidHistory> {
         };
         infer(&index, place as u32, &mut edges, &mut anomalies);
     }
+    anomalies.extend(index.removed_twice.iter().map(|&(object, one, two)| lost_update(&index, object, one, two)));
     order::processes(&index, &mut edges);
     order::real_time(&index, &mut edges);
     let graph = Graph::new(history.transactions().len(), edges);

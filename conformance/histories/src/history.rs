@@ -51,11 +51,11 @@ pub enum Operation {
         /// Added once in a history.
         value: u64,
     },
-    /// Removes from a set what is in it.
+    /// Removes from a set what its transaction has seen in it.
     Remove {
         /// The set.
         object: Object,
-        /// Removed once in a history.
+        /// Never added again.
         value: u64,
     },
     /// Reads a set.

@@ -30,6 +30,8 @@ pub(crate) struct Index<'h> {
     pub objects: Vec<Uses>,
     writers: HashMap<(Object, u64), Writer>,
     removers: HashMap<(Object, u64), u32>,
+    /// Pairs of transactions that both removed a value and both committed.
+    pub removed_twice: Vec<(Object, u32, u32)>,
 }
 
 impl<'h> Index<'h> {
@@ -40,6 +42,7 @@ impl<'h> Index<'h> {
             objects: Vec::new(),
             writers: HashMap::new(),
             removers: HashMap::new(),
+            removed_twice: Vec::new(),
         };
         index.sort_operations()?;
         index.include_seen();
@@ -79,14 +82,7 @@ impl<'h> Index<'h> {
     ) -> Result<(), InvalidHistory> {
         let object = operation.object();
         if let Operation::Remove { value, .. } = operation {
-            // An aborted removal has removed nothing; another may still do it.
-            if self.history.transactions[transaction as usize].outcome == Outcome::Aborted {
-                return Ok(());
-            }
-            if self.removers.insert((object, *value), transaction).is_some() {
-                let name = self.history.show(object);
-                return Err(InvalidHistory(format!("{value} is removed from {name} twice")));
-            }
+            self.note_removal(transaction, object, *value);
         }
         let Some(value) = operation.written() else { return Ok(()) };
         if self.writers.insert((object, value), Writer { transaction, last: true }).is_some() {
@@ -99,6 +95,22 @@ impl<'h> Index<'h> {
             writer.last = false;
         }
         Ok(())
+    }
+
+    fn note_removal(&mut self, transaction: u32, object: Object, value: u64) {
+        let outcome = |t: u32| self.history.transactions[t as usize].outcome;
+        match (outcome(transaction), self.removers.get(&(object, value)).copied()) {
+            // An aborted removal has removed nothing.
+            (Outcome::Aborted, _) => {}
+            (Outcome::Committed, Some(other)) if outcome(other) == Outcome::Committed && other != transaction => {
+                self.removed_twice.push((object, other, transaction));
+            }
+            // Where one is known to have removed it, one of unknown outcome has not.
+            (Outcome::Unknown, Some(_)) => {}
+            (_, _) => {
+                self.removers.insert((object, value), transaction);
+            }
+        }
     }
 
     /// Transactions of unknown outcome have committed if somebody who counts saw what they wrote.

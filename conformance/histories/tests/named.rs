@@ -135,6 +135,16 @@ fn lost_update() {
 }
 
 #[test]
+fn removing_the_same_twice_is_a_lost_update() {
+    let added = Transaction::committed(0, 0, 1).add(X, 1);
+    let removal = |process, end| Transaction::committed(process, 2, end).read_set(X, &[1]).remove(X, 1);
+    finds(Kind::LostUpdate, Order::Data, vec![added.clone(), removal(1, 4), removal(2, 4)]);
+    // One of the two did not.
+    let aborted = Transaction::aborted(1, 2, 4).read_set(X, &[1]).remove(X, 1);
+    passes(Level::StrictSerializable, vec![added, aborted, removal(2, 4)]);
+}
+
+#[test]
 fn write_skew() {
     let report = finds(
         Kind::G2Item,

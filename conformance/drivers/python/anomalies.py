@@ -1,0 +1,249 @@
+"""The classic anomalies over the wire: scripted interleavings of `g.tx()` transactions, at both levels.
+
+Each script takes a source and fails if it sees what the level forbids. Those that return a value say whether they saw
+the anomaly that snapshot isolation allows: it must be seen there, and never at serializable.
+"""
+
+from gremlin_python.process.graph_traversal import __
+from gremlin_python.process.traversal import P, T
+
+from checks import Check, expect
+from wire_transactions import LEVELS, LEVELS_DIFFER, Clients
+
+
+def read(n):
+    """Reads the value of an account."""
+    return lambda g: g.V(n).values("value").next()
+
+
+def write(n, value):
+    """Sets the value of an account."""
+    return lambda g: g.V(n).property("value", value).iterate()
+
+
+def count(*args, **kwargs):
+    """Counts vertices with a property."""
+    return lambda g: g.V().has(*args, **kwargs).count().next()
+
+
+def add(**properties):
+    """Adds a vertex with properties."""
+    def run(g):
+        traversal = g.add_v("item")
+        for key, value in properties.items():
+            traversal = traversal.property(key, value)
+        traversal.iterate()
+    return run
+
+
+# Predicates that hold for nothing yet, and what makes them hold: of two, so that each can write the other's.
+PHANTOMS = {
+    "label scan": (lambda n: lambda g: g.V().has_label(f"kind{n}").count().next(),
+                   lambda n: lambda g: g.add_v(f"kind{n}").iterate()),
+    "unindexed has": (lambda n: count("plain", n), lambda n: add(plain=n)),
+    "unindexed range": (lambda n: count("rank", P.between(10 * n, 10 * n + 9)), lambda n: add(rank=10 * n + 5)),
+    "adjacency list": (lambda n: lambda g: g.V(n).out("likes").count().next(),
+                       lambda n: lambda g: g.V(n).add_e("likes").to(__.V(3)).iterate()),
+    "absent id": (lambda n: lambda g: g.V(100 + n).count().next(),
+                  lambda n: lambda g: g.add_v("item").property(T.id, 100 + n).iterate()),
+    "property of a vertex": (lambda n: lambda g: g.V(n).values("extra").count().next(),
+                             lambda n: lambda g: g.V(n).property("extra", 1).iterate()),
+}
+
+
+class Anomalies:
+    """The checks, each over the graph of three accounts with value 0."""
+
+    def __init__(self, server):
+        self.server = server
+        self.clients = Clients(server.url)
+
+    def reset(self):
+        """Three accounts."""
+        self.server.empty(LEVELS["serializable"])
+        script = "g" + "".join(f".addV('account').property(id, {n}).property('value', 0)" for n in (1, 2, 3))
+        self.server.submit(script, LEVELS["serializable"])
+
+    def know(self, *writes):
+        """Makes the names of labels and keys known that these use, and takes back what else they do."""
+        tx, = self.begin(LEVELS["snapshot"], 1)
+        for write_ in writes:
+            tx.run(write_)
+        tx.rollback()
+
+    def begin(self, source, how_many):
+        """So many transactions."""
+        return [self.clients.begin(source) for _ in range(how_many)]
+
+    def values(self):
+        """What the accounts hold now."""
+        return self.server.submit("g.V(1, 2).order().by(id).values('value')", LEVELS["serializable"])
+
+    def dirty_write(self, source):
+        """Two write both accounts, one after the other: they end the same."""
+        one, two = self.begin(source, 2)
+        one.run(write(1, 1))
+        two.run(write(1, 2))
+        one.run(write(2, 1))
+        two.run(write(2, 2))
+        expect(one.commit() and not two.commit(), "the first to write must commit, the second must not")
+        expect(self.values() == [1, 1], f"a mixture of two transactions: {self.values()}")
+
+    def dirty_and_aborted_read(self, source):
+        """What is not committed is not read, and what is rolled back never."""
+        one, two = self.begin(source, 2)
+        one.run(write(1, 1))
+        expect(two.run(read(1)) == 0, "a dirty read")
+        one.rollback()
+        expect(two.run(read(1)) == 0, "an aborted read")
+        expect(two.commit(), "who only reads commits")
+
+    def intermediate_read(self, source):
+        """Only what a transaction leaves in the end is read."""
+        one, two = self.begin(source, 2)
+        one.run(write(1, 50))
+        expect(two.run(read(1)) == 0, "an intermediate read")
+        one.run(write(1, 51))
+        expect(one.commit(), "the writer must commit")
+        expect(two.run(read(1)) == 0, "a transaction reads one state")
+        two.rollback()
+
+    def fuzzy_read(self, source):
+        """A value read again is the same."""
+        one, two = self.begin(source, 2)
+        expect(one.run(read(1)) == 0, "the account holds nothing yet")
+        two.run(write(1, 1))
+        expect(two.commit(), "the writer must commit")
+        expect(one.run(read(1)) == 0, "a fuzzy read")
+        expect(one.commit(), "who only reads commits")
+
+    def lost_update(self, source):
+        """Of two that read and add one goes through; the other's client learns it."""
+        for commit_first in (False, True):
+            self.reset()
+            one, two = self.begin(source, 2)
+            seen = [one.run(read(1)), two.run(read(1))]
+            one.run(write(1, seen[0] + 1))
+            if commit_first:
+                expect(one.commit(), "the first must commit")
+            two.run(write(1, seen[1] + 1))
+            expect(one.commit() and not two.commit(), "one update is lost")
+
+    def read_skew(self, source):
+        """Two accounts are read in one state."""
+        one, two = self.begin(source, 2)
+        expect(one.run(read(1)) == 0, "the account holds nothing yet")
+        two.run(write(1, 1))
+        two.run(write(2, 1))
+        expect(two.commit(), "the writer must commit")
+        expect(one.run(read(2)) == 0 or not one.commit(), "read skew")
+        one.rollback()
+
+    def circular_information_flow(self, source):
+        """Two do not both read what the other wrote."""
+        one, two = self.begin(source, 2)
+        one.run(write(1, 1))
+        two.run(write(2, 1))
+        seen = [one.run(read(2)), two.run(read(1))]
+        both = one.commit() and two.commit()
+        expect(not (both and seen == [1, 1]), "each read the other's write")
+
+    def long_fork(self, source):
+        """Two readers do not see two writers in opposite orders."""
+        one, two, first = self.begin(source, 3)
+        one.run(write(1, 1))
+        two.run(write(2, 1))
+        one.commit()
+        second = self.clients.begin(source)
+        two.commit()
+        states = [(reader.run(read(1)), reader.run(read(2))) for reader in (first, second)]
+        committed = first.commit() and second.commit()
+        expect(not (committed and {(0, 1), (1, 0)} <= set(states)), f"a long fork: {states}")
+
+    def dangling_edge(self, source):
+        """An edge does not outlive its ends."""
+        for add_first in (False, True):
+            self.reset()
+            adder, deleter = self.begin(source, 2)
+            steps = [lambda: adder.run(lambda g: g.V(1).add_e("knows").to(__.V(2)).iterate()),
+                     lambda: deleter.run(lambda g: g.V(2).drop().iterate())]
+            for step in steps if add_first else reversed(steps):
+                step()
+            outcome = [adder.commit(), deleter.commit()]
+            expect(sum(outcome) == 1, f"adding an edge and deleting its end: {outcome}")
+            ends = self.server.submit("g.E().bothV().count()", LEVELS["serializable"])
+            expect(ends == [2 if outcome[0] else 0], f"edges have {ends} ends")
+
+    def predicate_many_preceders(self, source):
+        """A predicate read again gives the same."""
+        for name, (reads, writes) in PHANTOMS.items():
+            self.reset()
+            self.know(writes(1))
+            one, two = self.begin(source, 2)
+            expect(one.run(reads(1)) == 0, f"{name}: holds for nothing yet")
+            two.run(writes(1))
+            expect(two.commit(), f"{name}: the writer must commit")
+            expect(one.run(reads(1)) == 0, f"{name}: a phantom")
+            expect(one.commit(), "who only reads commits")
+
+    def write_skew(self, source):
+        """Each reads what the other writes."""
+        one, two = self.begin(source, 2)
+        one.run(read(1))
+        two.run(read(2))
+        one.run(write(2, 1))
+        two.run(write(1, 1))
+        outcome = [one.commit(), two.commit()]
+        expect(any(outcome), "neither of two went through")
+        return all(outcome)
+
+    def write_skew_over_predicates(self, source):
+        """Each reads a predicate that the other changes."""
+        seen = []
+        for name, (reads, writes) in PHANTOMS.items():
+            self.reset()
+            self.know(writes(1), writes(2))
+            one, two = self.begin(source, 2)
+            one.run(reads(1))
+            two.run(reads(2))
+            one.run(writes(2))
+            two.run(writes(1))
+            outcome = [one.commit(), two.commit()]
+            expect(any(outcome), f"{name}: neither of two went through")
+            seen.append(all(outcome))
+        expect(len(set(seen)) == 1, f"seen over some predicates only: {dict(zip(PHANTOMS, seen))}")
+        return seen[0]
+
+    def read_only_transaction_anomaly(self, source):
+        """Of two that wrote, a reader makes an anomaly: it saw the second and not the first, which came before."""
+        one, two = self.begin(source, 2)
+        expect((one.run(read(1)), one.run(read(2))) == (0, 0), "the accounts hold nothing yet")
+        two.run(read(2))
+        two.run(write(2, 20))
+        expect(two.commit(), "the second must commit")
+        reader = self.clients.begin(source)
+        expect((reader.run(read(1)), reader.run(read(2))) == (0, 20), "the reader sees the second")
+        expect(reader.commit(), "who only reads commits")
+        one.run(write(1, -11))
+        return one.commit()
+
+    def checks(self):
+        """All of them, at both levels."""
+        forbidden = [self.dirty_write, self.dirty_and_aborted_read, self.intermediate_read, self.fuzzy_read,
+                     self.lost_update, self.read_skew, self.circular_information_flow, self.long_fork,
+                     self.dangling_edge, self.predicate_many_preceders]
+        allowed_at_snapshot = [self.write_skew, self.write_skew_over_predicates, self.read_only_transaction_anomaly]
+
+        def check(level, method):
+            def run():
+                self.reset()
+                seen = method(LEVELS[level])
+                if method in allowed_at_snapshot and LEVELS_DIFFER:
+                    expect(seen == (level == "snapshot"), f"seen: {seen}")
+            return Check(f"anomalies at {level}", method.__name__.replace("_", " "), run)
+
+        return [check(level, method) for level in LEVELS for method in forbidden + allowed_at_snapshot]
+
+    def close(self):
+        """Closes every connection."""
+        self.clients.close()

@@ -1,0 +1,11 @@
+//! Isolation, proven from outside: classic anomalies one by one, the LDBC ACID suite, invariants under load, and
+//! random histories that a checker looks through. `docs/isolation.md` says what each part is good for.
+
+mod acid;
+mod anomalies;
+mod attempt;
+mod exhaustive;
+mod histories;
+mod invariants;
+mod support;
+mod workload;

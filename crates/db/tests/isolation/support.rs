@@ -1,0 +1,83 @@
+//! Short ways to ask a database, shared by the tests.
+
+use mangrove::{Database, ErrorKind, Isolation, Parameters, Result, Transaction, TransactionOptions, Value};
+use mangrove_histories::Level;
+
+pub const BOTH: [Isolation; 2] = [Isolation::Snapshot, Isolation::Serializable];
+
+/// Whether serializable transactions are validated. As long as they are not, the tests hold them to snapshot
+/// isolation, and say nothing of write skew. To be `true` from the moment they are.
+pub const VALIDATED: bool = false;
+
+/// Whether it is known if write skew can be seen at this level: it can at snapshot, and cannot at serializable.
+pub fn skew_is_decided(isolation: Isolation) -> bool {
+    VALIDATED || isolation == Isolation::Snapshot
+}
+
+/// What the histories of a level are held to.
+pub fn promised(isolation: Isolation) -> Level {
+    match isolation {
+        Isolation::Serializable if VALIDATED => Level::StrictSerializable,
+        _ => Level::StrongSnapshot,
+    }
+}
+
+pub fn database(script: &str) -> Database {
+    let database = Database::in_memory();
+    database.query(script).unwrap().collect().unwrap();
+    database
+}
+
+pub fn begin(database: &Database, isolation: Isolation) -> Transaction {
+    database.begin_with(TransactionOptions { isolation, ..TransactionOptions::default() }).unwrap()
+}
+
+pub fn run(tx: &Transaction, script: &str) -> Result<Vec<Value>> {
+    tx.query(script)?.collect()
+}
+
+/// The numbers a script gives.
+pub fn numbers(tx: &Transaction, script: &str) -> Vec<i64> {
+    integers(&run(tx, script).unwrap())
+}
+
+/// The numbers a script gives in a transaction of its own.
+pub fn committed(database: &Database, script: &str) -> Vec<i64> {
+    integers(&database.query(script).unwrap().collect().unwrap())
+}
+
+pub fn integers(values: &[Value]) -> Vec<i64> {
+    values.iter().map(integer).collect()
+}
+
+pub fn integer(value: &Value) -> i64 {
+    match value {
+        Value::I32(n) => i64::from(*n),
+        Value::I64(n) => *n,
+        other => panic!("a number expected, not {other:?}"),
+    }
+}
+
+/// Parameters named `v`, `x`, `y` in this order.
+pub fn parameters(values: &[i64]) -> Parameters {
+    ["v", "x", "y"].into_iter().zip(values).map(|(name, value)| (name.into(), Value::I64(*value))).collect()
+}
+
+/// Runs transactions until one commits; what it returned, and how often it had to be run again.
+pub fn until_committed<T>(
+    database: &Database,
+    isolation: Isolation,
+    mut attempt: impl FnMut(&Transaction) -> Result<T>,
+) -> (T, usize) {
+    let mut retries = 0;
+    loop {
+        let tx = begin(database, isolation);
+        let outcome = attempt(&tx).and_then(|value| tx.commit().map(|_| value));
+        match outcome {
+            Ok(value) => return (value, retries),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
+        }
+        retries += 1;
+        std::thread::yield_now();
+    }
+}
