@@ -51,7 +51,7 @@ pub use mangrove_graph::{
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::{Format, Mapping};
-pub use mangrove_store::{MemoryReport, MemoryRow, WriteCardinality};
+pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::Prepared;
 pub use stream::{Materialize, ResultStream};

@@ -159,7 +159,7 @@ impl Database {
             "garbage_collection" => settings.garbage_collection.store(switch(name, value)?, Ordering::Relaxed),
             "gc_workers" => {
                 let workers = usize::try_from(number(name, value)?).unwrap_or(usize::MAX);
-                settings.gc_workers.store(workers.clamp(1, GC_WORKERS_MAX), Ordering::Relaxed);
+                settings.gc_workers.store(workers.min(GC_WORKERS_MAX), Ordering::Relaxed);
             }
             "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
             "memory_limit_bytes" => {

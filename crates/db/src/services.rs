@@ -86,6 +86,15 @@ const SERVICES: &[Service] = &[
         run: reports::config,
     },
     Service {
+        name: "mangrove.gc",
+        summary: "what garbage collection waits for and has done; asked to, collect first, on the caller's time",
+        parameters: &[
+            ("collect", "collect what nobody sees any more"),
+            ("compact", "collect, and pack the adjacency of what all running transactions see alike"),
+        ],
+        run: reports::garbage,
+    },
+    Service {
         name: "mangrove.index.create",
         summary: "create an index while transactions go on",
         parameters: &[

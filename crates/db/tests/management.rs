@@ -115,8 +115,11 @@ fn reports_count_what_happened() {
     let total = memory.last().unwrap();
     assert_eq!(field(total, "kind"), "total".into());
     assert_eq!(field(total, "bytes"), Value::I64(db.memory().total_bytes() as i64));
+    all(&db, "g.V().has('name', 'bob').drop()");
+    let garbage = all(&db, "g.call('mangrove.gc').with('collect')");
+    assert_eq!(field(&garbage[0], "vertices"), Value::I64(1));
     let transactions = all(&db, "g.call('mangrove.transactions')");
-    assert_eq!(field(&transactions[0], "commits"), Value::I64(3));
+    assert_eq!(field(&transactions[0], "commits"), Value::I64(4));
     assert_eq!(field(&field(&transactions[0], "aborts"), "write_conflict"), Value::I64(0));
 }
 

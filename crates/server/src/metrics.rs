@@ -5,13 +5,14 @@
 
 use std::fmt::Write;
 
-use mangrove::{AbortCause, Database, MemoryReport, TransactionCounters};
+use mangrove::{AbortCause, Database, GarbageReport, MemoryReport, TransactionCounters};
 
 /// What one graph reports.
 struct Sample<'a> {
     graph: &'a str,
     counters: TransactionCounters,
     memory: MemoryReport,
+    garbage: GarbageReport,
     retries: u64,
     snapshot_lag: u64,
 }
@@ -31,6 +32,10 @@ const METRICS: &[Metric] = &[
     }),
     ("mangrove_active_transactions", "gauge", "Transactions running now.", |s| s.counters.active),
     ("mangrove_oldest_snapshot_lag", "gauge", "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_gc_queued_writes", "gauge", "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
+    ("mangrove_gc_versions_total", "counter", "Older versions of properties reclaimed.", |s| s.garbage.versions),
+    ("mangrove_gc_vertices_total", "counter", "Places of vertices reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", "counter", "Places of edges reclaimed.", |s| s.garbage.edges),
     ("mangrove_memory_limit_bytes", "gauge", "Writes are refused while the graph uses this much.", |s| {
         s.memory.limit_bytes
     }),
@@ -42,6 +47,7 @@ pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
         graph,
         counters: database.transaction_counters(),
         memory: database.memory(),
+        garbage: database.garbage(),
         retries: database.retry_count(),
         snapshot_lag: database.snapshot_lag(),
     };

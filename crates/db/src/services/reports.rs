@@ -1,4 +1,4 @@
-//! `mangrove.config`, `mangrove.memory`, `mangrove.transactions`
+//! `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.transactions`
 
 use mangrove_graph::{Result, Value};
 use mangrove_txn::AbortCause;
@@ -11,6 +11,28 @@ use crate::management::count;
 pub(super) fn config(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     arguments.given.iter().try_for_each(|(name, value)| database.configure(name, value))?;
     Ok(vec![row(database.config())])
+}
+
+/// What was collected, after collecting where that was asked for.
+pub(super) fn garbage(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    if arguments.flag("compact")? {
+        database.compact();
+    } else if arguments.flag("collect")? {
+        database.collect_garbage();
+    }
+    let report = database.garbage();
+    Ok(vec![row([
+        ("queued_writes", count(report.queued_writes)),
+        ("tasks", count(report.tasks)),
+        ("in_limbo", count(report.in_limbo)),
+        ("versions", count(report.versions)),
+        ("values", count(report.values)),
+        ("vertices", count(report.vertices)),
+        ("edges", count(report.edges)),
+        ("cells", count(report.cells)),
+        ("tables", count(report.tables)),
+        ("pages", count(report.pages)),
+    ])])
 }
 
 /// A row a kind of record, and one for the whole.

@@ -486,7 +486,10 @@ fn what_is_not_supported_is_named() {
         "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), inject() or \
          union()",
     );
-    wire_fails(vec![], "the traversal has no steps; start it with V(), E(), addV(), addE(), inject() or union()");
+    wire_fails(
+        vec![],
+        "the traversal has no steps; start it with V(), E(), addV(), addE(), call(), inject() or union()",
+    );
     wire_fails(
         vec![call("as", vec![text("a")])],
         "`as` (step 1): there is no step before it; as() belongs behind the step it labels",
