@@ -347,7 +347,7 @@ fn change_item(attempt: &mut Attempt<'_>, object: Object, item: Item) -> Result<
     attempt.note(Operation::Remove { object, value: item.token });
     let (key, _, _) = items_of(object);
     let next = item.value + 1;
-    if next % BUCKETS == 0 {
+    if next.is_multiple_of(BUCKETS) {
         return attempt.write("g.V(v).drop()", &[item.id]);
     }
     let token = attempt.value();
