@@ -11,7 +11,8 @@
 //! 2. An edge is visible only if both its ends are; expanding never looks at the neighbor's header.
 //! 3. A [`ScanCursor`] or [`ExpandCursor`] is a position, not a pointer: it may be kept across yields and
 //!    goes on from where it stopped, meeting each element exactly once.
-//! 4. Within one adjacency list the order is arbitrary, but the same for the same snapshot.
+//! 4. Within one adjacency list the order is arbitrary. It is fixed for an expansion that goes on through its cursor;
+//!    another one of the same snapshot may meet the list in another order, when it was compacted in between.
 //! 5. Ids that name nothing visible are skipped: they give no rows, never an error.
 
 use std::cmp::Ordering;
