@@ -39,8 +39,11 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
     Ok(database.indexes().iter().map(shown).collect())
 }
 
+/// Says of an index whether it is meant.
+type Wanted = Box<dyn Fn(&IndexDescription) -> bool>;
+
 /// Which index is meant: by its number, or by what it is about.
-fn wanted(arguments: &Arguments<'_>) -> Result<Box<dyn Fn(&IndexDescription) -> bool>> {
+fn wanted(arguments: &Arguments<'_>) -> Result<Wanted> {
     if let Some(id) = arguments.get("id") {
         let number = mangrove_graph::numeric::integer(id).and_then(|n| u32::try_from(n).ok());
         let id = IndexId(number.ok_or_else(|| arguments.misfit("id", "the number of an index", id))?);
