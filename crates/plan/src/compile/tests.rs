@@ -483,7 +483,7 @@ fn what_is_not_supported_is_named() {
     );
     wire_fails(
         vec![call("out", vec![])],
-        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), inject() or \
+        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), call(), inject() or \
          union()",
     );
     wire_fails(
