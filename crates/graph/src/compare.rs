@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
+use crate::numeric::to_f64;
 use crate::value::Value;
 
 /// `eq`: by value, numbers across types; NaN equals nothing.
@@ -79,6 +80,22 @@ fn is_submap(of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
     }
     let all: HashMap<Equivalent, &Value> = all.iter().map(|(k, v)| (Equivalent(k.clone()), v)).collect();
     of.iter().all(|(k, v)| all.get(&Equivalent(k.clone())).is_some_and(|there| equivalent(v, there)))
+}
+
+/// Feeds a hasher so that values that are [`equal`] have the same hash; some that are not do, too.
+pub fn hash_equal<H: Hasher>(value: &Value, state: &mut H) {
+    match value {
+        // Numbers that are equal have the same nearest double; unequal ones may share it.
+        _ if is_number(value) => match to_f64(value) {
+            Some(0.0) | None => 0_u64.hash(state),
+            Some(f) => f.to_bits().hash(state),
+        },
+        Value::List(values) => values.iter().for_each(|v| hash_equal(v, state)),
+        // Members may come in any order.
+        Value::Set(values) => values.len().hash(state),
+        Value::Map(entries) => entries.len().hash(state),
+        other => hash_equivalent(other, state),
+    }
 }
 
 /// A hash that agrees with [`equivalent`].

@@ -378,6 +378,11 @@ impl Column {
         self.in_place(at)
     }
 
+    /// The value that a record's writer replaced.
+    pub(crate) fn replaced(index: u64, pool: &UndoPool) -> RawCell {
+        record(pool, index).old()
+    }
+
     /// Every version of a cell with its begin word, newest first. Not consistent while the cell is written:
     /// for building indexes and looking for other users of a unique value, which tolerate both a version
     /// too many and one that its writer is still going to announce.

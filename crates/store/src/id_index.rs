@@ -57,6 +57,11 @@ impl IdKey {
     pub(crate) fn of_int(number: i64) -> Self {
         IdKey { word: mix(number as u64), is_int: true }
     }
+
+    /// The id as 64 bits; different ids may share them.
+    pub(crate) fn hash(self) -> u64 {
+        self.word
+    }
 }
 
 #[derive(Debug, Default)]

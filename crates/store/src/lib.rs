@@ -12,6 +12,7 @@
 //! | `adjacency`, `tail` | lists: descriptor words, packed runs, headers, tails |
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
 //! | [`write`](mod@write), `unique`, `ending` | what transactions claim, and how claims end: read this second |
+//! | [`footprint`] | what transactions read and wrote, to be compared |
 //! | `view`, `scan`, `expand`, `properties` | the batched read interface |
 //! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
@@ -39,6 +40,7 @@ mod compaction;
 mod ending;
 pub mod epoch;
 mod expand;
+pub mod footprint;
 mod garbage;
 mod id_index;
 mod index_build;

@@ -1,0 +1,176 @@
+//! The write set of a transaction: what its log changes, as items and images.
+//!
+//! A log entry names what was claimed; the undo record has the value before, the column the value after. A created
+//! element's columns are images from nothing, a deleted one's are images to nothing. The set is made when the
+//! transaction is about to commit, while it still holds all its claims, so nothing of it can change meanwhile.
+
+use hashbrown::HashMap;
+use mangrove_graph::compare::order;
+use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId, UserId, Value};
+
+use super::{ElementKind, Item, ItemSet, NewestLabelSets, Predicate, Signature};
+use crate::cell::{Content, RawCell};
+use crate::column::Column;
+use crate::store::{Slot, Store};
+use crate::write::Write;
+
+/// Up to here images are kept one by one; beyond, only the smallest and the largest by key and label set.
+const IMAGES_MAX: usize = 1_024;
+
+/// A value that an element has or had.
+#[derive(Debug)]
+struct Image {
+    kind: ElementKind,
+    key: KeyId,
+    labels: LabelSetId,
+    value: Value,
+}
+
+/// Smallest and largest image of a key and label set.
+type Spans = HashMap<(bool, KeyId, LabelSetId), (Value, Value), foldhash::fast::FixedState>;
+
+/// What a transaction writes; see the module.
+#[derive(Debug, Default)]
+pub struct WriteSet {
+    items: ItemSet,
+    images: Vec<Image>,
+    spans: Option<Box<Spans>>,
+    newest: NewestLabelSets,
+}
+
+impl WriteSet {
+    /// The items; frozen.
+    pub fn items(&self) -> &ItemSet {
+        &self.items
+    }
+
+    /// The signature of its items.
+    pub fn signature(&self) -> &Signature {
+        self.items.signature()
+    }
+
+    /// The youngest label sets among what it writes.
+    pub fn newest(&self) -> NewestLabelSets {
+        self.newest
+    }
+
+    fn add_label_set(&mut self, kind: ElementKind, labels: LabelSetId) {
+        let newest = self.newest.of(kind);
+        *newest = labels.0.max(*newest);
+    }
+
+    /// Whether a predicate may have another answer because of these writes.
+    pub fn meets(&self, predicate: &Predicate) -> bool {
+        let hit = |image: &Image| predicate.takes(image.kind, image.key, image.labels) && predicate.holds(&image.value);
+        let spanned = |spans: &Spans| {
+            spans.iter().any(|((is_vertex, key, labels), (smallest, largest))| {
+                let kind = if *is_vertex { ElementKind::Vertex } else { ElementKind::Edge };
+                predicate.takes(kind, *key, *labels) && predicate.may_hold_between(smallest, largest)
+            })
+        };
+        self.images.iter().any(hit) || self.spans.as_deref().is_some_and(spanned)
+    }
+
+    /// The memory it takes, about.
+    pub fn bytes(&self) -> usize {
+        let spans = self.spans.as_ref().map_or(0, |spans| spans.allocation_size());
+        size_of::<WriteSet>() + self.items.bytes() + self.images.capacity() * size_of::<Image>() + spans
+    }
+
+    fn add_image(&mut self, kind: ElementKind, key: KeyId, labels: LabelSetId, value: &Value) {
+        for labels in [Some(labels), None] {
+            self.items.add(Item::value(kind, key, labels, value));
+        }
+        self.images.push(Image { kind, key, labels, value: value.clone() });
+        if self.images.len() > IMAGES_MAX {
+            self.summarize();
+        }
+    }
+
+    fn summarize(&mut self) {
+        let spans = self.spans.get_or_insert_default();
+        for image in self.images.drain(..) {
+            let Image { kind, key, labels, value } = image;
+            match spans.entry((kind == ElementKind::Vertex, key, labels)) {
+                hashbrown::hash_map::Entry::Vacant(entry) => {
+                    entry.insert((value.clone(), value));
+                }
+                hashbrown::hash_map::Entry::Occupied(mut entry) => {
+                    let (smallest, largest) = entry.get_mut();
+                    if order(&value, smallest).is_lt() {
+                        *smallest = value;
+                    } else if order(&value, largest).is_gt() {
+                        *largest = value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Store {
+    /// The write set of a transaction that has finished writing and holds all its claims.
+    pub fn write_set(&self, log: &[Write]) -> WriteSet {
+        let _pin = crate::epoch::pin();
+        let mut set = WriteSet::default();
+        for write in log {
+            match *write {
+                Write::Begin(element) | Write::End(element) => self.name_element(element, &mut set),
+                Write::Property { element, key, undo } => {
+                    let slot = self.slot(element).expect("a log names only elements that exist");
+                    let column = slot.core.column(key).expect("a written property has a column");
+                    set.items.add(Item::cell(element, key));
+                    set.items.add(Item::cells(element));
+                    add_cell(&slot, element, key, Column::replaced(undo, &slot.tablet.undo), &mut set);
+                    add_cell(&slot, element, key, column.newest(slot.at), &mut set);
+                }
+            }
+        }
+        if set.spans.is_some() {
+            set.summarize();
+        }
+        set.items.freeze();
+        set
+    }
+
+    /// An element that comes or goes, with all it has.
+    fn name_element(&self, element: ElementRef, set: &mut WriteSet) {
+        let slot = self.slot(element).expect("a log names only elements that exist");
+        let (kind, labels) = (ElementKind::from(element), slot.core.label);
+        set.add_label_set(kind, labels);
+        set.items.add(Item::existence(element));
+        for labels in [Some(labels), None] {
+            set.items.add(Item::scan(kind, labels));
+        }
+        if let Content::One(value) = slot.tablet.values.decode(slot.core.user_id(slot.at))
+            && let Some(id) = UserId::from_value(&value)
+        {
+            set.items.add(Item::chosen_id(kind, &id));
+        }
+        if let ElementRef::Edge(id) = element {
+            let (_, page) = self.edge_page(id).expect("the edge's slot was found");
+            let (source, target) = page.ends(id.offset());
+            for labels in [Some(labels), None] {
+                set.items.add(Item::list(source, Direction::Out, labels));
+                set.items.add(Item::list(target, Direction::In, labels));
+            }
+        }
+        let mut has_values = false;
+        for (key, column) in slot.core.columns() {
+            let cell = column.newest(slot.at);
+            if !cell.is_absent() {
+                has_values = true;
+                set.items.add(Item::cell(element, key));
+                add_cell(&slot, element, key, cell, set);
+            }
+        }
+        if has_values {
+            set.items.add(Item::cells(element));
+        }
+    }
+}
+
+fn add_cell(slot: &Slot<'_>, element: ElementRef, key: KeyId, cell: RawCell, set: &mut WriteSet) {
+    set.add_label_set(element.into(), slot.core.label);
+    slot.tablet.values.values(cell, |value| set.add_image(element.into(), key, slot.core.label, value));
+}
