@@ -65,17 +65,17 @@ pub(crate) struct Collector {
 
 impl Horizon for Shared {
     fn oldest_snapshot(&self) -> u64 {
-        self.snapshots.oldest(&self.watermark)
+        self.status.oldest(&self.recent)
     }
 
     fn oldest_transaction(&self) -> u64 {
         // The next number first: who gets a smaller one later is seen in its slot, or begins after we looked.
         let next = self.next_transaction();
-        self.snapshots.oldest_number(next)
+        self.status.oldest_ordinal(next)
     }
 
     fn next_transaction(&self) -> u64 {
-        self.next_txn.load(Ordering::SeqCst)
+        self.status.next_ordinal()
     }
 }
 

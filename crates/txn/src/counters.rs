@@ -1,8 +1,8 @@
 //! How transactions ended.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicU64, Ordering};
 
 /// Why a transaction did not commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,38 +1,56 @@
 //! Transactions over the multi-version store.
 //!
 //! ```text
-//! begin ──▶ read at the stable watermark, write under claims ──▶ commit: draw a timestamp,
-//!   │                                                            replace claims by it, finish ──▶ wait for the
-//!   └───────────────▶ conflict, rollback, drop: take claims back                                   watermark
+//! begin ──▶ read at the stable watermark, ──▶ enter validation: draw a timestamp, ──▶ validate ──▶ stamp the claims,
+//!   │       write under claims               publish the write set (one step)          │         wait for the watermark
+//!   └─────────────┴── conflict, rollback, drop ───────────────┴────────────────────────┴──▶ take the claims back
 //! ```
 //!
-//! - The *clock* ([`watermark`]) draws commit timestamps; the *stable watermark* is the largest timestamp at or
-//!   below which every transaction has finished. A transaction reads at the watermark of its begin, so it
-//!   never meets a half-installed commit: reads never wait and never abort.
+//! - The *clock* ([`RecentOptions`], `recent`) draws commit timestamps; the *stable watermark* is the largest timestamp
+//!   at or below which every transaction has finished. A transaction reads at the watermark of its begin, so it
+//!   never meets a half-installed commit.
 //! - A commit is acknowledged when the watermark has passed its timestamp: whoever begins after that sees it.
 //! - Write-write conflicts are found where they happen (`mangrove_store::write`); the first updater wins, the other
 //!   is rolled back at once and says so from then on.
-//! - Isolation is chosen by transaction ([`Isolation`]). Validation is being built: until it is there, serializable
-//!   transactions get what snapshot transactions get.
+//! - Serializable transactions that may write keep what they read, may read what validating writers wrote
+//!   (optimistic pre-read), and validate before they commit. Read-only and snapshot transactions do none of that, never
+//!   wait for writers and never abort because of what they read.
 //!
-//! Three files to read: [`watermark`], `manager`, `transaction`.
+//! | module | what it holds |
+//! |---|---|
+//! | `manager`, `transaction` | begin; reads and writes of one transaction |
+//! | `status` | TST: what each running transaction is doing |
+//! | `recent` | RCT: clock, recent write sets and outcomes, watermark |
+//! | `reads`, `tracking`, `view` | read sets and how they come about; pre-read |
+//! | `commit`, `validation` | from the entry into validation to the end |
+//! | `sync` | the primitives, exchangeable for a model checker's |
+//!
+//! The protocol, with its proof and invariants, is in `docs/design/transactions.md`. Lock order: a transaction's log,
+//! its read set, the ordered step, a ring entry; none is held while the store is read or written, but the log's.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bulk;
 mod collector;
+mod commit;
 mod counters;
 mod manager;
+mod reads;
+mod recent;
 mod settings;
-mod snapshots;
+mod status;
+mod sync;
+mod tracking;
 mod transaction;
+mod validation;
 mod view;
-pub mod watermark;
 
 pub use bulk::BulkLoad;
+pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
 pub use manager::{Isolation, TransactionManager, TransactionOptions};
+pub use recent::RecentOptions;
 pub use settings::Settings;
 pub use transaction::{CommitInfo, Transaction};
 

@@ -1,7 +1,6 @@
 //! The transactions of one graph: who begins, who counts, and what needs the graph to itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Result};
 use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
@@ -9,10 +8,11 @@ use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
 use crate::bulk::BulkLoad;
 use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
+use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
-use crate::snapshots::ActiveSnapshots;
+use crate::status::StatusTable;
+use crate::sync::{AtomicBool, Ordering};
 use crate::transaction::Transaction;
-use crate::watermark::Watermark;
 
 /// What a transaction is protected from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,9 +39,8 @@ pub struct TransactionOptions {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
-    pub(crate) watermark: Watermark,
-    pub(crate) snapshots: ActiveSnapshots,
-    pub(crate) next_txn: AtomicU64,
+    pub(crate) recent: RecentCommits,
+    pub(crate) status: StatusTable,
     /// Set while the graph belongs to a bulk load.
     loading: AtomicBool,
     pub(crate) counters: Counters,
@@ -64,12 +63,16 @@ pub struct TransactionManager {
 impl TransactionManager {
     /// The transactions of a store. A store has one manager at most.
     pub fn new(store: Arc<Store>) -> Self {
+        Self::with_options(store, RecentOptions::default())
+    }
+
+    /// As [`TransactionManager::new`], with another measure of how far back validation can look.
+    pub fn with_options(store: Arc<Store>, recent: RecentOptions) -> Self {
         TransactionManager {
             shared: Arc::new(Shared {
                 store,
-                watermark: Watermark::new(),
-                snapshots: ActiveSnapshots::new(),
-                next_txn: AtomicU64::new(1),
+                recent: RecentCommits::new(recent),
+                status: StatusTable::new(),
                 loading: AtomicBool::new(false),
                 counters: Counters::default(),
                 settings: Settings::default(),
@@ -85,15 +88,14 @@ impl TransactionManager {
 
     /// Begins a transaction. Fails with `Closed` while the graph is loaded in bulk.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        let number = self.shared.next_txn.fetch_add(1, Ordering::Relaxed);
-        let (slot, begin_ts) = self.shared.snapshots.register(number, &self.shared.watermark);
+        let registration = self.shared.status.register(&self.shared.recent);
         // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
         if self.shared.loading.load(Ordering::SeqCst) {
-            self.shared.snapshots.release(slot);
+            self.shared.status.release(registration.slot);
             let message = "a bulk load is running; transactions begin when it has finished";
             return Err(Error::new(ErrorKind::Closed, message));
         }
-        Ok(Transaction::new(self.shared.clone(), options, number, slot, begin_ts))
+        Ok(Transaction::new(self.shared.clone(), options, registration))
     }
 
     /// Begins a read-only transaction.
@@ -106,7 +108,7 @@ impl TransactionManager {
         if self.shared.loading.swap(true, Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Closed, "another bulk load is running on this graph"));
         }
-        let loader = match self.shared.snapshots.count() {
+        let loader = match self.shared.status.count() {
             0 => BulkLoader::new(self.shared.store.clone()),
             n => Err(Error::new(
                 ErrorKind::Closed,
@@ -124,17 +126,17 @@ impl TransactionManager {
 
     /// The stable watermark: what a transaction that begins now sees.
     pub fn watermark(&self) -> u64 {
-        self.shared.watermark.stable()
+        self.shared.recent.stable()
     }
 
     /// No running or future transaction reads at an earlier timestamp.
     pub fn oldest_snapshot(&self) -> u64 {
-        self.shared.snapshots.oldest(&self.shared.watermark)
+        self.shared.status.oldest(&self.shared.recent)
     }
 
     /// How transactions ended so far.
     pub fn counters(&self) -> TransactionCounters {
-        self.shared.counters.load(self.shared.snapshots.count() as u64)
+        self.shared.counters.load(self.shared.status.count() as u64)
     }
 
     /// What can be changed while transactions run.

@@ -6,16 +6,19 @@
 //! notice), and every later call fails with the same conflict.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use mangrove_graph::{EdgeId, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_graph::{EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_store::footprint::{ElementKind, Item};
 use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
-use parking_lot::Mutex;
 
 use crate::counters::AbortCause;
 use crate::manager::{Isolation, Shared, TransactionOptions};
-use crate::snapshots::SlotId;
+use crate::reads::ReadSet;
+use crate::recent::Outcome;
+use crate::status::{Registration, SlotId, Status};
+use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
+use crate::validation::abort_error;
 
 /// What a commit did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,45 +33,59 @@ pub struct CommitInfo {
 
 /// What the transaction has claimed so far.
 #[derive(Debug, Default)]
-struct WriteSet {
+struct Writes {
     log: Vec<Write>,
     /// How long the log was when the running statement began.
     statement_start: usize,
+    /// Claims up to here carry statement 0.
+    renumbered: usize,
+}
+
+/// How a serializable transaction that may write keeps what it reads.
+#[derive(Debug)]
+pub(crate) struct Tracking {
+    pub(crate) reads: Mutex<ReadSet>,
+    /// Whether it may read at later moments than its begin.
+    pub(crate) pre_reads: bool,
+    /// How many label sets there were when it began.
+    known_label_sets: u32,
+    /// [`ReadSet::latest`], to be looked at without the lock.
+    latest: AtomicU64,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Transaction {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     options: TransactionOptions,
-    number: u64,
-    slot: SlotId,
-    begin_ts: u64,
+    registration: Registration,
     /// The last finished statement: what reads see of own writes.
     finished: AtomicU16,
     doomed: AtomicBool,
-    writes: Mutex<WriteSet>,
+    writes: Mutex<Writes>,
+    /// Absent where nobody will ask: read-only and snapshot transactions see one moment.
+    tracking: Option<Tracking>,
     /// Committed or rolled back: nothing is left to undo.
     ended: bool,
 }
 
 impl Transaction {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        options: TransactionOptions,
-        number: u64,
-        slot: SlotId,
-        begin_ts: u64,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, options: TransactionOptions, registration: Registration) -> Self {
+        let is_tracked = options.isolation == Isolation::Serializable && !options.read_only;
+        let tracking = is_tracked.then(|| Tracking {
+            reads: Mutex::default(),
+            pre_reads: shared.settings.optimistic_pre_read.load(std::sync::atomic::Ordering::Relaxed),
+            known_label_sets: shared.store.catalog().label_set_count() as u32,
+            latest: AtomicU64::new(0),
+        });
         Transaction {
             shared,
             options,
-            number,
-            slot,
-            begin_ts,
+            registration,
             finished: AtomicU16::new(0),
             doomed: AtomicBool::new(false),
             writes: Mutex::default(),
+            tracking,
             ended: false,
         }
     }
@@ -85,7 +102,36 @@ impl Transaction {
 
     /// The timestamp it reads at.
     pub fn begin_ts(&self) -> u64 {
-        self.begin_ts
+        self.registration.begin_ts
+    }
+
+    pub(crate) fn slot(&self) -> SlotId {
+        self.registration.slot
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.registration.number
+    }
+
+    pub(crate) fn known_label_sets(&self) -> u32 {
+        self.tracking.as_ref().map_or(0, |tracking| tracking.known_label_sets)
+    }
+
+    pub(crate) fn tracking(&self) -> Option<&Tracking> {
+        self.tracking.as_ref()
+    }
+
+    pub(crate) fn take_log(&mut self) -> Vec<Write> {
+        std::mem::take(&mut self.writes.get_mut().log)
+    }
+
+    pub(crate) fn take_reads(&mut self) -> ReadSet {
+        self.tracking.as_mut().map(|tracking| std::mem::take(tracking.reads.get_mut())).unwrap_or_default()
+    }
+
+    /// Says that nothing is left to undo.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
     }
 
     /// The store.
@@ -98,8 +144,8 @@ impl Transaction {
         !self.writes.lock().log.is_empty()
     }
 
-    fn snapshot(&self) -> Snapshot<'static> {
-        Snapshot::new(self.begin_ts, self.number, self.finished.load(Ordering::Acquire))
+    pub(crate) fn snapshot(&self) -> Snapshot<'static> {
+        Snapshot::new(self.begin_ts(), self.number(), self.finished.load(Ordering::Acquire))
     }
 
     /// The graph as this transaction sees it now: at its begin, with its own finished statements.
@@ -113,7 +159,7 @@ impl Transaction {
         self.shared.store.view(self.snapshot())
     }
 
-    fn check_alive(&self) -> Result<()> {
+    pub(crate) fn check_alive(&self) -> Result<()> {
         if self.doomed.load(Ordering::Acquire) {
             return Err(Error::conflict(
                 "this transaction met a conflict and was rolled back; run it again from its beginning",
@@ -122,30 +168,89 @@ impl Transaction {
         Ok(())
     }
 
-    /// Runs one write operation under the log's mutex.
-    fn write<T>(&self, operation: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+    /// Runs one write operation under the log's mutex. `reads` are the facts the operation has looked at when it
+    /// changes nothing, or is refused: a removal of nothing is a read.
+    fn write<T>(
+        &self,
+        operation: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+        reads: impl FnOnce(&mut dyn FnMut(Item)),
+    ) -> Result<T> {
         if self.options.read_only {
             let message = "this transaction is read-only; begin one that may write";
             return Err(Error::new(ErrorKind::InvalidArgument, message));
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
-        let snapshot = self.snapshot();
+        let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
+        let statement = self.finished.load(Ordering::Acquire);
+        let snapshot = Snapshot::new(moment, self.number(), statement);
+        let before = writes.log.len();
         // Finished statements end at `finished`, so the running one is the next.
-        let mut writer = Writer::new(&self.shared.store, snapshot, snapshot.statement + 1, &mut writes.log);
+        let mut writer = Writer::new(&self.shared.store, snapshot, statement + 1, &mut writes.log);
         let outcome = operation(&mut writer);
-        if matches!(&outcome, Err(error) if error.kind() == ErrorKind::Conflict) {
-            self.doom(&mut writes);
+        match &outcome {
+            Ok(_) if writes.log.len() > before => return outcome,
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                self.doom(&mut writes, AbortCause::WriteConflict);
+                return outcome;
+            }
+            // Part of what it looked at may be undone yet: not a thing to tell the caller.
+            Err(_) if moment > self.begin_ts() => return Err(self.doom(&mut writes, AbortCause::ReadConflict)),
+            Err(_) => {}
         }
+        self.track_unchanged(moment, reads);
         outcome
     }
 
-    fn doom(&self, writes: &mut WriteSet) {
+    /// Keeps what an operation that changed nothing has looked at.
+    fn track_unchanged(&self, moment: u64, reads: impl FnOnce(&mut dyn FnMut(Item))) {
+        let Some(tracking) = &self.tracking else { return };
+        let mut set = tracking.reads.lock();
+        reads(&mut |item| match moment > self.begin_ts() {
+            true => set.add_later(&[item], moment, &[]),
+            false => set.add(item),
+        });
+    }
+
+    /// The moment writes are carried out at: the begin or, once something was read at a later moment, the latest of
+    /// those, when everything it relied on is installed. What is written over was read at that moment, or not at all,
+    /// or else validation finds it changed.
+    fn write_moment(&self) -> std::result::Result<u64, AbortCause> {
+        let Some(tracking) = self.tracking.as_ref().filter(|t| t.latest.load(Ordering::Acquire) > 0) else {
+            return Ok(self.begin_ts());
+        };
+        let (moment, writers) = {
+            let reads = tracking.reads.lock();
+            (reads.latest(), reads.writers().to_vec())
+        };
+        for ts in writers {
+            match self.shared.recent.wait_until_finished(ts) {
+                Some(Outcome::Committed) => {}
+                Some(_) => return Err(AbortCause::Dependency),
+                None => return Err(AbortCause::TooOld),
+            }
+        }
+        Ok(moment)
+    }
+
+    /// Keeps items read at a later moment than the begin.
+    pub(crate) fn track_later(&self, tracking: &Tracking, items: &[Item], moment: u64, writers: &[u64]) {
+        let mut reads = tracking.reads.lock();
+        reads.add_later(items, moment, writers);
+        tracking.latest.store(reads.latest(), Ordering::Release);
+        self.shared.counters.pre_reads.fetch_add(items.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Rolls back at once; the error to be returned.
+    fn doom(&self, writes: &mut Writes, cause: AbortCause) -> Error {
         self.doomed.store(true, Ordering::Release);
+        self.shared.status.set(self.slot(), Status::Aborted);
         let log = std::mem::take(&mut writes.log);
-        self.shared.store.rollback(&log, self.number);
+        self.shared.store.rollback(&log, self.number());
         self.shared.store.retire_aborted(log);
-        self.shared.counters.count_abort(AbortCause::WriteConflict);
+        self.shared.counters.count_abort(cause);
+        abort_error(cause)
     }
 
     /// Ends the running statement: its writes are seen by this transaction's reads from now on.
@@ -160,7 +265,8 @@ impl Transaction {
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so they may share number 0,
             // which every later statement sees.
-            self.shared.store.stamp(&writes.log, claim(self.number, 0));
+            self.shared.store.stamp(&writes.log[writes.renumbered..], claim(self.number(), 0));
+            writes.renumbered = writes.log.len();
             self.finished.store(0, Ordering::Release);
         } else {
             self.finished.store(finished, Ordering::Release);
@@ -171,7 +277,8 @@ impl Transaction {
 
     /// Adds a vertex, under an id of its own or an automatic one.
     pub fn insert_vertex(&self, labels: LabelSetId, id: Option<UserId>) -> Result<VertexId> {
-        self.write(|writer| writer.insert_vertex(labels, id.as_ref()))
+        let looks = |add: &mut dyn FnMut(Item)| id.iter().for_each(|id| look_up(ElementKind::Vertex, id, add));
+        self.write(|writer| writer.insert_vertex(labels, id.as_ref()), looks)
     }
 
     /// Adds an edge between two vertices.
@@ -182,12 +289,17 @@ impl Transaction {
         label: LabelSetId,
         id: Option<UserId>,
     ) -> Result<EdgeId> {
-        self.write(|writer| writer.insert_edge(source, target, label, id.as_ref()))
+        let looks = |add: &mut dyn FnMut(Item)| {
+            existence_of_ends(source, target, add);
+            id.iter().for_each(|id| look_up(ElementKind::Edge, id, add));
+        };
+        self.write(|writer| writer.insert_edge(source, target, label, id.as_ref()), looks)
     }
 
     /// Adds edges with automatic ids, given by source and target.
     pub fn insert_edges(&self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
-        self.write(|writer| ends.iter().map(|&(s, t)| writer.insert_edge(s, t, label, None)).collect())
+        let looks = |add: &mut dyn FnMut(Item)| ends.iter().for_each(|&(s, t)| existence_of_ends(s, t, add));
+        self.write(|writer| ends.iter().map(|&(s, t)| writer.insert_edge(s, t, label, None)).collect(), looks)
     }
 
     /// Sets or adds a value of a vertex.
@@ -199,22 +311,31 @@ impl Transaction {
         cardinality: WriteCardinality,
         meta: Vec<(KeyId, Value)>,
     ) -> Result<()> {
-        self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta))
+        let equal = self.tracking.is_some().then(|| Item::value(ElementKind::Vertex, key, None, &value));
+        let looks = |add: &mut dyn FnMut(Item)| {
+            cell_of(ElementRef::Vertex(vertex), key, add);
+            // Refused, perhaps, because another vertex has the value.
+            equal.into_iter().for_each(add);
+        };
+        self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks)
     }
 
     /// Sets the value of an edge.
     pub fn set_edge_property(&self, edge: EdgeId, key: KeyId, value: Value) -> Result<()> {
-        self.write(|writer| writer.set_edge_property(edge, key, value))
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Edge(edge), key, add);
+        self.write(|writer| writer.set_edge_property(edge, key, value), looks)
     }
 
     /// Removes one value of a vertex, or all under the key.
     pub fn remove_vertex_property(&self, vertex: VertexId, key: KeyId, ordinal: Option<u32>) -> Result<()> {
-        self.write(|writer| writer.remove_vertex_property(vertex, key, ordinal))
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        self.write(|writer| writer.remove_vertex_property(vertex, key, ordinal), looks)
     }
 
     /// Removes the value of an edge.
     pub fn remove_edge_property(&self, edge: EdgeId, key: KeyId) -> Result<()> {
-        self.write(|writer| writer.remove_edge_property(edge, key))
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Edge(edge), key, add);
+        self.write(|writer| writer.remove_edge_property(edge, key), looks)
     }
 
     /// Sets a meta-property of one value of a vertex.
@@ -226,43 +347,26 @@ impl Transaction {
         meta_key: KeyId,
         value: Value,
     ) -> Result<()> {
-        self.write(|writer| writer.set_meta_property(vertex, key, ordinal, meta_key, value))
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        self.write(|writer| writer.set_meta_property(vertex, key, ordinal, meta_key, value), looks)
     }
 
     /// Removes a meta-property of one value of a vertex.
     pub fn remove_meta_property(&self, vertex: VertexId, key: KeyId, ordinal: u32, meta_key: KeyId) -> Result<()> {
-        self.write(|writer| writer.remove_meta_property(vertex, key, ordinal, meta_key))
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        self.write(|writer| writer.remove_meta_property(vertex, key, ordinal, meta_key), looks)
     }
 
     /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
     pub fn delete_vertex(&self, vertex: VertexId) -> Result<()> {
-        self.write(|writer| writer.delete_vertex(vertex))
+        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementRef::Vertex(vertex)));
+        self.write(|writer| writer.delete_vertex(vertex), looks)
     }
 
     /// Deletes an edge; nothing happens where this transaction sees no such edge.
     pub fn delete_edge(&self, edge: EdgeId) -> Result<()> {
-        self.write(|writer| writer.delete_edge(edge))
-    }
-
-    /// Commits. When this returns, whoever begins a transaction sees its writes.
-    pub fn commit(mut self) -> Result<CommitInfo> {
-        self.check_alive()?;
-        let log = std::mem::take(&mut self.writes.get_mut().log);
-        if log.is_empty() {
-            self.ended = true;
-            self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
-            return Ok(CommitInfo { timestamp: self.begin_ts, write_count: 0, read_count: 0 });
-        }
-        let drawn = self.shared.watermark.draw();
-        let timestamp = drawn.ts();
-        self.shared.store.install(&log, timestamp);
-        drop(drawn);
-        self.ended = true;
-        self.shared.watermark.wait_for(timestamp);
-        self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
-        let write_count = log.len();
-        self.shared.hand_over(log, timestamp);
-        Ok(CommitInfo { timestamp, write_count, read_count: 0 })
+        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementRef::Edge(edge)));
+        self.write(|writer| writer.delete_edge(edge), looks)
     }
 
     /// Takes everything back.
@@ -275,8 +379,9 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let doomed = *self.doomed.get_mut();
         if !self.ended && !doomed {
-            let log = std::mem::take(&mut self.writes.get_mut().log);
-            self.shared.store.rollback(&log, self.number);
+            let log = self.take_log();
+            self.shared.status.set(self.slot(), Status::Aborted);
+            self.shared.store.rollback(&log, self.number());
             if log.is_empty() {
                 self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
             } else {
@@ -284,6 +389,19 @@ impl Drop for Transaction {
                 self.shared.store.retire_aborted(log);
             }
         }
-        self.shared.snapshots.release(self.slot);
+        self.shared.status.release(self.slot());
     }
+}
+
+fn look_up(kind: ElementKind, id: &UserId, add: &mut dyn FnMut(Item)) {
+    Item::look_up(kind, id).for_each(add);
+}
+
+fn existence_of_ends(source: VertexId, target: VertexId, add: &mut dyn FnMut(Item)) {
+    [source, target].into_iter().for_each(|end| add(Item::existence(ElementRef::Vertex(end))));
+}
+
+fn cell_of(element: ElementRef, key: KeyId, add: &mut dyn FnMut(Item)) {
+    add(Item::existence(element));
+    add(Item::cell(element, key));
 }

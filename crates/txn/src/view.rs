@@ -1,11 +1,18 @@
 //! [`GraphView`] of a transaction: the store's view at its snapshot, as long as the transaction is alive.
+//!
+//! For a serializable transaction that may write, every read says what could change it: see `tracking`. What is
+//! immutable (labels, ids, the ends of edges) is read without a trace.
 
 use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView,
-    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result, ScanCursor, Share,
-    Statistics, UserId, Value, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion,
+    GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
+    ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
 };
 
+use mangrove_store::StoreView;
+use mangrove_store::footprint::{ElementKind, Item, Predicate};
+
+use crate::tracking::{AddItem, lists, properties_of};
 use crate::transaction::Transaction;
 
 impl GraphView for Transaction {
@@ -14,19 +21,21 @@ impl GraphView for Transaction {
     }
 
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
-        self.view()?.find_vertices(ids, out)
+        let items = |row: usize, add: AddItem<'_>| Item::look_up(ElementKind::Vertex, &ids[row]).for_each(add);
+        self.read_batch(ids.len(), out, items, |view, rows, out| view.find_vertices(&ids[rows], out))
     }
 
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
-        self.view()?.find_edges(ids, out)
+        let items = |row: usize, add: AddItem<'_>| Item::look_up(ElementKind::Edge, &ids[row]).for_each(add);
+        self.read_batch(ids.len(), out, items, |view, rows, out| view.find_edges(&ids[rows], out))
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
-        self.view()?.retain_vertices(ids)
+        self.retain(ids, ElementRef::Vertex, |view, ids| view.retain_vertices(ids))
     }
 
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
-        self.view()?.retain_edges(ids)
+        self.retain(ids, ElementRef::Edge, |view, ids| view.retain_edges(ids))
     }
 
     fn scan_vertices(
@@ -37,6 +46,7 @@ impl GraphView for Transaction {
         limit: usize,
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
+        self.track_scan(ElementKind::Vertex, labels, |set| Item::scan(ElementKind::Vertex, set));
         self.view()?.scan_vertices(labels, share, cursor, limit, out)
     }
 
@@ -48,6 +58,7 @@ impl GraphView for Transaction {
         limit: usize,
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
+        self.track_scan(ElementKind::Edge, labels, |set| Item::scan(ElementKind::Edge, set));
         self.view()?.scan_edges(labels, share, cursor, limit, out)
     }
 
@@ -61,6 +72,7 @@ impl GraphView for Transaction {
         limit: usize,
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
+        self.track_values(ElementKind::Vertex, labels, key, range);
         self.view()?.scan_vertices_where(labels, key, range, share, cursor, limit, out)
     }
 
@@ -74,14 +86,17 @@ impl GraphView for Transaction {
         limit: usize,
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
+        self.track_values(ElementKind::Edge, labels, key, range);
         self.view()?.scan_edges_where(labels, key, range, share, cursor, limit, out)
     }
 
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        self.track_scan(ElementKind::Vertex, labels, |set| Item::scan(ElementKind::Vertex, set));
         self.view()?.count_vertices(labels, share)
     }
 
     fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
+        self.track_scan(ElementKind::Edge, labels, |set| Item::scan(ElementKind::Edge, set));
         self.view()?.count_edges(labels, share)
     }
 
@@ -92,7 +107,7 @@ impl GraphView for Transaction {
         cursor: &mut ExpandCursor,
         out: &mut Expansion,
     ) -> Result<bool> {
-        self.view()?.expand(vertices, request, cursor, out)
+        self.read_lists(vertices, request, cursor, out)
     }
 
     fn for_each_adjacency(
@@ -100,6 +115,9 @@ impl GraphView for Transaction {
         request: &AdjacencyRequest,
         each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
     ) -> Result<()> {
+        // All lists of all those vertices: what changes one of them changes a scan.
+        self.track_scan(ElementKind::Vertex, &request.vertices, |set| Item::scan(ElementKind::Vertex, set));
+        self.track_scan(ElementKind::Edge, &request.labels, |set| Item::scan(ElementKind::Edge, set));
         self.view()?.for_each_adjacency(request, each)
     }
 
@@ -110,7 +128,11 @@ impl GraphView for Transaction {
         labels: &LabelFilter,
         out: &mut Vec<u64>,
     ) -> Result<()> {
-        self.view()?.degrees(vertices, direction, labels, out)
+        self.track_labels(ElementKind::Edge, labels);
+        let items = |row: usize, add: AddItem<'_>| lists(vertices[row], direction, labels, add);
+        self.read_batch(vertices.len(), out, items, |view, rows, out| {
+            view.degrees(&vertices[rows], direction, labels, out)
+        })
     }
 
     fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
@@ -134,19 +156,23 @@ impl GraphView for Transaction {
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        self.view()?.vertex_values(vertices, key, out)
+        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementRef::Vertex(vertices[row]), key));
+        self.read_batch(vertices.len(), out, items, |view, rows, out| view.vertex_values(&vertices[rows], key, out))
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        self.view()?.edge_values(edges, key, out)
+        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementRef::Edge(edges[row]), key));
+        self.read_batch(edges.len(), out, items, |view, rows, out| view.edge_values(&edges[rows], key, out))
     }
 
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        self.view()?.vertex_numbers(vertices, key, out)
+        let items = |add: AddItem<'_>| vertices.iter().for_each(|&id| add(Item::cell(ElementRef::Vertex(id), key)));
+        self.read_numbers(items, out, |view, out| view.vertex_numbers(vertices, key, out))
     }
 
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        self.view()?.edge_numbers(edges, key, out)
+        let items = |add: AddItem<'_>| edges.iter().for_each(|&id| add(Item::cell(ElementRef::Edge(id), key)));
+        self.read_numbers(items, out, |view, out| view.edge_numbers(edges, key, out))
     }
 
     fn vertex_properties(
@@ -155,11 +181,15 @@ impl GraphView for Transaction {
         keys: Option<&[KeyId]>,
         out: &mut Vec<PropertyRow>,
     ) -> Result<()> {
-        self.view()?.vertex_properties(vertices, keys, out)
+        let items = |row: usize, add: AddItem<'_>| properties_of(ElementRef::Vertex(vertices[row]), keys, add);
+        self.read_batch(vertices.len(), out, items, |view, rows, out| {
+            view.vertex_properties(&vertices[rows], keys, out)
+        })
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
-        self.view()?.edge_properties(edges, keys, out)
+        let items = |row: usize, add: AddItem<'_>| properties_of(ElementRef::Edge(edges[row]), keys, add);
+        self.read_batch(edges.len(), out, items, |view, rows, out| view.edge_properties(&edges[rows], keys, out))
     }
 
     fn index_vertices(
@@ -170,6 +200,7 @@ impl GraphView for Transaction {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
+        self.track_index(index, prefix, range);
         self.view()?.index_vertices(index, prefix, range, share, out)
     }
 
@@ -179,5 +210,61 @@ impl GraphView for Transaction {
 
     fn statistics(&self) -> Statistics {
         self.peek().statistics()
+    }
+}
+
+impl Transaction {
+    fn retain<T: Copy + PartialEq>(
+        &self,
+        ids: &mut Vec<T>,
+        element: fn(T) -> ElementRef,
+        retain: impl Fn(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<()> {
+        if self.tracking().is_none() {
+            return retain(&self.view()?, ids);
+        }
+        let mut kept: Vec<bool> = Vec::with_capacity(ids.len());
+        let items = |row: usize, add: AddItem<'_>| add(Item::existence(element(ids[row])));
+        self.read_batch(ids.len(), &mut kept, items, |view, rows, kept| {
+            let mut left = ids[rows.clone()].to_vec();
+            retain(view, &mut left)?;
+            let mut left = left.into_iter().peekable();
+            kept.extend(ids[rows].iter().map(|id| left.next_if_eq(id).is_some()));
+            Ok(())
+        })?;
+        let mut kept = kept.into_iter();
+        ids.retain(|_| kept.next().expect("an answer for every id"));
+        Ok(())
+    }
+
+    /// What a look for values in a range may miss.
+    fn track_values(&self, kind: ElementKind, labels: &LabelFilter, key: KeyId, range: &IndexRange) {
+        match range {
+            IndexRange::Equal(values) => {
+                values.iter().for_each(|value| self.track_scan(kind, labels, |set| Item::value(kind, key, set, value)));
+            }
+            IndexRange::Between { .. } => {
+                self.track_predicate(|| Predicate { kind, labels: labels.clone(), key, range: range.clone() });
+            }
+        }
+    }
+
+    /// What an index is asked for: whatever joins or leaves the answer writes one of these values.
+    fn track_index(&self, index: IndexId, prefix: &[Value], range: &IndexRange) {
+        if self.tracking().is_none() {
+            return;
+        }
+        // An index that is not there is no read.
+        let Some(info) = self.peek().vertex_indexes().into_iter().find(|info| info.id == index) else { return };
+        let labels = match info.label {
+            None => LabelFilter::Any,
+            Some(label) => LabelFilter::Sets(self.catalog().label_sets_with_any(&[label]).into()),
+        };
+        for (key, value) in info.keys.iter().zip(prefix) {
+            self.track_values(ElementKind::Vertex, &labels, *key, &IndexRange::Equal(vec![value.clone()]));
+        }
+        if let Some(key) = info.keys.get(prefix.len()) {
+            self.track_values(ElementKind::Vertex, &labels, *key, range);
+        }
     }
 }

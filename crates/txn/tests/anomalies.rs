@@ -101,8 +101,8 @@ fn a_property_of_what_another_deletes_is_not_written() {
 }
 
 #[test]
-fn write_skew_is_allowed_until_transactions_are_serializable() {
-    // Known behavior: each reads what the other writes, and both commit.
+fn write_skew_is_allowed() {
+    // What snapshot isolation gives away: each reads what the other writes, and both commit.
     let graph = Graph::new();
     let [a, b] = graph.persons(2)[..] else { unreachable!() };
     let (one, two) = (graph.begin(), graph.begin());

@@ -8,7 +8,7 @@ use mangrove_graph::{
     Share, UserId, Value, ValueRows, VertexId,
 };
 use mangrove_store::{Store, StoreOptions, WriteCardinality};
-use mangrove_txn::{Transaction, TransactionManager, TransactionOptions};
+use mangrove_txn::{Isolation, RecentOptions, Transaction, TransactionManager, TransactionOptions};
 
 pub struct Graph {
     pub manager: TransactionManager,
@@ -24,14 +24,28 @@ impl Graph {
     }
 
     pub fn with_options(options: &StoreOptions) -> Self {
+        Self::with(options, RecentOptions::default())
+    }
+
+    pub fn with_recent(recent: RecentOptions) -> Self {
+        Self::with(&StoreOptions { tablet_count: 4, ..StoreOptions::default() }, recent)
+    }
+
+    fn with(options: &StoreOptions, recent: RecentOptions) -> Self {
         let store = Arc::new(Store::new(options));
         let catalog = store.catalog();
         let (person, knows) = (catalog.intern_label_text("person"), catalog.intern_label_text("knows"));
         let (name, balance) = (catalog.intern_key("name"), catalog.intern_key("balance"));
-        Graph { manager: TransactionManager::new(store), person, knows, name, balance }
+        Graph { manager: TransactionManager::with_options(store, recent), person, knows, name, balance }
     }
 
+    /// A snapshot transaction.
     pub fn begin(&self) -> Transaction {
+        self.manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap()
+    }
+
+    /// A serializable transaction.
+    pub fn serializable(&self) -> Transaction {
         self.manager.begin(TransactionOptions::default()).unwrap()
     }
 

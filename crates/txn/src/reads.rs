@@ -1,0 +1,135 @@
+//! What a serializable transaction has read: items at its begin, items at later moments, predicates.
+//!
+//! Most items are read at the begin timestamp (`base`). An item that was *pre-read* was read as of a later moment
+//! `s`, with everything that had entered validation by then taken for committed; `later` knows `s` by item, and
+//! `writers` whom that relied on. An item read at two moments counts as read at the earlier one, so a change between
+//! the two is seen by validation.
+
+use std::collections::BTreeMap;
+
+use mangrove_graph::LabelFilter;
+use mangrove_store::footprint::{ElementKind, Item, ItemSet, NewestLabelSets, Predicate, Signature, WriteSet};
+
+/// When an item is to be read, so that it is read at one moment only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Moment {
+    /// At the begin, as before.
+    Begin,
+    /// At this later moment, as before.
+    Later(u64),
+    /// It has not been read yet.
+    Any,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ReadSet {
+    base: ItemSet,
+    later: BTreeMap<Item, u64>,
+    predicates: Vec<Predicate>,
+    /// Whether it names label sets of vertices: those that came later would have to be among them.
+    names_vertex_labels: bool,
+    /// The same of edges.
+    names_edge_labels: bool,
+    writers: Vec<u64>,
+    /// The latest moment something was read at; 0: all at the begin.
+    latest: u64,
+    signature: Signature,
+}
+
+impl ReadSet {
+    /// Adds an item read at the begin, where there was nothing newer.
+    ///
+    /// One that was pre-read before stays so: that nothing newer is there now is then because the transaction has
+    /// written it itself (or because the version was rolled back, and with it goes this transaction).
+    #[inline]
+    pub(crate) fn add(&mut self, item: Item) {
+        if self.later.is_empty() || !self.later.contains_key(&item) {
+            self.base.add(item);
+        }
+    }
+
+    /// Adds an item read at the begin, although there may be something newer.
+    pub(crate) fn add_in_spite(&mut self, item: Item) {
+        self.base.add(item);
+    }
+
+    /// Adds a predicate read at the begin.
+    pub(crate) fn add_predicate(&mut self, predicate: Predicate) {
+        if !self.predicates.contains(&predicate) {
+            self.predicates.push(predicate);
+        }
+    }
+
+    /// Says that elements of a kind were chosen by label sets, if they were.
+    pub(crate) fn name_labels(&mut self, kind: ElementKind, labels: &LabelFilter) {
+        if matches!(labels, LabelFilter::Sets(_)) {
+            match kind {
+                ElementKind::Vertex => self.names_vertex_labels = true,
+                ElementKind::Edge => self.names_edge_labels = true,
+            }
+        }
+    }
+
+    /// When these items are to be read.
+    pub(crate) fn moment_of(&self, items: &[Item]) -> Moment {
+        if items.iter().any(|item| self.base.contains(*item)) {
+            return Moment::Begin;
+        }
+        match items.iter().filter_map(|item| self.later.get(item)).max() {
+            Some(moment) => Moment::Later(*moment),
+            None => Moment::Any,
+        }
+    }
+
+    /// Adds items that were read at a later moment, relying on these writers to commit.
+    pub(crate) fn add_later(&mut self, items: &[Item], moment: u64, writers: &[u64]) {
+        for item in items {
+            self.later.entry(*item).and_modify(|known| *known = moment.min(*known)).or_insert(moment);
+        }
+        self.latest = self.latest.max(moment);
+        self.writers.extend(writers.iter().filter(|ts| !self.writers.contains(ts)).copied().collect::<Vec<_>>());
+    }
+
+    /// The latest moment something was read at; 0: all at the begin.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// The validators that were taken for committed.
+    pub(crate) fn writers(&self) -> &[u64] {
+        &self.writers
+    }
+
+    /// Gets ready to be compared with write sets.
+    pub(crate) fn freeze(&mut self) {
+        self.base.freeze();
+        self.signature = *self.base.signature();
+        let mut later = ItemSet::default();
+        self.later.keys().for_each(|item| later.add(*item));
+        self.signature.join(later.signature());
+    }
+
+    /// How many items and predicates.
+    pub(crate) fn len(&self) -> usize {
+        self.base.len() + self.later.len() + self.predicates.len()
+    }
+
+    /// Whether a write set with this summary could matter; `known` label sets there were at the begin.
+    #[inline]
+    pub(crate) fn may_meet(&self, signature: &Signature, newest: NewestLabelSets, known: u32) -> bool {
+        self.signature.meets(signature) || !self.predicates.is_empty() || self.is_newer_label_set(newest, known)
+    }
+
+    fn is_newer_label_set(&self, newest: NewestLabelSets, known: u32) -> bool {
+        (self.names_vertex_labels && newest.vertex >= known) || (self.names_edge_labels && newest.edge >= known)
+    }
+
+    /// Whether what was written at `ts` changes what was read; frozen.
+    pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: u32) -> bool {
+        self.base.meets(writes.items())
+            || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains_frozen(*item))
+            || self.predicates.iter().any(|predicate| writes.meets(predicate))
+            || self.is_newer_label_set(writes.newest(), known)
+    }
+}

@@ -1,0 +1,330 @@
+//! The transaction status table (TST): the running transactions, what each is doing, and since when it reads.
+//!
+//! A transaction claims a slot *before* it reads the watermark, with the watermark it saw earlier as a lower
+//! bound, and puts its begin timestamp there afterwards. So [`StatusTable::oldest`], which reads the watermark first
+//! and the slots second, is never above the begin of any transaction, running or about to: what no snapshot at or
+//! above it sees may be collected.
+//!
+//! A transaction's number is its slot and how often the slot was used before, so a claim in a version word leads to the
+//! status of its owner without a search. Numbers come back only after 2^35 uses of a slot.
+//!
+//! Looking up ([`StatusTable::status_of`]) reads the slot's number, the status, and the number again. A new owner
+//! stores 0 as number, then the status, then its number; so a status between two equal numbers is that transaction's,
+//! though it may have changed meanwhile. A slot keeps number and status of its last owner until the next one comes:
+//! whoever reads a claim and is slow to look it up is still answered right. When the number is another one, the claim
+//! was replaced long ago, and the reader reads the version word again.
+//!
+//! Slots are claimed by compare-and-swap, from a start that differs by transaction; the table doubles when it
+//! is full.
+
+use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
+use mangrove_store::ClaimStatus;
+
+use crate::recent::RecentCommits;
+use crate::sync::{AtomicU64, Mutex, Ordering, yield_now};
+
+const FIRST_SLOTS: usize = 64;
+/// So many levels that slots are numbered with 16 bits.
+const LEVELS: usize = 10;
+const PROBES: usize = 8;
+const SLOT_BITS: u32 = 16;
+const SEQUENCE_MASK: u64 = (1 << 35) - 1;
+
+/// What a transaction is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    /// Reads and writes.
+    Running,
+    /// Has finished writing and drawn this commit timestamp; it may still be aborted.
+    Validating(u64),
+    /// Will be, or is, installed at this timestamp.
+    Committed(u64),
+    /// Will leave, or has left, nothing.
+    Aborted,
+}
+
+impl Status {
+    fn to_word(self) -> u64 {
+        match self {
+            Status::Running => 0,
+            Status::Validating(ts) => ts << 2 | 1,
+            Status::Committed(ts) => ts << 2 | 2,
+            Status::Aborted => 3,
+        }
+    }
+
+    fn from_word(word: u64) -> Self {
+        match word & 3 {
+            0 => Status::Running,
+            1 => Status::Validating(word >> 2),
+            2 => Status::Committed(word >> 2),
+            _ => Status::Aborted,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// 0 when free, else the begin timestamp + 1.
+    begin: AtomicU64,
+    /// The number of the last transaction to use it.
+    number: AtomicU64,
+    status: AtomicU64,
+    /// Which transaction it is, counted from the first; 0 when free, and for a moment at the beginning.
+    ordinal: AtomicU64,
+}
+
+type Slots = Box<[CachePadded<Slot>]>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct StatusTable {
+    /// Level `k` has `FIRST_SLOTS << k` slots.
+    levels: [OnceLock<Slots>; LEVELS],
+    level_count: AtomicU64,
+    /// Transactions are counted in the order in which they come to the table; from 1.
+    next_ordinal: AtomicU64,
+}
+
+/// A slot of the table; freed with [`StatusTable::release`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotId {
+    level: usize,
+    at: usize,
+}
+
+impl SlotId {
+    /// The slots of the levels before come first.
+    fn number(self) -> u64 {
+        (FIRST_SLOTS * ((1 << self.level) - 1) + self.at) as u64
+    }
+
+    fn from_number(number: u64) -> Self {
+        let position = number as usize + FIRST_SLOTS;
+        let level = (position / FIRST_SLOTS).ilog2() as usize;
+        SlotId { level, at: position - (FIRST_SLOTS << level) }
+    }
+}
+
+/// A transaction as the table knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registration {
+    pub(crate) slot: SlotId,
+    /// What the transaction's claims carry; not 0.
+    pub(crate) number: u64,
+    pub(crate) begin_ts: u64,
+}
+
+impl StatusTable {
+    pub(crate) fn new() -> Self {
+        StatusTable {
+            levels: [const { OnceLock::new() }; LEVELS],
+            level_count: AtomicU64::new(1),
+            next_ordinal: AtomicU64::new(1),
+        }
+    }
+
+    fn level(&self, level: usize) -> &Slots {
+        self.levels[level].get_or_init(|| (0..FIRST_SLOTS << level).map(|_| CachePadded::default()).collect())
+    }
+
+    fn slot(&self, id: SlotId) -> &Slot {
+        &self.level(id.level)[id.at]
+    }
+
+    /// Registers a transaction that begins now.
+    pub(crate) fn register(&self, recent: &RecentCommits) -> Registration {
+        let lower_bound = recent.stable();
+        let ordinal = self.next_ordinal.fetch_add(1, Ordering::Relaxed);
+        let id = self.claim(ordinal as usize, lower_bound + 1);
+        let slot = self.slot(id);
+        slot.ordinal.store(ordinal, Ordering::Release);
+        let number = Self::next_number(slot.number.load(Ordering::Relaxed), id);
+        // The order that `status_of` counts on.
+        slot.number.store(0, Ordering::Relaxed);
+        slot.status.store(Status::Running.to_word(), Ordering::Release);
+        slot.number.store(number, Ordering::Release);
+        let begin_ts = recent.stable();
+        if begin_ts != lower_bound {
+            slot.begin.store(begin_ts + 1, Ordering::SeqCst);
+        }
+        Registration { slot: id, number, begin_ts }
+    }
+
+    fn next_number(last: u64, id: SlotId) -> u64 {
+        let sequence = ((last >> SLOT_BITS) + 1) & SEQUENCE_MASK;
+        sequence.max(1) << SLOT_BITS | id.number()
+    }
+
+    fn claim(&self, start: usize, word: u64) -> SlotId {
+        loop {
+            let count = self.level_count.load(Ordering::Acquire) as usize;
+            for level in 0..count {
+                let slots = self.level(level);
+                let probes = if level + 1 == count { slots.len() } else { PROBES };
+                for at in (0..probes).map(|i| (start + i) % slots.len()) {
+                    // SeqCst: published before the watermark is read again. Acquire: the last owner's number.
+                    if slots[at].begin.load(Ordering::Relaxed) == 0
+                        && slots[at].begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+                    {
+                        return SlotId { level, at };
+                    }
+                }
+            }
+            if count < LEVELS {
+                let (old, new) = (count as u64, count as u64 + 1);
+                // Losing the race means that another thread added a level.
+                let _ = self.level_count.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
+            } else {
+                yield_now();
+            }
+        }
+    }
+
+    /// Says what the transaction in a slot is doing now.
+    pub(crate) fn set(&self, id: SlotId, status: Status) {
+        // Release: whoever sees the status sees what the transaction wrote before.
+        self.slot(id).status.store(status.to_word(), Ordering::Release);
+    }
+
+    /// What the transaction of a claim is doing; `None` when its slot has another owner by now.
+    pub(crate) fn status_of(&self, number: u64) -> Option<Status> {
+        let id = SlotId::from_number(number & ((1 << SLOT_BITS) - 1));
+        let slot = self.levels.get(id.level)?.get()?.get(id.at)?;
+        // Acquire, all three: they must not pass one another; their partners are the stores in `register`.
+        let before = slot.number.load(Ordering::Acquire);
+        let word = slot.status.load(Ordering::Acquire);
+        let after = slot.number.load(Ordering::Acquire);
+        (before == number && after == number).then(|| Status::from_word(word))
+    }
+
+    /// Says that the transaction in the slot is over.
+    pub(crate) fn release(&self, id: SlotId) {
+        let slot = self.slot(id);
+        // The ordinal first: the slot's next owner is never mistaken for this one.
+        slot.ordinal.store(0, Ordering::Release);
+        slot.begin.store(0, Ordering::SeqCst);
+    }
+
+    /// The ordinal of the next transaction to begin.
+    pub(crate) fn next_ordinal(&self) -> u64 {
+        self.next_ordinal.load(Ordering::SeqCst)
+    }
+
+    /// No running transaction has an ordinal below this; `next` is the ordinal of the next one to begin. So it says
+    /// which transactions may still be running, whatever they read at.
+    pub(crate) fn oldest_ordinal(&self, next: u64) -> u64 {
+        let busy = self.slots().filter(|slot| slot.begin.load(Ordering::SeqCst) != 0);
+        busy.map(|slot| slot.ordinal.load(Ordering::Acquire)).fold(next, u64::min)
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let levels = self.level_count.load(Ordering::SeqCst) as usize;
+        (0..levels).filter_map(|level| self.levels[level].get()).flat_map(|slots| slots.iter().map(|slot| &**slot))
+    }
+
+    fn running(&self) -> impl Iterator<Item = u64> {
+        self.slots().filter_map(|slot| slot.begin.load(Ordering::SeqCst).checked_sub(1))
+    }
+
+    /// How many transactions are running.
+    pub(crate) fn count(&self) -> usize {
+        self.running().count()
+    }
+
+    /// No running or future transaction has a begin timestamp below this.
+    pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
+        let stable = recent.stable();
+        self.running().fold(stable, u64::min)
+    }
+}
+
+/// The status of claims for one read as of a later moment; keeps which validators the read has relied on.
+#[derive(Debug)]
+pub(crate) struct StatusAt<'a> {
+    table: &'a StatusTable,
+    relied_on: Mutex<Vec<u64>>,
+}
+
+impl<'a> StatusAt<'a> {
+    pub(crate) fn new(table: &'a StatusTable) -> Self {
+        StatusAt { table, relied_on: Mutex::new(Vec::new()) }
+    }
+
+    /// The commit timestamps of transactions that were validating when they were taken for committed.
+    pub(crate) fn relied_on(self) -> Vec<u64> {
+        self.relied_on.into_inner()
+    }
+}
+
+impl ClaimStatus for StatusAt<'_> {
+    // A transaction that runs will draw a timestamp later than any moment there was before it was looked up. One
+    // with a timestamp up to the moment has written all it will ever write, for the moment is a timestamp that had been
+    // published before.
+    fn has_happened(&self, txn: u64, moment: u64) -> Option<bool> {
+        Some(match self.table.status_of(txn)? {
+            Status::Running | Status::Aborted => false,
+            Status::Committed(ts) => ts <= moment,
+            Status::Validating(ts) => {
+                if ts <= moment {
+                    self.relied_on.lock().push(ts);
+                }
+                ts <= moment
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(feature = "model"))]
+mod tests {
+    use super::*;
+    use crate::recent::RecentOptions;
+
+    fn parts() -> (StatusTable, RecentCommits) {
+        (StatusTable::new(), RecentCommits::new(RecentOptions::default()))
+    }
+
+    #[test]
+    fn the_table_grows_and_slots_come_back() {
+        let (table, recent) = parts();
+        let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent)).collect();
+        assert_eq!(table.count(), 1_000);
+        for one in &all {
+            let id = SlotId::from_number(one.slot.number());
+            assert_eq!((id.level, id.at), (one.slot.level, one.slot.at));
+            assert_eq!(table.status_of(one.number), Some(Status::Running));
+        }
+        all.iter().for_each(|one| table.release(one.slot));
+        assert_eq!(table.count(), 0);
+    }
+
+    #[test]
+    fn the_oldest_snapshot_holds_the_bound() {
+        let (table, recent) = parts();
+        recent.draw_empty();
+        let old = table.register(&recent);
+        recent.draw_empty();
+        let new = table.register(&recent);
+        assert_eq!((old.begin_ts, new.begin_ts, table.oldest(&recent)), (1, 2, 1));
+        table.release(old.slot);
+        assert_eq!(table.oldest(&recent), 2);
+        table.release(new.slot);
+    }
+
+    #[test]
+    fn a_claim_leads_to_its_owner_until_the_slot_is_used_again() {
+        let (table, recent) = parts();
+        let one = table.register(&recent);
+        table.set(one.slot, Status::Validating(7));
+        assert_eq!(table.status_of(one.number), Some(Status::Validating(7)));
+        table.set(one.slot, Status::Committed(7));
+        table.release(one.slot);
+        assert_eq!(table.status_of(one.number), Some(Status::Committed(7)), "late look-ups are answered");
+        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent)).collect();
+        assert_eq!(table.status_of(one.number), None);
+        assert!(others.iter().all(|other| other.number != one.number && other.number != 0));
+    }
+}

@@ -1,0 +1,68 @@
+//! The primitives of this crate's concurrent core, so that a test can put a model checker's in their place: with the
+//! feature `model` every operation on them is a point where `shuttle` may switch threads.
+
+#[cfg(not(feature = "model"))]
+mod imp {
+    pub(crate) use std::hint::spin_loop;
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
+    pub(crate) use std::thread::yield_now;
+
+    pub(crate) use parking_lot::Mutex;
+}
+
+#[cfg(feature = "model")]
+mod imp {
+    pub(crate) use shuttle::hint::spin_loop;
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
+    pub(crate) use shuttle::thread::yield_now;
+
+    /// With the interface of `parking_lot`'s.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(shuttle::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
+            self.0.lock().expect("no model panics while it holds a lock")
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<shuttle::sync::MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
+
+        pub(crate) fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut().expect("no model panics while it holds a lock")
+        }
+
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner().expect("no model panics while it holds a lock")
+        }
+    }
+}
+
+pub(crate) use imp::*;
+
+/// Beyond this, spinning keeps the core from those we wait for.
+const SPINS_BEFORE_YIELD: u32 = 64;
+
+/// Waits by spinning a little, then yielding the core: whoever is waited for may have been preempted and need it.
+#[derive(Default)]
+pub(crate) struct Backoff {
+    spins: u32,
+}
+
+impl Backoff {
+    /// Waits a moment.
+    pub(crate) fn pause(&mut self) {
+        // A model checker's threads take turns, and spinning gives nobody a turn.
+        if self.spins < SPINS_BEFORE_YIELD && !cfg!(feature = "model") {
+            self.spins += 1;
+            spin_loop();
+        } else {
+            yield_now();
+        }
+    }
+}

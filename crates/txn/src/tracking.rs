@@ -1,0 +1,289 @@
+//! Reading for a serializable transaction: what is read is kept, and newer versions are pre-read.
+//!
+//! A batch is read at the begin first, by a read that notices newer versions (`mangrove_store::Watch`). Mostly there
+//! are none, and the batch's items were read at the begin. Otherwise the batch is read again row by row, and each row
+//! finds its moment:
+//!
+//! - one of its items was read at the begin before: the begin, so that reads are repeatable;
+//! - one was pre-read: the moment of then;
+//! - else now, that is the last commit timestamp published. A version committed up to then has happened, a claim has
+//!   if its owner had entered validation up to then; the transaction then depends on that owner's commit. If nothing
+//!   newer was used after all (the claim's owner still runs), the row was read at the begin.
+//!
+//! Whoever drew a timestamp had finished writing, so all that is read at such a moment is whole: lists too. Scans, counts
+//! and ranges are read at the begin only; they are long, and rarely repeated.
+
+use std::ops::Range;
+
+use mangrove_graph::{
+    EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, Numbers, PropertyRow,
+    Result, ValueRows, VertexId,
+};
+use mangrove_store::footprint::{ElementKind, Item, Predicate};
+use mangrove_store::{Snapshot, StoreView, Watch};
+
+use crate::reads::Moment;
+use crate::status::StatusAt;
+use crate::transaction::{Tracking, Transaction};
+
+/// Columns that a batch read appends to, and from which it can be taken back.
+pub(crate) trait Output {
+    /// How much there is.
+    fn mark(&self) -> usize;
+    /// Takes back what came after a mark.
+    fn take_back(&mut self, mark: usize);
+    /// Adds to the row numbers of what came after a mark.
+    fn shift_rows(&mut self, _mark: usize, _by: u32) {}
+}
+
+macro_rules! plain_output {
+    ($($item:ty),*) => { $(
+        impl Output for Vec<$item> {
+            fn mark(&self) -> usize { self.len() }
+            fn take_back(&mut self, mark: usize) { self.truncate(mark); }
+        }
+    )* };
+}
+plain_output!(Option<VertexId>, Option<EdgeId>, u64, bool);
+
+impl Output for ValueRows {
+    fn mark(&self) -> usize {
+        self.row.len()
+    }
+    fn take_back(&mut self, mark: usize) {
+        self.row.truncate(mark);
+        self.value.truncate(mark);
+    }
+    fn shift_rows(&mut self, mark: usize, by: u32) {
+        self.row[mark..].iter_mut().for_each(|row| *row += by);
+    }
+}
+
+impl Output for Vec<PropertyRow> {
+    fn mark(&self) -> usize {
+        self.len()
+    }
+    fn take_back(&mut self, mark: usize) {
+        self.truncate(mark);
+    }
+    fn shift_rows(&mut self, mark: usize, by: u32) {
+        self[mark..].iter_mut().for_each(|row| row.row += by);
+    }
+}
+
+impl Output for Expansion {
+    fn mark(&self) -> usize {
+        self.len()
+    }
+    fn take_back(&mut self, mark: usize) {
+        self.row.truncate(mark);
+        self.neighbor.truncate(mark);
+        self.edge.truncate(mark);
+    }
+}
+
+/// Takes the items of a row.
+pub(crate) type AddItem<'a> = &'a mut dyn FnMut(Item);
+
+impl Transaction {
+    /// Reads a batch of rows; `items` names what a row is read from, `read` reads a range of rows and numbers them
+    /// from 0.
+    pub(crate) fn read_batch<O: Output>(
+        &self,
+        rows: usize,
+        out: &mut O,
+        items: impl Fn(usize, AddItem<'_>),
+        read: impl Fn(&StoreView<'_>, Range<usize>, &mut O) -> Result<()>,
+    ) -> Result<()> {
+        let Some(tracking) = self.tracking() else { return read(&self.view()?, 0..rows, out) };
+        self.check_alive()?;
+        let mark = out.mark();
+        if self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
+            let mut reads = tracking.reads.lock();
+            (0..rows).for_each(|row| items(row, &mut |item| reads.add(item)));
+            return Ok(());
+        }
+        out.take_back(mark);
+        for row in 0..rows {
+            let mark = out.mark();
+            self.read_row(tracking, |add| items(row, add), out, |view, out| read(view, row..row + 1, out))?;
+            out.shift_rows(mark, row as u32);
+        }
+        Ok(())
+    }
+
+    /// Expands; see [`GraphView::expand`].
+    pub(crate) fn read_lists(
+        &self,
+        vertices: &[VertexId],
+        request: &ExpandRequest,
+        cursor: &mut ExpandCursor,
+        out: &mut Expansion,
+    ) -> Result<bool> {
+        let Some(tracking) = self.tracking() else { return self.view()?.expand(vertices, request, cursor, out) };
+        self.check_alive()?;
+        let (mark, start) = (out.mark(), *cursor);
+        let items = |row: usize, add: AddItem<'_>| lists(vertices[row], request.direction, &request.labels, add);
+        let mut is_done = false;
+        let read = |view: &StoreView<'_>| {
+            is_done = view.expand(vertices, request, cursor, out)?;
+            Ok(())
+        };
+        if self.read_at_begin(tracking, read)? {
+            let mut reads = tracking.reads.lock();
+            reads.name_labels(ElementKind::Edge, &request.labels);
+            let end = vertices.len().min(cursor.row as usize + 1);
+            (start.row as usize..end).for_each(|row| items(row, &mut |item| reads.add(item)));
+            return Ok(is_done);
+        }
+        out.take_back(mark);
+        *cursor = start;
+        tracking.reads.lock().name_labels(ElementKind::Edge, &request.labels);
+        while (cursor.row as usize) < vertices.len() {
+            let row = cursor.row as usize;
+            let start = *cursor;
+            let mut is_row_done = false;
+            self.read_row(
+                tracking,
+                |add| items(row, add),
+                out,
+                |view, out| {
+                    *cursor = start;
+                    // Ends with this row, whose number stays.
+                    is_row_done = view.expand(&vertices[..=row], request, cursor, out)?;
+                    Ok(())
+                },
+            )?;
+            if !is_row_done || (out.len() >= request.limit && (cursor.row as usize) < vertices.len()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads at the begin; false when there are newer versions that had better be read, so that this was in vain.
+    fn read_at_begin(&self, tracking: &Tracking, read: impl FnOnce(&StoreView<'_>) -> Result<()>) -> Result<bool> {
+        if !tracking.pre_reads {
+            read(&self.peek())?;
+            return Ok(true);
+        }
+        let watch = Watch::noticing();
+        read(&self.view_of(self.snapshot().watched(&watch)))?;
+        Ok(!watch.met_newer())
+    }
+
+    /// Reads numbers at the begin; where there are newer versions, says that the values are to be read instead, which
+    /// is done row by row.
+    pub(crate) fn read_numbers(
+        &self,
+        items: impl Fn(AddItem<'_>),
+        out: &mut Numbers,
+        read: impl Fn(&StoreView<'_>, &mut Numbers) -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(tracking) = self.tracking() else { return read(&self.view()?, out) };
+        self.check_alive()?;
+        let mark = out.len();
+        let mut is_uniform = false;
+        let read = |view: &StoreView<'_>| {
+            is_uniform = read(view, out)?;
+            Ok(())
+        };
+        if !self.read_at_begin(tracking, read)? {
+            out.truncate(mark);
+            return Ok(false);
+        }
+        let mut reads = tracking.reads.lock();
+        items(&mut |item| reads.add(item));
+        Ok(is_uniform)
+    }
+
+    /// Reads one row at its moment; see the module.
+    fn read_row<O: Output>(
+        &self,
+        tracking: &Tracking,
+        items: impl Fn(AddItem<'_>),
+        out: &mut O,
+        mut read: impl FnMut(&StoreView<'_>, &mut O) -> Result<()>,
+    ) -> Result<()> {
+        let mut row_items = Vec::new();
+        items(&mut |item| row_items.push(item));
+        let mark = out.mark();
+        let read_before = tracking.reads.lock().moment_of(&row_items);
+        let moment = match read_before {
+            Moment::Begin => {
+                read(&self.peek(), out)?;
+                row_items.iter().for_each(|item| tracking.reads.lock().add_in_spite(*item));
+                return Ok(());
+            }
+            Moment::Later(moment) => moment,
+            Moment::Any => self.shared.recent.published(),
+        };
+        loop {
+            let status = StatusAt::new(&self.shared.status);
+            let watch = Watch::reading_at(moment, &status);
+            read(&self.view_of(self.snapshot().watched(&watch)), out)?;
+            if watch.must_repeat() {
+                out.take_back(mark);
+                continue;
+            }
+            if watch.used_newer() || read_before != Moment::Any {
+                self.track_later(tracking, &row_items, moment, &status.relied_on());
+            } else {
+                row_items.iter().for_each(|item| tracking.reads.lock().add(*item));
+            }
+            return Ok(());
+        }
+    }
+
+    /// The graph at another snapshot of this transaction.
+    fn view_of<'a>(&'a self, snapshot: Snapshot<'a>) -> StoreView<'a> {
+        self.store().view(snapshot)
+    }
+
+    /// Keeps what a scan reads at the begin.
+    pub(crate) fn track_scan(
+        &self,
+        kind: ElementKind,
+        labels: &LabelFilter,
+        item: impl Fn(Option<mangrove_graph::LabelSetId>) -> Item,
+    ) {
+        let Some(tracking) = self.tracking() else { return };
+        let mut reads = tracking.reads.lock();
+        reads.name_labels(kind, labels);
+        Item::each_label(labels, |set| reads.add(item(set)));
+    }
+
+    /// Keeps a predicate read at the begin.
+    pub(crate) fn track_predicate(&self, predicate: impl FnOnce() -> Predicate) {
+        let Some(tracking) = self.tracking() else { return };
+        let predicate = predicate();
+        let mut reads = tracking.reads.lock();
+        reads.name_labels(predicate.kind, &predicate.labels);
+        reads.add_predicate(predicate);
+    }
+
+    /// Says that elements are about to be chosen by labels.
+    pub(crate) fn track_labels(&self, kind: ElementKind, labels: &LabelFilter) {
+        if let Some(tracking) = self.tracking() {
+            tracking.reads.lock().name_labels(kind, labels);
+        }
+    }
+}
+
+/// The items of the lists of a vertex that a filter takes.
+pub(crate) fn lists(vertex: VertexId, direction: mangrove_graph::Direction, labels: &LabelFilter, add: AddItem<'_>) {
+    use mangrove_graph::Direction;
+    for way in [Direction::Out, Direction::In] {
+        if direction == way || direction == Direction::Both {
+            Item::each_label(labels, |set| add(Item::list(vertex, way, set)));
+        }
+    }
+}
+
+/// The items of the properties of an element: of these keys, or all.
+pub(crate) fn properties_of(element: ElementRef, keys: Option<&[KeyId]>, add: AddItem<'_>) {
+    match keys {
+        Some(keys) => keys.iter().for_each(|key| add(Item::cell(element, *key))),
+        None => add(Item::cells(element)),
+    }
+}

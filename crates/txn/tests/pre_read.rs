@@ -1,0 +1,280 @@
+//! Optimistic pre-read and optimistic validation, by scripted interleavings: transactions are stopped between their
+//! entry into validation and its end, where others meet them.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+
+use common::{Graph, expand, find};
+use mangrove_graph::{Direction, ErrorKind, VertexId};
+use mangrove_txn::{AbortCause, Transaction, Validating};
+
+fn setter(graph: &Graph, v: VertexId, balance: i64) -> Transaction {
+    let txn = graph.serializable();
+    graph.set(&txn, v, balance).unwrap();
+    txn
+}
+
+fn validating(graph: &Graph, v: VertexId, balance: i64) -> Validating {
+    setter(graph, v, balance).enter_validation().unwrap()
+}
+
+/// Reads `x`, then writes a place of its own: a transaction whose reads must be validated.
+fn reader(graph: &Graph, x: VertexId, own: VertexId, expected: i64) -> Transaction {
+    let txn = graph.serializable();
+    graph.set(&txn, own, 9).unwrap();
+    // After the write, which would wait for those the read relies on.
+    assert_eq!(graph.get(&txn, x), Some(expected));
+    txn
+}
+
+fn aborts(graph: &Graph, cause: AbortCause) -> u64 {
+    graph.manager.counters().aborted(cause)
+}
+
+#[test]
+fn a_running_writers_version_is_not_read() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let writer = setter(&graph, x, 1);
+    let reader = reader(&graph, x, own, 0);
+    // The reader commits first, so it comes before the writer.
+    reader.commit().unwrap();
+    writer.commit().unwrap();
+    assert_eq!(graph.manager.counters().pre_reads, 0);
+}
+
+#[test]
+fn a_reader_of_a_running_writers_old_version_fails_behind_it() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let writer = setter(&graph, x, 1);
+    let reader = reader(&graph, x, own, 0);
+    writer.commit().unwrap();
+    assert_eq!(reader.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(aborts(&graph, AbortCause::ReadConflict), 1);
+}
+
+#[test]
+fn a_validating_writers_version_is_read_and_its_commit_awaited() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let writer = validating(&graph, x, 1);
+    let reader = reader(&graph, x, own, 1);
+    assert_eq!(graph.manager.counters().pre_reads, 1);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| reader.commit());
+        while graph.manager.counters().dependency_waits == 0 {
+            std::thread::yield_now();
+        }
+        let first = writer.finish().unwrap().timestamp;
+        assert!(reader.join().unwrap().unwrap().timestamp > first);
+    });
+}
+
+#[test]
+fn who_relied_on_an_aborted_writer_fails() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let writer = validating(&graph, x, 1);
+    let reader = reader(&graph, x, own, 1);
+    drop(writer);
+    assert_eq!(reader.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(aborts(&graph, AbortCause::Dependency), 1);
+    assert_eq!(graph.get(&graph.begin(), x), Some(0));
+}
+
+#[test]
+fn a_version_committed_after_the_begin_is_read() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let txn = graph.serializable();
+    setter(&graph, x, 1).commit().unwrap();
+    assert_eq!(graph.get(&txn, x), Some(1));
+    graph.set(&txn, own, 1).unwrap();
+    txn.commit().unwrap();
+}
+
+#[test]
+fn an_aborted_writers_version_is_not_read() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    drop(validating(&graph, x, 1));
+    reader(&graph, x, own, 0).commit().unwrap();
+    assert_eq!(graph.manager.counters().pre_reads, 0);
+}
+
+#[test]
+fn a_pre_read_reader_without_writes_waits_too() {
+    let graph = Graph::new();
+    let x = graph.persons(1)[0];
+    for is_committed in [true, false] {
+        let before = graph.get(&graph.begin(), x).unwrap();
+        let writer = validating(&graph, x, before + 1);
+        let reader = graph.serializable();
+        assert_eq!(graph.get(&reader, x), Some(before + 1));
+        if is_committed {
+            writer.finish().unwrap();
+        } else {
+            drop(writer);
+        }
+        assert_eq!(reader.commit().is_ok(), is_committed);
+    }
+}
+
+#[test]
+fn one_that_read_old_and_new_of_one_writer_fails() {
+    let graph = Graph::new();
+    let [x, y] = graph.persons(2)[..] else { unreachable!() };
+    let fractured = graph.serializable();
+    assert_eq!(graph.get(&fractured, x), Some(0));
+    let writer = setter(&graph, x, 1);
+    graph.set(&writer, y, 1).unwrap();
+    let writer = writer.enter_validation().unwrap();
+    assert_eq!((graph.get(&fractured, y), graph.get(&fractured, x)), (Some(1), Some(0)));
+    writer.finish().unwrap();
+    assert_eq!(fractured.commit().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn what_was_pre_read_can_be_written() {
+    // A counter that two transactions add to one after the other, the second having begun before the first's end.
+    let graph = Graph::new();
+    let x = graph.persons(1)[0];
+    let second = graph.serializable();
+    let first = validating(&graph, x, 1);
+    assert_eq!(graph.get(&second, x), Some(1));
+    first.finish().unwrap();
+    graph.set(&second, x, 2).unwrap();
+    second.finish_statement().unwrap();
+    assert_eq!(graph.get(&second, x), Some(2));
+    second.commit().unwrap();
+    assert_eq!(graph.get(&graph.begin(), x), Some(2));
+}
+
+#[test]
+fn what_was_pre_read_and_changed_since_can_not() {
+    let graph = Graph::new();
+    let x = graph.persons(1)[0];
+    let second = graph.serializable();
+    setter(&graph, x, 1).commit().unwrap();
+    assert_eq!(graph.get(&second, x), Some(1));
+    setter(&graph, x, 5).commit().unwrap();
+    assert_eq!(graph.set(&second, x, 2).unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn a_write_after_relying_on_an_aborted_writer_fails_at_once() {
+    let graph = Graph::new();
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let txn = graph.serializable();
+    let writer = validating(&graph, x, 1);
+    assert_eq!(graph.get(&txn, x), Some(1));
+    drop(writer);
+    assert_eq!(graph.set(&txn, own, 2).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(aborts(&graph, AbortCause::Dependency), 1);
+}
+
+#[test]
+fn edges_to_what_was_pre_read() {
+    // A vertex found by its id, and one found in a list, neither of which was there at the begin.
+    let graph = Graph::new();
+    let a = graph.persons(1)[0];
+    let txn = graph.serializable();
+    let writer = graph.serializable();
+    let found = writer.insert_vertex(graph.person, Some((-5).into())).unwrap();
+    let met = writer.insert_vertex(graph.person, None).unwrap();
+    writer.insert_edge(a, met, graph.knows, None).unwrap();
+    let writer = writer.enter_validation().unwrap();
+    assert_eq!(find(&txn, -5), Some(found));
+    let list = expand(&txn, &[a], Direction::Out, 10);
+    assert_eq!(list.iter().map(|(_, v, _)| *v).collect::<Vec<_>>(), [met]);
+    writer.finish().unwrap();
+    txn.insert_edge(found, met, graph.knows, None).unwrap();
+    graph.set(&txn, met, 3).unwrap();
+    txn.finish_statement().unwrap();
+    assert_eq!(graph.get(&txn, met), Some(3));
+    txn.commit().unwrap();
+    assert_eq!(expand(&graph.begin(), &[found], Direction::Out, 10).len(), 1);
+}
+
+#[test]
+fn an_id_that_was_freed_can_be_taken() {
+    let graph = Graph::new();
+    let setup = graph.begin();
+    let old = setup.insert_vertex(graph.person, Some((-5).into())).unwrap();
+    setup.commit().unwrap();
+    let taker = graph.serializable();
+    let deleter = graph.serializable();
+    deleter.delete_vertex(old).unwrap();
+    let deleter = deleter.enter_validation().unwrap();
+    assert_eq!(find(&taker, -5), None);
+    deleter.finish().unwrap();
+    let new = taker.insert_vertex(graph.person, Some((-5).into())).unwrap();
+    taker.commit().unwrap();
+    assert_eq!(find(&graph.begin(), -5), Some(new));
+}
+
+#[test]
+fn a_conflict_with_a_validator_depends_on_its_end() {
+    for is_committed in [true, false] {
+        let graph = Graph::new();
+        let [x, own] = graph.persons(2)[..] else { unreachable!() };
+        let reader = reader(&graph, x, own, 0);
+        let writer = validating(&graph, x, 1);
+        let reader = reader.enter_validation().unwrap();
+        if is_committed {
+            writer.finish().unwrap();
+        } else {
+            drop(writer);
+        }
+        assert_eq!(reader.finish().is_ok(), !is_committed);
+        assert_eq!(
+            aborts(&graph, AbortCause::ReadConflict) + aborts(&graph, AbortCause::Dependency),
+            u64::from(is_committed)
+        );
+    }
+}
+
+#[test]
+fn without_optimistic_validation_a_conflict_with_a_validator_is_final() {
+    let graph = Graph::new();
+    graph.manager.settings().optimistic_validation.store(false, Ordering::Relaxed);
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let reader = reader(&graph, x, own, 0);
+    let writer = validating(&graph, x, 1);
+    assert_eq!(reader.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!((aborts(&graph, AbortCause::ReadConflict), graph.manager.counters().dependency_waits), (1, 0));
+    drop(writer);
+}
+
+#[test]
+fn without_pre_read_the_begin_is_read() {
+    let graph = Graph::new();
+    graph.manager.settings().optimistic_pre_read.store(false, Ordering::Relaxed);
+    let [x, own] = graph.persons(2)[..] else { unreachable!() };
+    let txn = graph.serializable();
+    setter(&graph, x, 1).commit().unwrap();
+    assert_eq!(graph.get(&txn, x), Some(0));
+    graph.set(&txn, own, 1).unwrap();
+    assert_eq!(txn.commit().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn deletions_are_pre_read() {
+    let graph = Graph::new();
+    let [a, b, own] = graph.persons(3)[..] else { unreachable!() };
+    let setup = graph.begin();
+    setup.insert_edge(a, b, graph.knows, None).unwrap();
+    setup.commit().unwrap();
+    let txn = graph.serializable();
+    let deleter = graph.serializable();
+    deleter.delete_vertex(b).unwrap();
+    let deleter = deleter.enter_validation().unwrap();
+    assert!(expand(&txn, &[a], Direction::Both, 10).is_empty());
+    assert_eq!(graph.get(&txn, b), None);
+    // A write waits for those its transaction has relied on, so they end first.
+    deleter.finish().unwrap();
+    graph.set(&txn, own, 1).unwrap();
+    txn.commit().unwrap();
+}

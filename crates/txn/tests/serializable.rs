@@ -1,0 +1,361 @@
+//! What serializable transactions are protected from, one anomaly a test. Each is run with and without optimistic
+//! pre-read, and where snapshot isolation lets it happen, that is shown too.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+
+use common::{Graph, expand, find, values, vertices};
+use mangrove_graph::{
+    Direction, Error, ErrorKind, GraphView, IndexRange, LabelFilter, Result, ScanCursor, Share, Value, VertexId,
+};
+use mangrove_txn::{AbortCause, CommitInfo, IndexOptions, RecentOptions, Transaction, WriteCardinality};
+
+/// Runs a scenario with the optimizations on and off.
+fn with_and_without_pre_read(scenario: impl Fn(&Graph)) {
+    for pre_read in [true, false] {
+        let graph = Graph::new();
+        graph.manager.settings().optimistic_pre_read.store(pre_read, Ordering::Relaxed);
+        scenario(&graph);
+    }
+}
+
+/// Two transactions that read and then write, and commit one after the other: the second must fail when both are
+/// serializable, and both succeed in snapshot isolation.
+fn check_skew(setup: impl Fn(&Graph) -> Vec<VertexId>, step: impl Fn(&Graph, &Transaction, &[VertexId], usize)) {
+    with_and_without_pre_read(|graph| {
+        for is_serializable in [true, false] {
+            let begin = || if is_serializable { graph.serializable() } else { graph.begin() };
+            let ids = setup(graph);
+            let both = [begin(), begin()];
+            for (who, txn) in both.iter().enumerate() {
+                step(graph, txn, &ids, who);
+            }
+            let outcomes = both.map(Transaction::commit);
+            let expected = if is_serializable { [true, false] } else { [true, true] };
+            assert_eq!([outcomes[0].is_ok(), outcomes[1].is_ok()], expected, "serializable: {is_serializable}");
+            if is_serializable {
+                check_conflict(outcomes.into_iter().last().unwrap());
+            }
+        }
+        assert_eq!(graph.manager.counters().aborted(AbortCause::ReadConflict), 1);
+    });
+}
+
+#[track_caller]
+fn check_conflict(outcome: Result<CommitInfo>) {
+    let error: Error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.message().contains("run "), "{error}");
+}
+
+fn named(graph: &Graph, txn: &Transaction, name: &str) -> VertexId {
+    let id = graph.add(txn, 0);
+    set_name(graph, txn, id, name);
+    id
+}
+
+fn set_name(graph: &Graph, txn: &Transaction, id: VertexId, name: &str) {
+    txn.set_vertex_property(id, graph.name, Value::from(name), WriteCardinality::Single, Vec::new()).unwrap();
+}
+
+fn with_name(graph: &Graph, txn: &Transaction, name: &str) -> usize {
+    let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+    let range = IndexRange::Equal(vec![Value::from(name)]);
+    let labels = LabelFilter::Sets([graph.person].into());
+    while !txn.scan_vertices_where(&labels, graph.name, &range, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
+    out.len()
+}
+
+#[test]
+fn write_skew() {
+    check_skew(
+        |graph| graph.persons(2),
+        |graph, txn, ids, who| {
+            let seen = graph.get(txn, ids[1 - who]).unwrap();
+            graph.set(txn, ids[who], 1 - seen).unwrap();
+        },
+    );
+}
+
+#[test]
+fn phantom_in_a_scan() {
+    check_skew(
+        |graph| graph.persons(1),
+        |graph, txn, _, _| {
+            let count = vertices(txn).len();
+            graph.add(txn, count as i64);
+        },
+    );
+}
+
+#[test]
+fn phantom_in_a_count_of_one_label() {
+    check_skew(
+        |graph| graph.persons(1),
+        |graph, txn, _, _| {
+            let count = txn.count_vertices(&LabelFilter::Sets([graph.person].into()), Share::ALL).unwrap();
+            graph.add(txn, count as i64);
+        },
+    );
+}
+
+#[test]
+fn phantom_in_an_adjacency_list() {
+    check_skew(
+        |graph| graph.persons(3),
+        |graph, txn, ids, who| {
+            // Each adds an edge to the list that the other has looked at.
+            assert!(expand(txn, &[ids[1 - who]], Direction::Out, 10).is_empty());
+            txn.insert_edge(ids[who], ids[2], graph.knows, None).unwrap();
+        },
+    );
+}
+
+#[test]
+fn phantom_in_degrees() {
+    check_skew(
+        |graph| graph.persons(3),
+        |graph, txn, ids, who| {
+            let mut degrees = Vec::new();
+            txn.degrees(&[ids[1 - who]], Direction::Both, &LabelFilter::Any, &mut degrees).unwrap();
+            assert_eq!(degrees, [0]);
+            txn.insert_edge(ids[2], ids[who], graph.knows, None).unwrap();
+        },
+    );
+}
+
+#[test]
+fn absent_ids_are_reads() {
+    check_skew(
+        |graph| graph.persons(1),
+        |graph, txn, _, who| {
+            let base = 1_000 * graph.manager.counters().commits as i64;
+            let taken = (0..).find(|n| find(&graph.begin(), -base - n * 10 - 1).is_none()).unwrap();
+            let id = |who: usize| -base - taken * 10 - 1 - who as i64;
+            assert_eq!(find(txn, id(1 - who)), None);
+            txn.insert_vertex(graph.person, Some(id(who).into())).unwrap();
+        },
+    );
+}
+
+#[test]
+fn equality_predicates_without_an_index() {
+    check_skew(
+        |graph| graph.persons(2),
+        |graph, txn, ids, who| {
+            let name = |who: usize| format!("{:?}-{who}", ids[0]);
+            assert_eq!(with_name(graph, txn, &name(1 - who)), 0);
+            set_name(graph, txn, ids[who], &name(who));
+        },
+    );
+}
+
+#[test]
+fn what_leaves_a_predicate_counts_too() {
+    // The image before the write is in the predicate, the one after it is not.
+    let graph = Graph::new();
+    let setup = graph.begin();
+    let (a, b) = (named(&graph, &setup, "x"), graph.add(&setup, 0));
+    setup.commit().unwrap();
+    let (reader, renamer) = (graph.serializable(), graph.serializable());
+    assert_eq!(with_name(&graph, &reader, "x"), 1);
+    graph.set(&reader, b, 1).unwrap();
+    set_name(&graph, &renamer, a, "y");
+    renamer.commit().unwrap();
+    check_conflict(reader.commit());
+}
+
+#[test]
+fn other_values_are_no_conflict_with_a_predicate() {
+    let graph = Graph::new();
+    let ids = graph.persons(3);
+    let (reader, writer) = (graph.serializable(), graph.serializable());
+    assert_eq!(with_name(&graph, &reader, "x"), 0);
+    graph.set(&reader, ids[0], 1).unwrap();
+    set_name(&graph, &writer, ids[1], "y");
+    graph.set(&writer, ids[2], 1).unwrap();
+    writer.commit().unwrap();
+    reader.commit().unwrap();
+}
+
+#[test]
+fn ranges_by_scan_and_by_index() {
+    for is_indexed in [false, true] {
+        let graph = Graph::new();
+        let ids = graph.persons(3);
+        let index = is_indexed.then(|| {
+            let options = IndexOptions { label: None, keys: vec![graph.balance], ordered: true, unique: false };
+            graph.manager.create_index(&options).unwrap()
+        });
+        let range = IndexRange::Between { low: Some((Value::I64(10), true)), high: Some((Value::I64(20), false)) };
+        let look = |txn: &Transaction| {
+            let mut out = Vec::new();
+            match index {
+                Some(index) => txn.index_vertices(index, &[], &range, Share::ALL, &mut out).unwrap(),
+                None => {
+                    let mut cursor = ScanCursor::default();
+                    let any = LabelFilter::Any;
+                    let key = graph.balance;
+                    while !txn.scan_vertices_where(&any, key, &range, Share::ALL, &mut cursor, 9, &mut out).unwrap() {}
+                }
+            }
+            out.len()
+        };
+        for (balance, is_conflict) in [(20, false), (15, true), (9, true), (8, false)] {
+            let (reader, writer) = (graph.serializable(), graph.serializable());
+            look(&reader);
+            set_name(&graph, &reader, ids[0], "x");
+            // 15 enters the range, 9 leaves it.
+            graph.set(&writer, ids[1], balance).unwrap();
+            writer.commit().unwrap();
+            assert_eq!(reader.commit().is_err(), is_conflict, "{balance}, index: {is_indexed}");
+        }
+    }
+}
+
+#[test]
+fn a_label_set_that_came_later_is_a_phantom_too() {
+    let graph = Graph::new();
+    let v = graph.persons(1)[0];
+    let reader = graph.serializable();
+    let persons = reader.label_filter(&["person".into()]);
+    assert_eq!(reader.count_vertices(&persons, Share::ALL).unwrap(), 1);
+    graph.set(&reader, v, 1).unwrap();
+    let writer = graph.serializable();
+    let both = writer.catalog().intern_label_text("person::employee");
+    writer.insert_vertex(both, None).unwrap();
+    writer.commit().unwrap();
+    check_conflict(reader.commit());
+}
+
+#[test]
+fn removing_nothing_is_a_read() {
+    // Serially, the second would have removed what the first wrote.
+    let graph = Graph::new();
+    let ids = graph.persons(2);
+    let (remover, writer) = (graph.serializable(), graph.serializable());
+    remover.remove_vertex_property(ids[0], graph.name, None).unwrap();
+    graph.set(&remover, ids[1], 1).unwrap();
+    set_name(&graph, &writer, ids[0], "x");
+    writer.commit().unwrap();
+    check_conflict(remover.commit());
+}
+
+#[test]
+fn a_long_fork_is_prevented() {
+    // Two readers see two writes in different orders. Pure readers cannot: each sees one moment.
+    let graph = Graph::new();
+    let [x, y] = graph.persons(2)[..] else { unreachable!() };
+    let (set_x, set_y) = (graph.serializable(), graph.serializable());
+    graph.set(&set_x, x, 1).unwrap();
+    graph.set(&set_y, y, 1).unwrap();
+    let early = graph.serializable();
+    set_x.commit().unwrap();
+    let middle = graph.serializable();
+    set_y.commit().unwrap();
+    let read = |txn: Transaction| {
+        let seen = (graph.get(&txn, x).unwrap(), graph.get(&txn, y).unwrap());
+        txn.commit().ok().map(|_| seen)
+    };
+    let seen = [read(early), read(middle)];
+    assert!(!seen.contains(&Some((0, 1))), "{seen:?}");
+}
+
+#[test]
+fn circular_information_flow_is_prevented() {
+    check_skew(
+        |graph| graph.persons(2),
+        |graph, txn, ids, who| {
+            graph.set(txn, ids[who], 7).unwrap();
+            txn.finish_statement().unwrap();
+            assert_ne!(graph.get(txn, ids[1 - who]), Some(8));
+        },
+    );
+}
+
+#[test]
+fn lost_updates_are_prevented_whoever_is_first() {
+    with_and_without_pre_read(|graph| {
+        let v = graph.persons(1)[0];
+        let (one, two) = (graph.serializable(), graph.serializable());
+        let [seen_by_one, seen_by_two] = [&one, &two].map(|txn| graph.get(txn, v).unwrap());
+        graph.set(&one, v, seen_by_one + 1).unwrap();
+        one.commit().unwrap();
+        assert!(graph.set(&two, v, seen_by_two + 1).is_err());
+        assert_eq!(graph.get(&graph.begin(), v), Some(1));
+    });
+}
+
+#[test]
+fn a_fractured_read_does_not_commit() {
+    let graph = Graph::new();
+    let [a, b] = graph.persons(2)[..] else { unreachable!() };
+    let reader = graph.serializable();
+    assert_eq!(graph.get(&reader, a), Some(0));
+    let writer = graph.serializable();
+    graph.set(&writer, a, 1).unwrap();
+    graph.set(&writer, b, 1).unwrap();
+    writer.commit().unwrap();
+    assert_eq!((graph.get(&reader, b), graph.get(&reader, a)), (Some(1), Some(0)), "reads are repeatable");
+    check_conflict(reader.commit());
+}
+
+#[test]
+fn inserts_at_one_vertex_commute() {
+    let graph = Graph::new();
+    let ids = graph.persons(5);
+    let inserts: Vec<Transaction> = (1..5)
+        .map(|n| {
+            let txn = graph.serializable();
+            txn.insert_edge(ids[0], ids[n], graph.knows, None).unwrap();
+            txn
+        })
+        .collect();
+    for txn in inserts {
+        txn.commit().unwrap();
+    }
+    assert_eq!(expand(&graph.begin(), &ids[..1], Direction::Out, 10).len(), 4);
+}
+
+#[test]
+fn readers_alone_never_fail() {
+    let graph = Graph::new();
+    let v = graph.persons(1)[0];
+    let (reader, only) = (graph.serializable(), graph.manager.begin_read().unwrap());
+    assert_eq!((graph.get(&reader, v), graph.get(&only, v)), (Some(0), Some(0)));
+    let writer = graph.serializable();
+    graph.set(&writer, v, 1).unwrap();
+    writer.commit().unwrap();
+    assert_eq!((graph.get(&reader, v), graph.get(&only, v)), (Some(0), Some(0)));
+    reader.commit().unwrap();
+    only.commit().unwrap();
+}
+
+#[test]
+fn a_transaction_older_than_the_memory_of_commits_is_too_old() {
+    let graph = Graph::with_recent(RecentOptions { entries: 16, ..RecentOptions::default() });
+    let ids = graph.persons(2);
+    let old = graph.serializable();
+    graph.get(&old, ids[0]);
+    set_name(&graph, &old, ids[0], "x");
+    for n in 0..20 {
+        let txn = graph.serializable();
+        graph.set(&txn, ids[1], n).unwrap();
+        txn.commit().unwrap();
+    }
+    let error = old.commit().unwrap_err();
+    assert!(error.message().contains("longer than recent commits are remembered"), "{error}");
+    assert_eq!(graph.manager.counters().aborted(AbortCause::TooOld), 1);
+}
+
+#[test]
+fn blind_writes_need_no_memory_of_commits() {
+    let graph = Graph::with_recent(RecentOptions { entries: 16, ..RecentOptions::default() });
+    let ids = graph.persons(2);
+    let old = graph.serializable();
+    set_name(&graph, &old, ids[0], "x");
+    (0..20).for_each(|_| drop(graph.persons(1)));
+    old.commit().unwrap();
+    assert_eq!(values(&graph.begin(), ids[0], graph.name), [Value::from("x")]);
+}
