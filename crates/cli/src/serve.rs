@@ -63,15 +63,6 @@ fn engine(setup: &Setup) -> Result<DatabaseEngine> {
             engine = engine.source_with(source.as_str(), database.clone(), isolation);
         }
     }
-    let serializable = setup.graphs.iter().flat_map(|graph| &graph.sources);
-    let names: Vec<&str> =
-        serializable.filter(|(_, how)| *how == Isolation::Serializable).map(|(name, _)| name.as_str()).collect();
-    if !names.is_empty() {
-        tracing::warn!(
-            sources = names.join(", "),
-            "this version has snapshot isolation only: these sources are serializable from the next one on"
-        );
-    }
     Ok(engine)
 }
 

@@ -43,12 +43,12 @@ fn agrees(graph: &Graph, view: &dyn GraphView, index: IndexId, ordered: bool) ->
     for a in (0..4).map(Value::I64) {
         for b in 0..4_i64 {
             let equal = IndexRange::Equal(vec![Value::I64(b)]);
-            let Some(found) = look_up(view, index, &[a.clone()], &equal) else { return false };
+            let Some(found) = look_up(view, index, std::slice::from_ref(&a), &equal) else { return false };
             assert_eq!(found, scan(&|x, y| x == [a.clone()] && y == [Value::I64(b)]), "{a:?} {b}");
         }
         if ordered {
             let range = IndexRange::Between { low: Some((Value::I64(1), false)), high: Some((Value::I64(3), true)) };
-            let Some(found) = look_up(view, index, &[a.clone()], &range) else { return false };
+            let Some(found) = look_up(view, index, std::slice::from_ref(&a), &range) else { return false };
             let inside = |y: &Value| matches!(y, Value::I64(2 | 3));
             assert_eq!(found, scan(&|x, y| x == [a.clone()] && y.iter().any(inside)));
             let Some(found) = look_up(view, index, &[], &IndexRange::Equal(vec![a.clone()])) else { return false };
