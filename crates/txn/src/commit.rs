@@ -63,7 +63,7 @@ impl Transaction {
         let reads = self.take_reads();
         let latest = reads.latest();
         // Without writes and pre-reads all reads are those of the begin: that is the place in the order.
-        let is_needed = reads.len() > 0 && (!log.is_empty() || latest > 0);
+        let is_needed = !reads.is_empty() && (!log.is_empty() || latest > 0);
         let validation = is_needed.then(|| {
             let is_optimistic = self.shared.settings.optimistic_validation.load(std::sync::atomic::Ordering::Relaxed);
             Validation::new(reads, self.begin_ts(), self.known_label_sets(), is_optimistic)

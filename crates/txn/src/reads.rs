@@ -110,6 +110,11 @@ impl ReadSet {
         self.signature.join(later.signature());
     }
 
+    /// Whether nothing was read. Looking for a label that nobody has yet is a read that names no item.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0 && !self.names_vertex_labels && !self.names_edge_labels
+    }
+
     /// How many items and predicates.
     pub(crate) fn len(&self) -> usize {
         self.base.len() + self.later.len() + self.predicates.len()

@@ -230,6 +230,22 @@ fn a_label_set_that_came_later_is_a_phantom_too() {
 }
 
 #[test]
+fn a_label_that_nobody_has_yet_is_a_read() {
+    let graph = Graph::new();
+    let both = [graph.serializable(), graph.serializable()];
+    for txn in &both {
+        let none = txn.label_filter(&["nobody".into()]);
+        assert_eq!(txn.count_vertices(&none, Share::ALL).unwrap(), 0);
+    }
+    let outcomes = both.map(|txn| {
+        let label = txn.catalog().intern_label_text("nobody");
+        txn.insert_vertex(label, None).unwrap();
+        txn.commit()
+    });
+    assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, false]);
+}
+
+#[test]
 fn removing_nothing_is_a_read() {
     // Serially, the second would have removed what the first wrote.
     let graph = Graph::new();
