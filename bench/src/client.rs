@@ -17,16 +17,17 @@ const TEMPORARY_ERROR: u16 = 596;
 /// A connection.
 pub struct Client {
     socket: WebSocket<TcpStream>,
+    source: &'static str,
     request_count: u128,
 }
 
 impl Client {
-    /// Connects.
-    pub fn connect(address: SocketAddr) -> Result<Self> {
+    /// Connects; the `g` of its scripts is this traversal source of the server's.
+    pub fn connect(address: SocketAddr, source: &'static str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         let (socket, _) = tungstenite::client(format!("ws://{address}/gremlin"), stream).map_err(broken)?;
-        Ok(Client { socket, request_count: 0 })
+        Ok(Client { socket, source, request_count: 0 })
     }
 
     /// Sends a script with parameters and hands on the results, each with how many times it occurs.
@@ -35,11 +36,16 @@ impl Client {
         let id = Uuid::from_u128(self.request_count);
         let bindings = parameters.iter().map(|(name, value)| (Value::String(name.clone()), value.clone())).collect();
         let argument = |name: &str, value: Value| (name.into(), Argument::from(value));
+        let aliases = Value::map(vec![("g".into(), self.source.into())]);
         let request = Request {
             id,
             op: "eval".into(),
             processor: "".into(),
-            arguments: vec![argument("gremlin", script.into()), argument("bindings", Value::map(bindings))],
+            arguments: vec![
+                argument("gremlin", script.into()),
+                argument("bindings", Value::map(bindings)),
+                argument("aliases", aliases),
+            ],
             bytecode_bindings: Parameters::new(),
         };
         let mut frame = Vec::new();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use mangrove::{Database, Result};
+use mangrove::{Database, Isolation, Result};
 use mangrove_server::{Config, DatabaseEngine, Server};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -11,6 +11,11 @@ use tokio::task::JoinHandle;
 
 /// What a query may hold; generous, for nothing here is meant to be refused.
 const QUERY_MEMORY_BYTES: u64 = 4 << 30;
+
+/// The traversal source whose transactions have this isolation, by the names `mangrove serve` gives them, too.
+pub fn source(isolation: Isolation) -> &'static str {
+    if isolation == Isolation::Snapshot { "gsi" } else { "g" }
+}
 
 /// A running server. Dropping it stops it.
 pub struct Served {
@@ -21,10 +26,15 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves the database as `g` on a free port.
+    /// Serves the database on a free port, as [`source`] says.
     pub fn start(database: &Database) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let engine = Arc::new(DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", database.clone()));
+        let engine = [Isolation::Serializable, Isolation::Snapshot]
+            .into_iter()
+            .fold(DatabaseEngine::new(QUERY_MEMORY_BYTES), |engine, isolation| {
+                engine.source_with(source(isolation), database.clone(), isolation)
+            });
+        let engine = Arc::new(engine);
         let config = Config::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         let server = runtime.block_on(Server::bind(config, engine))?;
         let address = server.local_address()?;

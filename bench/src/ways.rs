@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use mangrove::{Database, Parameters, Prepared, Result, Value};
+use mangrove::{Database, Isolation, Parameters, Prepared, Result, Value};
 
 use crate::client::Client;
 use crate::harness::Operation;
 use crate::people::digest;
-use crate::served::Served;
+use crate::served::{Served, source};
 
 /// A way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,9 @@ impl Question {
         let road = match way {
             Way::Prepared => Road::Prepared(database.clone(), database.prepare(self.script)?),
             Way::Text => Road::Text(database.clone(), self.script),
-            Way::Server => Road::Server(Box::new(Client::connect(served.address())?), self.script),
+            Way::Server => {
+                Road::Server(Box::new(Client::connect(served.address(), source(Isolation::Serializable))?), self.script)
+            }
         };
         Ok(Box::new(Asking { road, bind: self.bind.clone(), parameters: Parameters::new() }))
     }

@@ -12,7 +12,7 @@ use super::graph::{Graph, id_value};
 use super::template::{Mix, Parameter, Template};
 use super::typed::Typed;
 use crate::client::Client;
-use crate::served::Served;
+use crate::served::{Served, source};
 
 /// An interface of the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -68,7 +68,8 @@ pub fn session(
         Api::Gremlin => Box::new(Gremlin::new(&graph.database, mix, isolation)?),
         Api::Server => {
             let served = served.ok_or_else(|| Error::bug("a session with a server needs one"))?;
-            Box::new(Remote { client: Client::connect(served.address())?, scripts: Script::all(mix) })
+            let client = Client::connect(served.address(), source(isolation))?;
+            Box::new(Remote { client, scripts: Script::all(mix) })
         }
     })
 }

@@ -1,4 +1,4 @@
-"""Runs the traversals of traversals.json, sessions, isolation and bad input against a server, and prints a table.
+"""Runs the traversals of traversals.json, sessions, services, isolation and bad input against a server, and prints a table.
 
 The server must offer the traversal sources gmodern, gcrew, ggrateful (TinkerPop's graphs of these names) and
 ggraph (empty and writable), the last one once more as gsigraph, at snapshot isolation. Nothing is started here.
@@ -15,6 +15,7 @@ from bad_input import BadInput
 from canonical import answer
 from cases import Server, load
 from checks import Check, expect, run_all
+from services import Services
 from sessions import Sessions
 
 
@@ -39,6 +40,7 @@ def main():
     server = Server(options.url)
     checks = [case_check(server, case, form) for form in ("bytecode", "script") for case in load()[1]]
     checks += Sessions(server).checks()
+    checks += Services(server).checks()
     isolation = [Anomalies(server), Acid(server)]
     for checked in isolation:
         checks += checked.checks()

@@ -10,6 +10,26 @@ from gremlin_python.process.anonymous_traversal import traversal
 from cases import WRITABLE_SOURCE
 from checks import Check, expect, expect_error
 
+CONFLICT = 596
+
+
+def raised(action):
+    """The error the server answers this with."""
+    try:
+        result = action()
+    except GremlinServerError as e:
+        return e
+    raise AssertionError(f"no error; the answer was {result!r}")
+
+
+def expect_conflict(error, reason):
+    """The error is a conflict for this reason: by its code, its message and its attributes."""
+    expect(error.status_code == CONFLICT, f"status {error.status_code}: {error}")
+    expect("again" in str(error), f"the message does not name the way out: {error}")
+    attributes = error.status_attributes
+    expect(attributes.get("reason") == reason, f"the reason is {attributes.get('reason')!r}, expected {reason!r}")
+    expect(attributes.get("exceptions") == ["mangrove.Conflict"], f"exceptions are {attributes.get('exceptions')}")
+
 
 class Sessions:
     """The checks, each over an emptied graph and with connections of its own."""
@@ -87,6 +107,40 @@ class Sessions:
         first_remote.close()
         second_remote.close()
 
+    def conflict_has_a_status(self):
+        """Who writes second is told at once: 596, the way out in words, and the reason as an attribute."""
+        self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
+        first_remote, second_remote = self.remote(), self.remote()
+        first, second = traversal().with_(first_remote).tx(), traversal().with_(second_remote).tx()
+        g1, g2 = first.begin(), second.begin()
+        try:
+            g1.V().property("balance", 11).iterate()
+            error = raised(lambda: g2.V().property("balance", 12).iterate())
+            after = raised(lambda: g2.V().count().next())
+        finally:
+            second.rollback().all().result()
+            first.commit().all().result()
+            first_remote.close()
+            second_remote.close()
+        expect_conflict(error, "write_conflict")
+        expect(after.status_code == CONFLICT, f"an aborted transaction answers: {after}")
+
+    def refused_commit_raises_when_read(self):
+        """`commit()` itself raises nothing; reading its result does. What the transaction wrote is undone."""
+        self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
+        remote = self.remote()
+        tx = traversal().with_(remote).tx()
+        g = tx.begin()
+        expect(g.V().values("balance").next() == 10, "the balance is 10 at first")
+        g.add_v("note").iterate()
+        self.server.submit("g.V().property('balance', 11)", WRITABLE_SOURCE)
+        answer = tx.commit()
+        error = raised(lambda: answer.all().result())
+        remote.close()
+        expect_conflict(error, "read_conflict")
+        labels = self.server.submit("g.V().label()", WRITABLE_SOURCE)
+        expect(labels == ["account"], f"a refused transaction left {labels}")
+
     def error_leaves_the_session_usable(self):
         """A query that fails inside a transaction can be followed by a rollback and a new one."""
         remote = self.remote()
@@ -149,6 +203,7 @@ class Sessions:
             return run
 
         methods = [self.commit_publishes, self.rollback_discards, self.snapshot_is_stable, self.conflict_is_reported,
+                   self.conflict_has_a_status, self.refused_commit_raises_when_read,
                    self.error_leaves_the_session_usable, self.script_session, self.close_rolls_back,
                    self.lost_connection_rolls_back]
         return [Check("session", m.__name__.replace("_", " "), emptied(m)) for m in methods]

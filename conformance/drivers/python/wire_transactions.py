@@ -11,9 +11,6 @@ from gremlin_python.process.anonymous_traversal import traversal
 from checks import expect
 
 CONFLICT = 596
-# Whether the server tells its two levels apart: serializable transactions validated, and sources mapped to levels. As
-# long as it does not, the checks say nothing of write skew. To be True from the moment it does.
-LEVELS_DIFFER = False
 LEVELS = {"serializable": "ggraph", "snapshot": "gsigraph"}  # the server's sources of the one writable graph
 
 

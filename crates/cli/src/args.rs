@@ -39,13 +39,13 @@ pub enum Command {
     /// Run one Gremlin script and print its results
     Query(QueryArgs),
     /// Create, drop and list indexes
-    #[command(subcommand)]
+    #[command(subcommand, after_help = INDEX_HELP)]
     Index(IndexCommand),
     /// Read and change the settings of a running database
-    #[command(subcommand)]
+    #[command(subcommand, after_help = CONFIG_HELP)]
     Config(ConfigCommand),
     /// Look inside a graph
-    #[command(subcommand)]
+    #[command(subcommand, after_help = INSPECT_HELP)]
     Inspect(InspectCommand),
     /// Load files, say what became of every row, and optionally query the graph
     Load(LoadArgs),
@@ -107,8 +107,10 @@ pub struct ServeArgs {
 }
 
 const SERVE_HELP: &str = "\
-The graph has the traversal sources `g` and `gsi`. Clients connect to ws://ADDRESS/gremlin; http://ADDRESS/health
-says whether the server is up. SIGINT or SIGTERM ends it. Logs go to standard error; MANGROVE_LOG=debug says more.
+The graph has the traversal sources `g`, whose transactions are serializable, and `gsi`, whose have
+snapshot isolation. Clients connect to ws://ADDRESS/gremlin; http://ADDRESS/health says whether the
+server is up, http://ADDRESS/metrics is for Prometheus. SIGINT or SIGTERM ends it. Logs go to
+standard error; MANGROVE_LOG=debug says more.
 
 Examples:
   mangrove serve
@@ -156,10 +158,9 @@ pub struct QueryArgs {
 const QUERY_HELP: &str = "\
 Examples:
   mangrove query 'g.inject(1, 2, 3).sum()'
-  mangrove query --load modern.json \"g.V().hasLabel('person').project('name', 'age').by('name').by('age')\"
+  mangrove query --load modern.json \"g.V().hasLabel('person').valueMap('name', 'age')\"
   mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
   mangrove query --load modern.json \"g.V().out().out().explain()\"
-
   mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
 
 Without --url the query runs here, on the files that --load names.";
@@ -179,6 +180,28 @@ pub struct TargetArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub load: Vec<PathBuf>,
 }
+
+const INDEX_HELP: &str = "\
+Examples:
+  mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
+  mangrove index create --url ws://127.0.0.1:8182/gremlin --key city --key age --ordered
+  mangrove index list --url ws://127.0.0.1:8182/gremlin
+  mangrove index drop --url ws://127.0.0.1:8182/gremlin --label person --key name
+
+Scripts do the same by g.call('mangrove.index.create') and its like; g.call() lists them.";
+
+const CONFIG_HELP: &str = "\
+Examples:
+  mangrove config get --url ws://127.0.0.1:8182/gremlin
+  mangrove config set --url ws://127.0.0.1:8182/gremlin gc_workers=2
+  mangrove config set --url ws://127.0.0.1:8182/gremlin memory_limit_bytes=4294967296
+
+Settings last as long as the database's process. Scripts do the same by g.call('mangrove.config').";
+
+const INSPECT_HELP: &str = "\
+Examples:
+  mangrove inspect memory --url ws://127.0.0.1:8182/gremlin
+  mangrove inspect memory --load network/ --map network/mapping.toml --format json";
 
 /// `mangrove index`.
 #[derive(Subcommand, Debug)]
@@ -307,8 +330,8 @@ pub struct LoadArgs {
 }
 
 const LOAD_HELP: &str = "\
-This version keeps graphs in memory, so what is loaded is gone when the program ends: `load` checks files and
-says what became of their rows. To keep asking, load with `mangrove serve --load`.
+This version keeps graphs in memory, so what is loaded is gone when the program ends: `load` checks
+files and says what became of their rows. To keep asking, load with `mangrove serve --load`.
 
 Examples:
   mangrove load people.csv knows.csv
@@ -329,7 +352,8 @@ pub struct BenchArgs {
 }
 
 const BENCH_HELP: &str = "\
-Every suite makes its own graph in memory and checks its answers. Use a release build on a quiet machine.
+Every suite makes its own graph in memory and checks its answers. Use a release build on a quiet
+machine.
 
 Examples:
   mangrove bench linkbench --scale 18 --threads 2

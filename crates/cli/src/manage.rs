@@ -119,10 +119,23 @@ fn parse(setting: &str) -> Result<(&str, Value)> {
     Ok((name, value))
 }
 
-/// The kinds of record whose memory belongs to vertices, or to edges, alone.
-const OF_VERTICES: &[&str] = &["vertex page"];
-const OF_EDGES: &[&str] =
-    &["edge page", "adjacency descriptors", "packed adjacency", "adjacency headers", "adjacency tails"];
+/// What memory is there for: a name, the scripts that count it, and the kinds of record that belong to it alone.
+type Purpose = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const PURPOSES: &[Purpose] = &[
+    ("vertex", &["g.V().count()"], &["vertex page"]),
+    (
+        "edge",
+        &["g.E().count()"],
+        &["edge page", "adjacency descriptors", "packed adjacency", "adjacency headers", "adjacency tails"],
+    ),
+    ("vertex or edge", &["g.V().count()", "g.E().count()"], &["version words", "id index", "directory"]),
+    (
+        "property value",
+        &["g.V().properties().count()", "g.E().properties().count()"],
+        &["column", "value", "property index"],
+    ),
+];
 
 /// `mangrove inspect`.
 pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
@@ -134,9 +147,11 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
     output::print(&mut rows.iter().cloned().map(Ok), *format, &mut out)?;
     out.flush()?;
     if *format == Format::Table {
-        for (elements, singular, kinds) in [("V", "vertex", OF_VERTICES), ("E", "edge", OF_EDGES)] {
-            let count = target.run(&format!("g.{elements}().count()"), &none)?;
-            let count = count.first().and_then(integer).unwrap_or(0);
+        for (singular, counts, kinds) in PURPOSES {
+            let mut count = 0;
+            for script in *counts {
+                count += target.run(script, &none)?.first().and_then(integer).unwrap_or(0);
+            }
             let bytes: i64 = rows.iter().filter(|row| kinds.contains(&text(row, "kind"))).filter_map(bytes).sum();
             if count > 0 {
                 let each = bytes as f64 / count as f64;

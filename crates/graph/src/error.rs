@@ -83,12 +83,13 @@ pub struct Error(Box<Detail>);
 struct Detail {
     kind: ErrorKind,
     message: String,
+    reason: Option<&'static str>,
 }
 
 impl Error {
     /// An error of a kind with a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Detail { kind, message: message.into() }))
+        Error(Box::new(Detail { kind, message: message.into(), reason: None }))
     }
 
     /// [`ErrorKind::Evaluation`].
@@ -129,6 +130,18 @@ impl Error {
     /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Which of several reasons of its kind this error has, by a name for programs: why a transaction was aborted.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.0.reason
+    }
+
+    /// The same error with a reason; see [`Error::reason`].
+    #[must_use]
+    pub fn because(mut self, reason: &'static str) -> Self {
+        self.0.reason = Some(reason);
+        self
     }
 
     /// The same error with words in front that say where it was met.

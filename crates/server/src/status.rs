@@ -78,14 +78,18 @@ impl Failure {
     }
 
     /// The status attributes drivers look for: `exceptions`, the kinds of error from the nearest cause
-    /// outwards, and `stackTrace`, which is for people to read. Neither holds an internal of the server.
+    /// outwards, and `stackTrace`, which is for people to read. Neither holds an internal of the server. Where
+    /// a kind has several reasons there is `reason`, too: after a conflict one of the names under which
+    /// `mangrove.transactions` counts aborts.
     pub fn attributes(&self) -> Vec<(SmolStr, Value)> {
         let kind = format!("mangrove.{:?}", self.error.kind());
         let trace = format!("{kind}: {}", self.error.message());
-        vec![
+        let mut attributes = vec![
             (SmolStr::new_static("exceptions"), Value::list(vec![Value::from(kind)])),
             (SmolStr::new_static("stackTrace"), Value::from(trace)),
-        ]
+        ];
+        attributes.extend(self.error.reason().map(|name| (SmolStr::new_static("reason"), Value::from(name))));
+        attributes
     }
 }
 
@@ -98,6 +102,13 @@ impl From<Error> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_aborted_transactions_client_learns_the_reason() {
+        let failure = Failure::from(Error::conflict("another was first").because("write_conflict").context("g.V()"));
+        assert_eq!(failure.attributes()[2], (SmolStr::new_static("reason"), Value::from("write_conflict")));
+        assert_eq!(Failure::from(Error::evaluation("no")).attributes().len(), 2);
+    }
 
     #[test]
     fn what_the_caller_can_retry_has_a_status_of_its_own() {

@@ -193,7 +193,7 @@ impl Transaction {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 self.doom(&mut writes, AbortCause::WriteConflict);
-                return outcome;
+                return outcome.map_err(|error| error.because(AbortCause::WriteConflict.name()));
             }
             // Part of what it looked at may be undone yet: not a thing to tell the caller.
             Err(_) if moment > self.begin_ts() => return Err(self.doom(&mut writes, AbortCause::ReadConflict)),

@@ -92,7 +92,7 @@ fn await_all(recent: &RecentCommits, counters: &Counters, others: &[u64], wanted
 
 /// The error for a cause that validation found.
 pub(crate) fn abort_error(cause: AbortCause) -> Error {
-    Error::conflict(match cause {
+    let message = match cause {
         AbortCause::ReadConflict => {
             "another transaction changed what this one had read, and committed first; run this transaction again"
         }
@@ -104,5 +104,6 @@ pub(crate) fn abort_error(cause: AbortCause) -> Error {
              more; run it again, in smaller parts if it is long, or as a read-only or snapshot transaction"
         }
         AbortCause::WriteConflict | AbortCause::Rollback => "this transaction was rolled back; run it again",
-    })
+    };
+    Error::conflict(message).because(cause.name())
 }

@@ -16,16 +16,17 @@ pub struct GenerateArgs {
 }
 
 const GENERATE_HELP: &str = "\
-One seed makes one graph, with any number of threads. Without --out the graph is made in memory, where --query asks
-it; with --out it is written to files that `mangrove load` and `mangrove serve --load` read. Printed are the numbers
-of vertices (V), edges (E), their property values (VP, EP), and the bytes of these values.
+One seed makes one graph, with any number of threads. Without --out the graph is made in memory,
+where --query asks it; with --out it is written to files that `mangrove load` and `mangrove serve`
+read. Printed are the numbers of vertices (V), edges (E), their property values (VP, EP), and the
+bytes of these values.
 
 Examples:
   mangrove generate kronecker --scale 16
-  mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --ptypes 26 --undirected --check
+  mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --undirected --check
   mangrove generate kronecker --scale 12 --schema shop.toml --out shop/
   mangrove generate social --scale-factor 0.1 --out network/
-  mangrove generate knowledge --entities 20000 --query 'g.V().hasLabel(\"Film\").limit(1).valueMap()'
+  mangrove generate knowledge --entities 5000 --query 'g.V().limit(1).valueMap()'
   mangrove load shop/ --map shop/mapping.toml --query 'g.V().groupCount().by(label)'";
 
 /// Which kind of graph.
@@ -143,8 +144,8 @@ pub struct SocialArgs {
 }
 
 const SOCIAL_HELP: &str = "\
-Labels, property keys and files have LDBC's names; ids are the property `id`, dates are milliseconds. It is not LDBC's
-generator, and results on its graphs are not LDBC results.
+Labels, property keys and files have LDBC's names; ids are the property `id`, dates are
+milliseconds. It is not LDBC's generator, and results on its graphs are not LDBC results.
 
 Examples:
   mangrove generate social --persons 500 --query \"g.V().hasLabel('Person').limit(3).valueMap()\"
@@ -172,6 +173,6 @@ const KNOWLEDGE_HELP: &str = "\
 Files are GraphSON, since no table fits free keys and values of several types.
 
 Examples:
-  mangrove generate knowledge --query 'g.V().properties().key().groupCount().order(local).by(values, desc).limit(local, 9)'
+  mangrove generate knowledge --query 'g.V().properties().key().groupCount().order(local).by(values)'
   mangrove generate knowledge --entities 100000 --seed 7 --out encyclopedia/
   mangrove serve --load encyclopedia/graph.json";

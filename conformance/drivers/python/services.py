@@ -1,0 +1,132 @@
+"""Management through `call()`: the services, as bytecode and as scripts."""
+
+from gremlin_python.driver.protocol import GremlinServerError
+from gremlin_python.process.traversal import T
+
+from cases import WRITABLE_SOURCE
+from checks import Check, expect, expect_error
+
+EVALUATION_ERROR = 597
+SERVICES = ["--list", "mangrove.config", "mangrove.gc", "mangrove.index.create", "mangrove.index.drop",
+            "mangrove.index.list", "mangrove.memory", "mangrove.transactions"]
+
+
+def text(value):
+    """A value in gremlin-lang."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(text(each) for each in value) + "]"
+    return repr(value)
+
+
+class Services:
+    """The checks, each in both forms and over an emptied graph."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def bytecode(self, service=None, /, **arguments):
+        """What a service answers to bytecode."""
+        g = self.server.source(WRITABLE_SOURCE)
+        traversal = g.call() if service is None else g.call(service)
+        for name, value in arguments.items():
+            traversal = traversal.with_(name, value)
+        return traversal.to_list()
+
+    def script(self, service=None, /, **arguments):
+        """What a service answers to a script."""
+        call = "g.call()" if service is None else f"g.call({service!r})"
+        return self.server.submit(call + "".join(f".with({name!r}, {text(value)})" for name, value in arguments.items()),
+                                  WRITABLE_SOURCE)
+
+    def are_listed(self, call):
+        """`call()` and `call('--list')` name them all."""
+        for listed in call(), call("--list"):
+            expect(listed == SERVICES, f"listed are {listed}")
+        described, = call("--list", service="mangrove.index.create", verbose=True)
+        expect(described["name"] == "mangrove.index.create" and "unique" in described["params"],
+               f"described as {described}")
+
+    def change_settings(self, call):
+        """A setting changes for everybody and changes back; a wrong one is refused."""
+        before, = call("mangrove.config")
+        changed, = call("mangrove.config", optimistic_pre_read=False, gc_workers=2)
+        expect(changed == {**before, "optimistic_pre_read": False, "gc_workers": 2}, f"changed to {changed}")
+        same, = self.script("mangrove.config")
+        expect(same == changed, f"another client sees {same}")
+        back, = call("mangrove.config", **{name: before[name] for name in ("optimistic_pre_read", "gc_workers")})
+        expect(back == before, f"changed back to {back}")
+        expect_error(lambda: call("mangrove.config", gc_worker=1), {EVALUATION_ERROR}, "gc_worker", "gc_workers")
+        expect_error(lambda: call("mangrove.config", gc_workers="two"), {EVALUATION_ERROR}, "gc_workers")
+
+    def manage_indexes(self, call):
+        """An index is made over what there is, listed, kept up, and dropped; a unique one refuses."""
+        g = self.server.source(WRITABLE_SOURCE)
+        for n in range(3):
+            g.add_v("item").property(T.id, n).property("serial", n).iterate()
+        made, = call("mangrove.index.create", label="item", key="serial", kind="ordered", unique=True)
+        try:
+            expect((made["label"], made["key"], made["kind"], made["unique"], made["online"], made["entries"])
+                   == ("item", ["serial"], "ordered", True, True, 3), f"made was {made}")
+            expect_error(lambda: g.add_v("item").property("serial", 1).iterate(), {EVALUATION_ERROR}, "serial")
+            g.add_v("item").property("serial", 3).iterate()
+            listed = [index for index in call("mangrove.index.list") if index["id"] == made["id"]]
+            expect([index["entries"] for index in listed] == [4], f"listed as {listed}")
+            plan = self.server.submit("g.V().hasLabel('item').has('serial', gt(1)).explain()", WRITABLE_SOURCE)
+            expect("index" in str(plan), f"the plan does not use it: {plan}")
+        finally:
+            dropped, = call("mangrove.index.drop", id=made["id"])
+        expect(dropped["id"] == made["id"], f"dropped was {dropped}")
+        expect(all(index["id"] != made["id"] for index in call("mangrove.index.list")), "a dropped index is listed")
+        expect_error(lambda: call("mangrove.index.drop", id=made["id"]), {EVALUATION_ERROR}, "mangrove.index.list")
+
+    def show_memory(self, call):
+        """The kinds of record add up to the total."""
+        *kinds, total = call("mangrove.memory")
+        expect(total["kind"] == "total", f"the last row is {total}")
+        expect(total["bytes"] == sum(kind["bytes"] for kind in kinds) > 0, f"{total} of {kinds}")
+
+    def count_transactions(self, call):
+        """A commit is counted, and aborts are by cause."""
+        before, = call("mangrove.transactions")
+        self.server.submit("g.addV('item')", WRITABLE_SOURCE)
+        after, = call("mangrove.transactions")
+        expect(after["commits"] == before["commits"] + 1, f"{before}, then {after}")
+        expect({"write_conflict", "read_conflict", "dependency", "too_old", "rollback"} <= after["aborts"].keys(),
+               f"causes are {after['aborts'].keys()}")
+
+    def collect_garbage(self, call):
+        """What was deleted is gone after a collection, where nobody sees it any more."""
+        self.server.submit("g.addV('item').addV('item')", WRITABLE_SOURCE)
+        self.server.empty(WRITABLE_SOURCE)
+        before, = call("mangrove.gc")
+        after, = call("mangrove.gc", collect=True)
+        expect(after["queued_writes"] == 0, f"{before}, then {after}")
+        expect(after["vertices"] >= before["vertices"], f"{before}, then {after}")
+        packed, = call("mangrove.gc", compact=True)
+        expect(packed.keys() == after.keys(), f"{packed}")
+
+    def are_guarded(self, call):
+        """An unknown service is named with what was meant; a read-only source has none."""
+        expect_error(lambda: call("mangrove.indx.list"), {EVALUATION_ERROR}, "mangrove.index.list")
+        text_ = "g.withStrategies(ReadOnlyStrategy).call('mangrove.config')"
+        try:
+            self.server.submit(text_, WRITABLE_SOURCE)
+        except GremlinServerError as e:
+            expect(e.status_code == EVALUATION_ERROR, f"status {e.status_code}: {e}")
+        else:
+            raise AssertionError("a read-only source changed settings")
+
+    def checks(self):
+        """All of them, in both forms."""
+        def check(form, call, method):
+            def run():
+                self.server.empty(WRITABLE_SOURCE)
+                method(call)
+            return Check(f"services by {form}", method.__name__.replace("_", " "), run)
+
+        methods = [self.are_listed, self.change_settings, self.manage_indexes, self.show_memory,
+                   self.count_transactions, self.collect_garbage, self.are_guarded]
+        return [check(form, call, method)
+                for form, call in (("bytecode", self.bytecode), ("script", self.script)) for method in methods]
