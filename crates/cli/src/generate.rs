@@ -63,9 +63,11 @@ impl Files {
 
     /// What reads them.
     fn hint(self, folder: &Path) -> String {
-        let folder = folder.display();
-        let map = if self == Files::Tables { format!(" --map {folder}/mapping.toml") } else { String::new() };
-        format!("to ask it: mangrove serve --load {folder}{map}")
+        let map = match self {
+            Files::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
+            Files::Graphson => String::new(),
+        };
+        format!("to ask it: mangrove serve --load {}{map}", folder.display())
     }
 }
 

@@ -18,6 +18,13 @@ enum Target {
 
 impl Target {
     fn open(args: &TargetArgs) -> Result<Self> {
+        // A new, empty database would take any command and be gone with it: not what anybody asks for.
+        if args.url.is_none() && args.load.is_empty() {
+            return Err(Error::invalid(
+                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, or files \
+                 with --load",
+            ));
+        }
         if let Some(url) = &args.url {
             return Ok(Target::Server(Client::connect(url)?));
         }

@@ -96,6 +96,13 @@ fn what_it_cannot_serve_it_says() {
 }
 
 #[test]
+fn what_is_managed_must_be_named() {
+    for command in [&["config", "set", "gc_workers=2"][..], &["index", "list"], &["inspect", "memory"]] {
+        assert!(fail(1, command).contains("--url"), "{command:?}");
+    }
+}
+
+#[test]
 fn a_server_is_managed_from_the_command_line() {
     let folder = Folder::new("manage");
     let [people, knows] = folder.people();
