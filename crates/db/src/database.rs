@@ -282,6 +282,11 @@ impl Database {
         manager.watermark().saturating_sub(oldest)
     }
 
+    /// How many milliseconds ago the oldest running snapshot was taken that versions are kept for.
+    pub fn snapshot_age_ms(&self) -> u64 {
+        self.inner.manager.oldest_snapshot_age_ms()
+    }
+
     /// Whether two handles are of the same graph.
     pub fn is_same(&self, other: &Database) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)

@@ -80,7 +80,10 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ("optimistic_validation", "validators wait for one another instead of aborting (boolean)"),
     ("garbage_collection", "versions that nobody sees are collected (boolean)"),
     ("gc_workers", "threads that collect them (integer)"),
-    ("max_snapshot_age_ms", "older snapshots no longer hold collection back; 0: no limit (integer)"),
+    (
+        "max_snapshot_age_ms",
+        "transactions open for longer are ended, so that garbage can be collected; 0: no limit (integer)",
+    ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 

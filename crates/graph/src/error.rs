@@ -43,6 +43,8 @@ pub enum ErrorKind {
     NotFound,
     /// Another transaction changed the same thing first.
     Conflict,
+    /// The transaction was open for longer than snapshots are kept.
+    Expired,
     /// The query ran longer than its time limit.
     Timeout,
     /// The query or the database needs more memory than its limit.
@@ -68,7 +70,9 @@ impl ErrorKind {
             | ErrorKind::DuplicateId
             | ErrorKind::NotFound => Remedy::FixRequest,
             ErrorKind::Conflict => Remedy::RetryTransaction,
-            ErrorKind::Timeout | ErrorKind::MemoryLimit | ErrorKind::Cancelled | ErrorKind::Io => Remedy::RetryLater,
+            ErrorKind::Expired | ErrorKind::Timeout | ErrorKind::MemoryLimit | ErrorKind::Cancelled | ErrorKind::Io => {
+                Remedy::RetryLater
+            }
             ErrorKind::Closed => Remedy::Reopen,
             ErrorKind::Bug => Remedy::ReportBug,
         }

@@ -15,6 +15,7 @@ struct Sample<'a> {
     garbage: GarbageReport,
     retries: u64,
     snapshot_lag: u64,
+    snapshot_age_ms: u64,
 }
 
 /// A metric of one number a graph: name, type, meaning, and the number.
@@ -32,6 +33,9 @@ const METRICS: &[Metric] = &[
     }),
     ("mangrove_active_transactions", "gauge", "Transactions running now.", |s| s.counters.active),
     ("mangrove_oldest_snapshot_lag", "gauge", "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_oldest_snapshot_age_milliseconds", "gauge", "Age of the oldest running snapshot.", |s| {
+        s.snapshot_age_ms
+    }),
     ("mangrove_gc_queued_writes", "gauge", "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
     ("mangrove_gc_versions_total", "counter", "Older versions of properties reclaimed.", |s| s.garbage.versions),
     ("mangrove_gc_vertices_total", "counter", "Places of vertices reclaimed.", |s| s.garbage.vertices),
@@ -50,6 +54,7 @@ pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
         garbage: database.garbage(),
         retries: database.retry_count(),
         snapshot_lag: database.snapshot_lag(),
+        snapshot_age_ms: database.snapshot_age_ms(),
     };
     let samples: Vec<Sample<'_>> = graphs.iter().map(sample).collect();
     let mut text = String::new();

@@ -51,7 +51,7 @@ impl Status {
             | ErrorKind::MemoryLimit
             | ErrorKind::Closed => Status::EVALUATION_ERROR,
             ErrorKind::Conflict => Status::TEMPORARY_ERROR,
-            ErrorKind::Timeout | ErrorKind::Cancelled => Status::TIMEOUT,
+            ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Expired => Status::TIMEOUT,
             _ => Status::SERVER_ERROR,
         }
     }

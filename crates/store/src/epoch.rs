@@ -159,10 +159,26 @@ pub(crate) fn oldest_pin() -> u64 {
     DOMAIN.slots.lock().iter().filter_map(pinned).fold(now, u64::min)
 }
 
+/// The time until every pin that there was at its beginning has ended.
+#[derive(Debug)]
+pub struct Grace(u64);
+
+impl Grace {
+    /// Begins now.
+    pub fn begin() -> Self {
+        Grace(draw_tag())
+    }
+
+    /// Whether all those pins have ended. Never, as long as the caller has one of them.
+    pub fn is_over(&self) -> bool {
+        oldest_pin() > self.0
+    }
+}
+
 /// Waits until every pin that there is now has ended. Not under a pin of one's own.
 pub fn wait_for_readers() {
-    let tag = draw_tag();
-    while oldest_pin() <= tag {
+    let grace = Grace::begin();
+    while !grace.is_over() {
         crate::sync::yield_now();
     }
 }

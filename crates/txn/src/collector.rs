@@ -93,13 +93,15 @@ impl Shared {
         let _alone = self.collector.rounds.write();
         let (mut passes, mut waits) = (PASSES_MAX, 0);
         while passes > 0 {
+            let is_one_leaving = self.expire_old();
             let collected = self.store.collect(self, usize::MAX, true);
             let compacted = if compact { self.store.compact(self, Effort::All) } else { 0 };
             if collected + compacted > 0 {
                 passes -= 1;
                 continue;
             }
-            if self.store.garbage().in_limbo == 0 || waits == PATIENCE_YIELDS + PATIENCE_SLEEPS {
+            let is_nothing_held = self.store.garbage().in_limbo == 0 && !is_one_leaving;
+            if is_nothing_held || waits == PATIENCE_YIELDS + PATIENCE_SLEEPS {
                 return;
             }
             waits += 1;
@@ -114,6 +116,7 @@ impl Shared {
     /// One round of a worker; whether there was anything to do.
     fn collect_some(&self, all: bool) -> bool {
         let _round = self.collector.rounds.read();
+        self.expire_old();
         let collected = self.store.collect(self, ROUND_WRITES, all) > 0;
         collected || (all && self.store.compact(self, Effort::Worthwhile) > 0)
     }

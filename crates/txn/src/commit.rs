@@ -59,6 +59,10 @@ impl Transaction {
     #[doc(hidden)]
     pub fn enter_validation(mut self) -> Result<Validating> {
         self.check_alive()?;
+        // From here to the end it does not expire.
+        if !self.keep() {
+            return Err(self.end_expired());
+        }
         let log = self.take_log();
         let reads = self.take_reads();
         let latest = reads.latest();

@@ -18,16 +18,19 @@ pub enum AbortCause {
     TooOld,
     /// Its owner rolled it back, or dropped it.
     Rollback,
+    /// It was open for longer than snapshots are kept (`max_snapshot_age_ms`).
+    Expired,
 }
 
 impl AbortCause {
     /// All causes.
-    pub const ALL: [AbortCause; 5] = [
+    pub const ALL: [AbortCause; 6] = [
         AbortCause::WriteConflict,
         AbortCause::ReadConflict,
         AbortCause::Dependency,
         AbortCause::TooOld,
         AbortCause::Rollback,
+        AbortCause::Expired,
     ];
 
     /// A name for tables and metrics.
@@ -38,6 +41,7 @@ impl AbortCause {
             AbortCause::Dependency => "dependency",
             AbortCause::TooOld => "too_old",
             AbortCause::Rollback => "rollback",
+            AbortCause::Expired => "expired",
         }
     }
 }
@@ -65,9 +69,9 @@ impl TransactionCounters {
         self.aborts[cause as usize]
     }
 
-    /// How many transactions aborted because of others: everything but their owners' rollbacks.
+    /// How many transactions aborted because of others: everything but their owners' rollbacks and delays.
     pub fn conflicts(&self) -> u64 {
-        self.aborts.iter().sum::<u64>() - self.aborted(AbortCause::Rollback)
+        self.aborts.iter().sum::<u64>() - self.aborted(AbortCause::Rollback) - self.aborted(AbortCause::Expired)
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `recent` | RCT: clock, recent write sets and outcomes, watermark |
 //! | `reads`, `tracking`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
+//! | `age`, `collector` | who is too old; who collects what nobody sees, and when |
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!
 //! The protocol, with its proof and invariants, is in `docs/design/transactions.md`. Lock order: a transaction's log,
@@ -31,6 +32,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod age;
 mod bulk;
 mod collector;
 mod commit;

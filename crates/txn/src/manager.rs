@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Error, ErrorKind, IndexId, Result};
 use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
 
+use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
 use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     loading: AtomicBool,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) aging: Aging,
     pub(crate) collector: Collector,
 }
 
@@ -76,6 +79,8 @@ impl TransactionManager {
                 loading: AtomicBool::new(false),
                 counters: Counters::default(),
                 settings: Settings::default(),
+                clock: Clock::start(),
+                aging: Aging::default(),
                 collector: Collector::default(),
             }),
         }
@@ -88,7 +93,7 @@ impl TransactionManager {
 
     /// Begins a transaction. Fails with `Closed` while the graph is loaded in bulk.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        let registration = self.shared.status.register(&self.shared.recent);
+        let registration = self.shared.status.register(&self.shared.recent, self.shared.clock.now());
         // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
         if self.shared.loading.load(Ordering::SeqCst) {
             self.shared.status.release(registration.slot);
@@ -134,6 +139,11 @@ impl TransactionManager {
         self.shared.status.oldest(&self.shared.recent)
     }
 
+    /// How many milliseconds ago the oldest snapshot was taken that anything is kept for; 0 where there is none.
+    pub fn oldest_snapshot_age_ms(&self) -> u64 {
+        self.shared.oldest_age_ms()
+    }
+
     /// How transactions ended so far.
     pub fn counters(&self) -> TransactionCounters {
         self.shared.counters.load(self.shared.status.count() as u64)
@@ -163,7 +173,11 @@ impl TransactionManager {
     /// Builds an index while transactions go on. Those that begin afterwards use it.
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
         // What the builder reads must not be collected meanwhile. (While a load is running nothing is.)
-        let _held = self.begin_read().ok();
+        let held = self.begin_read().ok();
+        if held.as_ref().is_some_and(|held| !held.keep()) {
+            // The limit is shorter than a thread may be held up.
+            return Err(self.shared.expired_error());
+        }
         self.shared.store.create_index(options, || self.watermark())
     }
 

@@ -15,7 +15,8 @@ pub struct Settings {
     pub garbage_collection: AtomicBool,
     /// How many threads collect them.
     pub gc_workers: AtomicUsize,
-    /// A snapshot older than this many milliseconds no longer holds collection back; 0: no limit.
+    /// A transaction that has been open for more milliseconds than this may be ended, so that its snapshot no longer
+    /// holds collection back; 0, the default: no limit.
     pub max_snapshot_age_ms: AtomicU64,
 }
 

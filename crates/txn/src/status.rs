@@ -14,6 +14,12 @@
 //! whoever reads a claim and is slow to look it up is still answered right. When the number is another one, the claim
 //! was replaced long ago, and the reader reads the version word again.
 //!
+//! A transaction that is older than the limit *expires* (`age` says when): its slot goes from [`Tenure::Live`] to
+//! [`Tenure::Expired`], from where on its calls are refused, and after a grace period, when the calls that had begun
+//! before are over, to [`Tenure::Forgotten`]: it is left out of [`StatusTable::oldest`]. The slot stays its own until it
+//! ends, for its claims stay too. Who commits is [`Tenure::Kept`]: it goes on to its end. All of these are exchanges of
+//! one word that names the transaction, so the next owner of a slot never inherits anything.
+//!
 //! Slots are claimed by compare-and-swap, from a start that differs by transaction; the table doubles when it
 //! is full.
 
@@ -65,6 +71,31 @@ impl Status {
     }
 }
 
+/// Whether a transaction may go on reading, and whether what it sees is kept for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tenure {
+    /// Reads; may expire.
+    Live = 0,
+    /// Reads no more, but for calls that had begun before.
+    Expired = 1,
+    /// Reads no more.
+    Forgotten = 2,
+    /// Reads, and does not expire.
+    Kept = 3,
+}
+
+const TENURE_BITS: u32 = 2;
+const TENURE_MASK: u64 = (1 << TENURE_BITS) - 1;
+
+/// The word of a transaction in its slot.
+fn tenant(ordinal: u64, tenure: Tenure) -> u64 {
+    ordinal << TENURE_BITS | tenure as u64
+}
+
+fn is(tenant: u64, tenure: Tenure) -> bool {
+    tenant & TENURE_MASK == tenure as u64
+}
+
 #[derive(Debug, Default)]
 struct Slot {
     /// 0 when free, else the begin timestamp + 1.
@@ -72,8 +103,11 @@ struct Slot {
     /// The number of the last transaction to use it.
     number: AtomicU64,
     status: AtomicU64,
-    /// Which transaction it is, counted from the first; 0 when free, and for a moment at the beginning.
-    ordinal: AtomicU64,
+    /// Which transaction it is, counted from the first, and its [`Tenure`]; 0 when free, and for a moment at the
+    /// beginning.
+    tenant: AtomicU64,
+    /// When it began, by the manager's clock. Written before `tenant`.
+    born: AtomicU64,
 }
 
 type Slots = Box<[CachePadded<Slot>]>;
@@ -115,7 +149,11 @@ pub(crate) struct Registration {
     /// What the transaction's claims carry; not 0.
     pub(crate) number: u64,
     pub(crate) begin_ts: u64,
+    ordinal: u64,
 }
+
+/// Transactions that were found too old, with their slots' words.
+pub(crate) type Expired = Vec<(SlotId, u64)>;
 
 impl StatusTable {
     pub(crate) fn new() -> Self {
@@ -134,13 +172,14 @@ impl StatusTable {
         &self.level(id.level)[id.at]
     }
 
-    /// Registers a transaction that begins now.
-    pub(crate) fn register(&self, recent: &RecentCommits) -> Registration {
+    /// Registers a transaction that begins now, which is `born` by the clock.
+    pub(crate) fn register(&self, recent: &RecentCommits, born: u64) -> Registration {
         let lower_bound = recent.stable();
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::Relaxed);
         let id = self.claim(ordinal as usize, lower_bound + 1);
         let slot = self.slot(id);
-        slot.ordinal.store(ordinal, Ordering::Release);
+        slot.born.store(born, Ordering::Relaxed);
+        slot.tenant.store(tenant(ordinal, Tenure::Live), Ordering::Release);
         let number = Self::next_number(slot.number.load(Ordering::Relaxed), id);
         // The order that `status_of` counts on.
         slot.number.store(0, Ordering::Relaxed);
@@ -150,7 +189,7 @@ impl StatusTable {
         if begin_ts != lower_bound {
             slot.begin.store(begin_ts + 1, Ordering::SeqCst);
         }
-        Registration { slot: id, number, begin_ts }
+        Registration { slot: id, number, begin_ts, ordinal }
     }
 
     fn next_number(last: u64, id: SlotId) -> u64 {
@@ -203,8 +242,8 @@ impl StatusTable {
     /// Says that the transaction in the slot is over.
     pub(crate) fn release(&self, id: SlotId) {
         let slot = self.slot(id);
-        // The ordinal first: the slot's next owner is never mistaken for this one.
-        slot.ordinal.store(0, Ordering::Release);
+        // The tenant first: the slot's next owner is never mistaken for this one.
+        slot.tenant.store(0, Ordering::Release);
         slot.begin.store(0, Ordering::SeqCst);
     }
 
@@ -216,17 +255,26 @@ impl StatusTable {
     /// No running transaction has an ordinal below this; `next` is the ordinal of the next one to begin. So it says
     /// which transactions may still be running, whatever they read at.
     pub(crate) fn oldest_ordinal(&self, next: u64) -> u64 {
-        let busy = self.slots().filter(|slot| slot.begin.load(Ordering::SeqCst) != 0);
-        busy.map(|slot| slot.ordinal.load(Ordering::Acquire)).fold(next, u64::min)
+        self.reading().map(|(_, tenant)| tenant >> TENURE_BITS).fold(next, u64::min)
     }
 
-    fn slots(&self) -> impl Iterator<Item = &Slot> {
+    fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
         let levels = self.level_count.load(Ordering::SeqCst) as usize;
-        (0..levels).filter_map(|level| self.levels[level].get()).flat_map(|slots| slots.iter().map(|slot| &**slot))
+        let there = (0..levels).filter_map(|level| Some((level, self.levels[level].get()?)));
+        there.flat_map(|(level, slots)| slots.iter().enumerate().map(move |(at, slot)| (SlotId { level, at }, &**slot)))
     }
 
-    fn running(&self) -> impl Iterator<Item = u64> {
-        self.slots().filter_map(|slot| slot.begin.load(Ordering::SeqCst).checked_sub(1))
+    /// The slots in use, with their begin timestamps.
+    fn running(&self) -> impl Iterator<Item = (u64, &Slot)> {
+        self.slots().filter_map(|(_, slot)| Some((slot.begin.load(Ordering::SeqCst).checked_sub(1)?, slot)))
+    }
+
+    /// Begin and tenant of those for whom something is kept.
+    fn reading(&self) -> impl Iterator<Item = (u64, u64)> {
+        // Begin first, tenant second, the reverse of `release`: a forgotten tenant is never the predecessor of the one
+        // whose begin was read.
+        let running = self.running().map(|(begin, slot)| (begin, slot.tenant.load(Ordering::Acquire)));
+        running.filter(|&(_, tenant)| !is(tenant, Tenure::Forgotten))
     }
 
     /// How many transactions are running.
@@ -237,7 +285,58 @@ impl StatusTable {
     /// No running or future transaction has a begin timestamp below this.
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
         let stable = recent.stable();
-        self.running().fold(stable, u64::min)
+        self.reading().map(|(begin, _)| begin).fold(stable, u64::min)
+    }
+
+    /// When the oldest transaction began for which something is kept.
+    pub(crate) fn oldest_born(&self) -> Option<u64> {
+        let reading = self.running().filter(|(_, slot)| {
+            let tenant = slot.tenant.load(Ordering::Acquire);
+            tenant != 0 && !is(tenant, Tenure::Forgotten)
+        });
+        reading.map(|(_, slot)| slot.born.load(Ordering::Relaxed)).min()
+    }
+
+    // --- Expiry -------------------------------------------------------------------------------------
+
+    /// Expires the transactions that began before a time. Calls that begin from now on are refused; those that are
+    /// under way are over after a grace period (of the store's `epoch`).
+    pub(crate) fn expire(&self, born_before: u64) -> Expired {
+        let expired = self.slots().filter_map(|(id, slot)| {
+            let live = slot.tenant.load(Ordering::Acquire);
+            // The time belongs to this tenant or to a later one, for whom the exchange fails.
+            if live == 0 || !is(live, Tenure::Live) || slot.born.load(Ordering::Relaxed) >= born_before {
+                return None;
+            }
+            let word = tenant(live >> TENURE_BITS, Tenure::Expired);
+            // SeqCst: before the grace period begins. Pairs with the fence of the pin under which `is_expired` asks.
+            slot.tenant.compare_exchange(live, word, Ordering::SeqCst, Ordering::Relaxed).is_ok().then_some((id, word))
+        });
+        expired.collect()
+    }
+
+    /// Leaves expired transactions out of account. A grace period must have passed since [`StatusTable::expire`].
+    pub(crate) fn forget(&self, expired: &Expired) {
+        for &(id, word) in expired {
+            let forgotten = tenant(word >> TENURE_BITS, Tenure::Forgotten);
+            // Fails for one that has ended meanwhile.
+            let _ = self.slot(id).tenant.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a transaction may read no more. To be asked under the pin that the read will be under.
+    pub(crate) fn is_expired(&self, of: &Registration) -> bool {
+        let tenant = self.slot(of.slot).tenant.load(Ordering::Acquire);
+        is(tenant, Tenure::Expired) || is(tenant, Tenure::Forgotten)
+    }
+
+    /// Keeps a transaction from expiring; false if it has expired.
+    pub(crate) fn keep(&self, of: &Registration) -> bool {
+        let (live, kept) = (tenant(of.ordinal, Tenure::Live), tenant(of.ordinal, Tenure::Kept));
+        match self.slot(of.slot).tenant.compare_exchange(live, kept, Ordering::SeqCst, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(found) => found == kept,
+        }
     }
 }
 
@@ -290,7 +389,7 @@ mod tests {
     #[test]
     fn the_table_grows_and_slots_come_back() {
         let (table, recent) = parts();
-        let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent)).collect();
+        let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent, 0)).collect();
         assert_eq!(table.count(), 1_000);
         for one in &all {
             let id = SlotId::from_number(one.slot.number());
@@ -305,9 +404,9 @@ mod tests {
     fn the_oldest_snapshot_holds_the_bound() {
         let (table, recent) = parts();
         recent.draw_empty();
-        let old = table.register(&recent);
+        let old = table.register(&recent, 0);
         recent.draw_empty();
-        let new = table.register(&recent);
+        let new = table.register(&recent, 0);
         assert_eq!((old.begin_ts, new.begin_ts, table.oldest(&recent)), (1, 2, 1));
         table.release(old.slot);
         assert_eq!(table.oldest(&recent), 2);
@@ -315,15 +414,39 @@ mod tests {
     }
 
     #[test]
+    fn an_expired_transaction_holds_nothing_back_once_it_is_forgotten() {
+        let (table, recent) = parts();
+        let old = table.register(&recent, 10);
+        let kept = table.register(&recent, 10);
+        assert!(table.keep(&kept) && table.keep(&kept));
+        recent.draw_empty();
+        let young = table.register(&recent, 20);
+        let expired = table.expire(20);
+        assert_eq!((expired.len(), table.expire(20).len()), (1, 0), "once, and neither the young nor the kept one");
+        assert!(table.is_expired(&old) && !table.is_expired(&kept) && !table.is_expired(&young));
+        assert!(!table.keep(&old));
+        table.release(kept.slot);
+        assert_eq!((table.oldest(&recent), table.oldest_born()), (0, Some(10)), "calls may be under way");
+        table.forget(&expired);
+        assert_eq!((table.oldest(&recent), table.oldest_born(), table.count()), (1, Some(20), 2));
+        assert_eq!(table.oldest_ordinal(table.next_ordinal()), young.ordinal);
+        // The slot's next owner has a life of its own.
+        table.release(old.slot);
+        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 20)).collect();
+        table.forget(&expired);
+        assert!(others.iter().all(|other| !table.is_expired(other)));
+    }
+
+    #[test]
     fn a_claim_leads_to_its_owner_until_the_slot_is_used_again() {
         let (table, recent) = parts();
-        let one = table.register(&recent);
+        let one = table.register(&recent, 0);
         table.set(one.slot, Status::Validating(7));
         assert_eq!(table.status_of(one.number), Some(Status::Validating(7)));
         table.set(one.slot, Status::Committed(7));
         table.release(one.slot);
         assert_eq!(table.status_of(one.number), Some(Status::Committed(7)), "late look-ups are answered");
-        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent)).collect();
+        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 0)).collect();
         assert_eq!(table.status_of(one.number), None);
         assert!(others.iter().all(|other| other.number != one.number && other.number != 0));
     }

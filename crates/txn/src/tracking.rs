@@ -20,7 +20,7 @@ use mangrove_graph::{
     Result, ValueRows, VertexId,
 };
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
-use mangrove_store::{Snapshot, StoreView, Watch};
+use mangrove_store::{StoreView, Watch};
 
 use crate::reads::Moment;
 use crate::status::StatusAt;
@@ -95,7 +95,7 @@ impl Transaction {
         items: impl Fn(usize, AddItem<'_>),
         read: impl Fn(&StoreView<'_>, Range<usize>, &mut O) -> Result<()>,
     ) -> Result<()> {
-        let Some(tracking) = self.tracking() else { return read(&self.view()?, 0..rows, out) };
+        let Some(tracking) = self.tracking() else { return read(&*self.view()?, 0..rows, out) };
         self.check_alive()?;
         let mark = out.mark();
         if self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
@@ -164,11 +164,11 @@ impl Transaction {
     /// Reads at the begin; false when there are newer versions that had better be read, so that this was in vain.
     fn read_at_begin(&self, tracking: &Tracking, read: impl FnOnce(&StoreView<'_>) -> Result<()>) -> Result<bool> {
         if !tracking.pre_reads {
-            read(&self.peek())?;
+            read(&*self.view()?)?;
             return Ok(true);
         }
         let watch = Watch::noticing();
-        read(&self.view_of(self.snapshot().watched(&watch)))?;
+        read(&*self.view_at(self.snapshot().watched(&watch))?)?;
         Ok(!watch.met_newer())
     }
 
@@ -180,7 +180,7 @@ impl Transaction {
         out: &mut Numbers,
         read: impl Fn(&StoreView<'_>, &mut Numbers) -> Result<bool>,
     ) -> Result<bool> {
-        let Some(tracking) = self.tracking() else { return read(&self.view()?, out) };
+        let Some(tracking) = self.tracking() else { return read(&*self.view()?, out) };
         self.check_alive()?;
         let mark = out.len();
         let mut is_uniform = false;
@@ -211,7 +211,7 @@ impl Transaction {
         let read_before = tracking.reads.lock().moment_of(&row_items);
         let moment = match read_before {
             Moment::Begin => {
-                read(&self.peek(), out)?;
+                read(&*self.view()?, out)?;
                 row_items.iter().for_each(|item| tracking.reads.lock().add_in_spite(*item));
                 return Ok(());
             }
@@ -221,7 +221,7 @@ impl Transaction {
         loop {
             let status = StatusAt::new(&self.shared.status);
             let watch = Watch::reading_at(moment, &status);
-            read(&self.view_of(self.snapshot().watched(&watch)), out)?;
+            read(&*self.view_at(self.snapshot().watched(&watch))?, out)?;
             if watch.must_repeat() {
                 out.take_back(mark);
                 continue;
@@ -233,11 +233,6 @@ impl Transaction {
             }
             return Ok(());
         }
-    }
-
-    /// The graph at another snapshot of this transaction.
-    fn view_of<'a>(&'a self, snapshot: Snapshot<'a>) -> StoreView<'a> {
-        self.store().view(snapshot)
     }
 
     /// Keeps what a scan reads at the begin.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_store::epoch::{self, Pin};
 use mangrove_store::footprint::{ElementKind, Item};
 use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
@@ -51,6 +52,19 @@ pub(crate) struct Tracking {
     known_label_sets: u32,
     /// [`ReadSet::latest`], to be looked at without the lock.
     latest: AtomicU64,
+}
+
+/// A view of the graph that was found to be of a live transaction, and stays right while it is there: see `age`.
+pub(crate) struct PinnedView<'a> {
+    view: StoreView<'a>,
+    _pin: Pin,
+}
+
+impl<'a> std::ops::Deref for PinnedView<'a> {
+    type Target = StoreView<'a>;
+    fn deref(&self) -> &StoreView<'a> {
+        &self.view
+    }
 }
 
 /// See the module.
@@ -149,23 +163,62 @@ impl Transaction {
     }
 
     /// The graph as this transaction sees it now: at its begin, with its own finished statements.
-    pub(crate) fn view(&self) -> Result<StoreView<'_>> {
+    pub(crate) fn view(&self) -> Result<PinnedView<'_>> {
         self.check_alive()?;
-        Ok(self.peek())
+        self.view_at(self.snapshot())
     }
 
-    /// As `view`, for what cannot fail.
+    /// The graph at another snapshot of this transaction.
+    pub(crate) fn view_at<'a>(&'a self, snapshot: Snapshot<'a>) -> Result<PinnedView<'a>> {
+        let pin = epoch::pin();
+        if self.is_expired() {
+            drop(pin);
+            return Err(self.end_expired());
+        }
+        Ok(PinnedView { view: self.shared.store.view(snapshot), _pin: pin })
+    }
+
+    /// As `view`, for what does not depend on what is kept for this transaction, and for those who check themselves.
     pub(crate) fn peek(&self) -> StoreView<'_> {
         self.shared.store.view(self.snapshot())
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {
         if self.doomed.load(Ordering::Acquire) {
-            return Err(Error::conflict(
-                "this transaction met a conflict and was rolled back; run it again from its beginning",
-            ));
+            return Err(match self.is_expired() {
+                true => self.shared.expired_error(),
+                false => Error::conflict(
+                    "this transaction met a conflict and was rolled back; run it again from its beginning",
+                ),
+            });
         }
         Ok(())
+    }
+
+    /// Whether it may read no more; to be asked under the pin of the read.
+    fn is_expired(&self) -> bool {
+        self.shared.status.is_expired(&self.registration)
+    }
+
+    /// Fails when it has expired. What was read under a pin, and before this succeeded under the same pin, is right.
+    pub(crate) fn check_age(&self) -> Result<()> {
+        if self.is_expired() { Err(self.end_expired()) } else { Ok(()) }
+    }
+
+    /// Keeps it from expiring.
+    pub(crate) fn keep(&self) -> bool {
+        self.shared.status.keep(&self.registration)
+    }
+
+    /// Rolls an expired transaction back, if nobody has; the error to be returned.
+    #[cold]
+    pub(crate) fn end_expired(&self) -> Error {
+        let mut writes = self.writes.lock();
+        if !self.doomed.load(Ordering::Acquire) {
+            self.doom(&mut writes, AbortCause::Expired);
+        }
+        drop(writes);
+        self.shared.expired_error()
     }
 
     /// Runs one write operation under the log's mutex. `reads` are the facts the operation has looked at when it
@@ -187,13 +240,19 @@ impl Transaction {
         let before = writes.log.len();
         // Finished statements end at `finished`, so the running one is the next.
         let mut writer = Writer::new(&self.shared.store, snapshot, statement + 1, &mut writes.log);
-        let outcome = operation(&mut writer);
+        // The writer has pinned.
+        let outcome = if self.is_expired() { Err(self.shared.expired_error()) } else { operation(&mut writer) };
+        drop(writer);
         match &outcome {
             Ok(_) if writes.log.len() > before => return outcome,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 self.doom(&mut writes, AbortCause::WriteConflict);
                 return outcome.map_err(|error| error.because(AbortCause::WriteConflict.name()));
+            }
+            Err(error) if error.kind() == ErrorKind::Expired => {
+                self.doom(&mut writes, AbortCause::Expired);
+                return outcome;
             }
             // Part of what it looked at may be undone yet: not a thing to tell the caller.
             Err(_) if moment > self.begin_ts() => return Err(self.doom(&mut writes, AbortCause::ReadConflict)),
@@ -250,13 +309,19 @@ impl Transaction {
         self.shared.store.rollback(&log, self.number());
         self.shared.store.retire_aborted(log);
         self.shared.counters.count_abort(cause);
-        abort_error(cause)
+        match cause {
+            AbortCause::Expired => self.shared.expired_error(),
+            _ => abort_error(cause),
+        }
     }
 
     /// Ends the running statement: its writes are seen by this transaction's reads from now on.
     pub fn finish_statement(&self) -> Result<()> {
         let mut writes = self.writes.lock();
         self.check_alive()?;
+        if self.is_expired() {
+            return Err(self.doom(&mut writes, AbortCause::Expired));
+        }
         if writes.log.len() == writes.statement_start {
             // Overwrites in place happen only beside a claim of the same statement, so there are none.
             return Ok(());

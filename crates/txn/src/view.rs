@@ -118,7 +118,14 @@ impl GraphView for Transaction {
         // All lists of all those vertices: what changes one of them changes a scan.
         self.track_scan(ElementKind::Vertex, &request.vertices, |set| Item::scan(ElementKind::Vertex, set));
         self.track_scan(ElementKind::Edge, &request.labels, |set| Item::scan(ElementKind::Edge, set));
-        self.view()?.for_each_adjacency(request, each)
+        self.check_alive()?;
+        // It pins a page at a time, since a walk may take long.
+        self.peek().for_each_adjacency(request, &mut |runs| {
+            self.check_age()?;
+            each(runs)
+        })?;
+        // Of pages that were collected under it the walk may have shown nothing.
+        self.check_age()
     }
 
     fn degrees(
@@ -221,7 +228,7 @@ impl Transaction {
         retain: impl Fn(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<()> {
         if self.tracking().is_none() {
-            return retain(&self.view()?, ids);
+            return retain(&*self.view()?, ids);
         }
         let mut kept: Vec<bool> = Vec::with_capacity(ids.len());
         let items = |row: usize, add: AddItem<'_>| add(Item::existence(element(ids[row])));

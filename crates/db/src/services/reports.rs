@@ -60,5 +60,6 @@ pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec
         ("dependency_waits", count(counters.dependency_waits)),
         ("pre_reads", count(counters.pre_reads)),
         ("oldest_snapshot_lag", count(snapshots)),
+        ("oldest_snapshot_age_ms", count(database.snapshot_age_ms())),
     ])])
 }

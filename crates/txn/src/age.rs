@@ -1,0 +1,93 @@
+//! How old a snapshot may become.
+//!
+//! A transaction keeps everything it can see from being collected. With the setting `max_snapshot_age_ms` one that is
+//! older than this *expires*: it is told so at its next call, is rolled back by it, and holds back nothing any more.
+//!
+//! ```text
+//! collector: find it too old ──▶ expire its slot ──▶ grace period ──▶ leave it out of the oldest snapshot ──▶ collect
+//! its call:  pin ──▶ expired? refuse : read ──▶ end of the pin
+//! ```
+//!
+//! A call that found its slot live had pinned before the slot expired, so the grace period waits for it: whatever it
+//! returns was read while everything it could see was there. No call waits for anything.
+//!
+//! - The collector looks, so a transaction expires some time after it has passed the limit, and not at all while
+//!   there is no collector at work: nobody needs what it keeps.
+//! - What an expired transaction has written stays claimed until its owner notices or drops it: taking back is the
+//!   owner's work, whose log it is. Others that meet such a claim conflict with it, as with any other.
+//! - Who has entered validation does not expire: it is about to end.
+
+use std::time::Instant;
+
+use mangrove_graph::{Error, ErrorKind};
+use mangrove_store::epoch::Grace;
+
+use crate::counters::AbortCause;
+use crate::manager::Shared;
+use crate::status::Expired;
+use crate::sync::Mutex;
+
+/// Milliseconds since the graph was opened.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    opened: Instant,
+}
+
+impl Clock {
+    #[allow(clippy::disallowed_methods, reason = "ages decide who is refused and nothing that is read or written")]
+    pub(crate) fn start() -> Self {
+        Clock { opened: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Those that expired last, while calls of theirs may be under way.
+#[derive(Debug, Default)]
+pub(crate) struct Aging {
+    leaving: Mutex<Option<(Grace, Expired)>>,
+}
+
+impl Shared {
+    /// Expires who is too old, and leaves out of account who expired earlier. Whether some wait to be left out.
+    pub(crate) fn expire_old(&self) -> bool {
+        // Another worker is at it.
+        let Some(mut leaving) = self.aging.leaving.try_lock() else { return true };
+        if let Some((grace, expired)) = leaving.take() {
+            if !grace.is_over() {
+                *leaving = Some((grace, expired));
+                return true;
+            }
+            self.status.forget(&expired);
+        }
+        let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
+        let Some(born_before) = self.clock.now().checked_sub(limit).filter(|_| limit > 0) else { return false };
+        let expired = self.status.expire(born_before);
+        if expired.is_empty() {
+            return false;
+        }
+        *leaving = Some((Grace::begin(), expired));
+        true
+    }
+
+    /// How old the oldest snapshot is that something is kept for; 0 where there is none.
+    pub(crate) fn oldest_age_ms(&self) -> u64 {
+        self.status.oldest_born().map_or(0, |born| self.clock.now().saturating_sub(born))
+    }
+
+    /// What an expired transaction is told.
+    pub(crate) fn expired_error(&self) -> Error {
+        let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
+        Error::new(
+            ErrorKind::Expired,
+            format!(
+                "this transaction was open for longer than max_snapshot_age_ms = {limit}, so what it read may be gone \
+                 and it was rolled back; begin another one, or raise the limit (0: none) with \
+                 g.call('mangrove.config').with('max_snapshot_age_ms', N)"
+            ),
+        )
+        .because(AbortCause::Expired.name())
+    }
+}
