@@ -28,8 +28,10 @@ const WAKE_WRITES: usize = 1 << 10;
 const HURRY_WRITES: usize = 1 << 16;
 /// Writes that one round takes from the queue.
 const ROUND_WRITES: usize = 1 << 10;
-/// How often a worker looks around without being woken.
+/// How often a worker looks around without being woken: looking at a large graph that rests is not free, so each look
+/// that finds nothing makes the next one come later.
 const TICK: Duration = Duration::from_millis(50);
+const TICK_MAX: Duration = Duration::from_millis(3_200);
 /// A pass takes all there is, and what it takes apart is free a few passes later: more of them only chase after
 /// transactions that go on meanwhile.
 const PASSES_MAX: usize = 64;
@@ -171,11 +173,12 @@ impl Drop for Collector {
 
 /// A worker's life.
 fn work(index: usize, signal: &Signal, graph: &Weak<Shared>) {
+    let mut tick = TICK;
     loop {
         let woken = {
             let mut state = signal.state.lock();
             if !state.stop && !state.woken {
-                signal.changed.wait_for(&mut state, TICK);
+                signal.changed.wait_for(&mut state, tick);
             }
             if state.stop {
                 return;
@@ -190,8 +193,10 @@ fn work(index: usize, signal: &Signal, graph: &Weak<Shared>) {
             rest(signal, TICK);
             continue;
         }
+        tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
         // A tick finishes what is too little for a batch.
         while is_left_some_after_a_round(&shared, !woken) && !signal.state.lock().stop {
+            tick = TICK;
             if shared.store.garbage_waiting() >= HURRY_WRITES {
                 std::thread::yield_now();
             }
