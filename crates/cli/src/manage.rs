@@ -12,7 +12,7 @@ use crate::{Failure, graphs, output};
 
 /// Where a command goes.
 enum Target {
-    Server(Client),
+    Server(Box<Client>),
     Here(Database),
 }
 
@@ -26,7 +26,7 @@ impl Target {
             ));
         }
         if let Some(url) = &args.url {
-            return Ok(Target::Server(Client::connect(url)?));
+            return Ok(Target::Server(Box::new(Client::connect(url)?)));
         }
         let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
         if !args.load.is_empty() {

@@ -84,6 +84,10 @@ mod owned {
             self.transaction.catalog()
         }
 
+        fn key_of(&self, name: &str) -> Option<KeyId> {
+            self.transaction.key_of(name)
+        }
+
         fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
             self.transaction.find_vertices(ids, out)
         }

@@ -217,13 +217,13 @@ impl Transaction {
 
     /// Removes all values of a property of vertices.
     pub fn remove_vertex_property(&self, key: &str, vertices: &[VertexId]) -> Result<()> {
-        let Some(key) = self.view().catalog().key(key) else { return Ok(()) };
+        let Some(key) = self.view().key_of(key) else { return Ok(()) };
         self.finish(vertices.iter().try_for_each(|v| self.transaction.remove_vertex_property(*v, key, None)))
     }
 
     /// Removes a property of edges.
     pub fn remove_edge_property(&self, key: &str, edges: &[EdgeId]) -> Result<()> {
-        let Some(key) = self.view().catalog().key(key) else { return Ok(()) };
+        let Some(key) = self.view().key_of(key) else { return Ok(()) };
         self.finish(edges.iter().try_for_each(|e| self.transaction.remove_edge_property(*e, key)))
     }
 

@@ -226,6 +226,12 @@ pub trait GraphView: Send + Sync {
     /// The names.
     fn catalog(&self) -> &Catalog;
 
+    /// The key of a name, for reading under it. That there is none yet is something read too, which a transaction
+    /// may have to remember; so readers ask here, not the catalog.
+    fn key_of(&self, name: &str) -> Option<KeyId> {
+        self.catalog().key(name)
+    }
+
     /// The vertices that users know by these ids; `None` where there is no visible one.
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
 

@@ -18,7 +18,7 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
     let view = &*environment.view;
     let kinds = Kinds::of(objects);
     let mut slot: Slot = vec![None; objects.len()];
-    let id = view.catalog().key(key);
+    let id = view.key_of(key);
     if let Some(id) = id {
         let mut values = ValueRows::default();
         view.vertex_values(&kinds.vertices.items, id, &mut values)?;

@@ -71,6 +71,7 @@ pub struct Writer<'a> {
     pub(crate) snapshot: Snapshot<'a>,
     claim: u64,
     log: &'a mut Vec<Write>,
+    has_written: bool,
 }
 
 pub(crate) fn conflict(what: &str) -> Error {
@@ -92,7 +93,17 @@ impl<'a> Writer<'a> {
     /// `statement` is the number of the running statement.
     pub fn new(store: &'a Store, snapshot: Snapshot<'a>, statement: u16, log: &'a mut Vec<Write>) -> Self {
         let claim = claim(snapshot.txn, statement);
-        Writer { store, pin: epoch::pin(), snapshot: snapshot.with_all_own_writes(), claim, log }
+        Writer { store, pin: epoch::pin(), snapshot: snapshot.with_all_own_writes(), claim, log, has_written: false }
+    }
+
+    /// Whether it has changed anything: in place too, where the log has an entry for the element already.
+    pub fn has_written(&self) -> bool {
+        self.has_written
+    }
+
+    fn claimed(&mut self, write: Write) {
+        self.log.push(write);
+        self.has_written = true;
     }
 
     fn begin(&self, slot: &Slot<'_>) {
@@ -210,7 +221,7 @@ impl<'a> Writer<'a> {
             self.abandon(element, slot);
             return Ok(false);
         }
-        self.log.push(Write::Begin(element));
+        self.claimed(Write::Begin(element));
         Ok(true)
     }
 
@@ -334,7 +345,7 @@ impl<'a> Writer<'a> {
                 Err(_) => return Err(conflict("is deleting the same element")),
             }
         }
-        self.log.push(Write::End(element));
+        self.claimed(Write::End(element));
         Ok(true)
     }
 
@@ -492,7 +503,7 @@ impl<'a> Writer<'a> {
         let stamp = WriteStamp { snapshot: &self.snapshot, claim: self.claim, fresh_element };
         match column.write(slot.at, cell, &stamp, &slot.tablet.undo, &self.store.memory) {
             Ok(Written::InPlace(old)) => self.store.discard(slot.tablet, old),
-            Ok(Written::Undo(undo)) => self.log.push(Write::Property { element, key, undo }),
+            Ok(Written::Undo(undo)) => self.claimed(Write::Property { element, key, undo }),
             Err(_) => {
                 self.store.discard(slot.tablet, cell);
                 return Err(conflict("changed the same property"));

@@ -70,7 +70,7 @@ impl Transaction {
         let is_needed = !reads.is_empty() && (!log.is_empty() || latest > 0);
         let validation = is_needed.then(|| {
             let is_optimistic = self.shared.settings.optimistic_validation.load(std::sync::atomic::Ordering::Relaxed);
-            Validation::new(reads, self.begin_ts(), self.known_label_sets(), is_optimistic)
+            Validation::new(reads, self.begin_ts(), self.known_names(), is_optimistic)
         });
         let timestamp = latest.max(self.begin_ts());
         let mut validating = Validating { transaction: self, log, timestamp, validation, progress: Progress::Undrawn };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::LabelFilter;
-use mangrove_store::footprint::{ElementKind, Item, ItemSet, NewestLabelSets, Predicate, Signature, WriteSet};
+use mangrove_store::footprint::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature, WriteSet};
 
 /// When an item is to be read, so that it is read at one moment only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,13 @@ pub(crate) enum Moment {
     Any,
 }
 
+/// How many names there were when a transaction began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownNames {
+    pub(crate) label_sets: u32,
+    pub(crate) keys: u32,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
@@ -31,6 +38,8 @@ pub(crate) struct ReadSet {
     names_vertex_labels: bool,
     /// The same of edges.
     names_edge_labels: bool,
+    /// Whether it looked for a key that nobody had used.
+    misses_keys: bool,
     writers: Vec<u64>,
     /// The latest moment something was read at; 0: all at the begin.
     latest: u64,
@@ -49,7 +58,8 @@ impl ReadSet {
         }
     }
 
-    /// Adds an item read at the begin, although there may be something newer.
+    /// Adds an item read at the begin, although there may be something newer: what is read there and nowhere else
+    /// (scans, values), whatever else is known of it.
     pub(crate) fn add_in_spite(&mut self, item: Item) {
         self.base.add(item);
     }
@@ -69,6 +79,11 @@ impl ReadSet {
                 ElementKind::Edge => self.names_edge_labels = true,
             }
         }
+    }
+
+    /// Says that a name was looked for among the keys, and is none.
+    pub(crate) fn miss_key(&mut self) {
+        self.misses_keys = true;
     }
 
     /// When these items are to be read.
@@ -110,9 +125,9 @@ impl ReadSet {
         self.signature.join(later.signature());
     }
 
-    /// Whether nothing was read. Looking for a label that nobody has yet is a read that names no item.
+    /// Whether nothing was read. Looking for a name that nobody has used yet is a read that names no item.
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0 && !self.names_vertex_labels && !self.names_edge_labels
+        self.len() == 0 && !self.names_vertex_labels && !self.names_edge_labels && !self.misses_keys
     }
 
     /// How many items and predicates.
@@ -120,21 +135,23 @@ impl ReadSet {
         self.base.len() + self.later.len() + self.predicates.len()
     }
 
-    /// Whether a write set with this summary could matter; `known` label sets there were at the begin.
+    /// Whether a write set with this summary could matter; `known` names there were at the begin.
     #[inline]
-    pub(crate) fn may_meet(&self, signature: &Signature, newest: NewestLabelSets, known: u32) -> bool {
-        self.signature.meets(signature) || !self.predicates.is_empty() || self.is_newer_label_set(newest, known)
+    pub(crate) fn may_meet(&self, signature: &Signature, newest: NewestNames, known: KnownNames) -> bool {
+        self.signature.meets(signature) || !self.predicates.is_empty() || self.is_newer_name(newest, known)
     }
 
-    fn is_newer_label_set(&self, newest: NewestLabelSets, known: u32) -> bool {
-        (self.names_vertex_labels && newest.vertex >= known) || (self.names_edge_labels && newest.edge >= known)
+    fn is_newer_name(&self, newest: NewestNames, known: KnownNames) -> bool {
+        (self.names_vertex_labels && newest.vertex >= known.label_sets)
+            || (self.names_edge_labels && newest.edge >= known.label_sets)
+            || (self.misses_keys && newest.key >= known.keys)
     }
 
     /// Whether what was written at `ts` changes what was read; frozen.
-    pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: u32) -> bool {
+    pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: KnownNames) -> bool {
         self.base.meets(writes.items())
             || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains_frozen(*item))
             || self.predicates.iter().any(|predicate| writes.meets(predicate))
-            || self.is_newer_label_set(writes.newest(), known)
+            || self.is_newer_name(writes.newest(), known)
     }
 }

@@ -26,7 +26,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::footprint::{NewestLabelSets, Signature, WriteSet};
+use mangrove_store::footprint::{NewestNames, Signature, WriteSet};
 
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
 
@@ -92,7 +92,7 @@ struct Entry {
     /// Timestamp, whether finished, outcome; 0 while the entry changes hands.
     word: AtomicU64,
     signature: [AtomicU64; 4],
-    newest: AtomicU64,
+    newest: [AtomicU64; 2],
     writes: Mutex<Option<Arc<WriteSet>>>,
 }
 
@@ -107,18 +107,18 @@ impl Entry {
         self.word.store(0, Ordering::Relaxed);
         // Whoever reads any of what follows reads another word afterwards (see `meet`).
         fence(Ordering::Release);
-        for (word, bits) in self.signature.iter().zip(writes.signature().0) {
+        let words = self.signature.iter().chain(&self.newest);
+        for (word, bits) in words.zip(writes.signature().0.into_iter().chain(writes.newest().to_bits())) {
             word.store(bits, Ordering::Relaxed);
         }
-        self.newest.store(writes.newest().to_bits(), Ordering::Relaxed);
         let before = place.replace(writes);
         self.word.store(ts << TS_SHIFT, Ordering::Release);
         before
     }
 
-    fn summary(&self) -> (Signature, NewestLabelSets) {
+    fn summary(&self) -> (Signature, NewestNames) {
         let signature = Signature(std::array::from_fn(|i| self.signature[i].load(Ordering::Relaxed)));
-        (signature, NewestLabelSets::from_bits(self.newest.load(Ordering::Relaxed)))
+        (signature, NewestNames::from_bits([0, 1].map(|i| self.newest[i].load(Ordering::Relaxed))))
     }
 }
 
@@ -294,7 +294,7 @@ impl RecentCommits {
 
     /// What a validator meets at a timestamp up to [`RecentCommits::published`]. `may_matter` looks at the summary of
     /// the write set, and says whether the whole of it is needed.
-    pub(crate) fn meet(&self, ts: u64, may_matter: impl FnOnce(&Signature, NewestLabelSets) -> bool) -> Met {
+    pub(crate) fn meet(&self, ts: u64, may_matter: impl FnOnce(&Signature, NewestNames) -> bool) -> Met {
         let entry = self.entry(ts);
         let word = entry.word.load(Ordering::Acquire);
         if !Entry::is_of(word, ts) {

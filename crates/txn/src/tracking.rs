@@ -245,7 +245,7 @@ impl Transaction {
         let Some(tracking) = self.tracking() else { return };
         let mut reads = tracking.reads.lock();
         reads.name_labels(kind, labels);
-        Item::each_label(labels, |set| reads.add(item(set)));
+        Item::each_label(labels, |set| reads.add_in_spite(item(set)));
     }
 
     /// Keeps a predicate read at the begin.

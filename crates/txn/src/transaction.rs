@@ -7,15 +7,17 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId};
+use mangrove_graph::{
+    EdgeId, ElementRef, Error, ErrorKind, IndexRange, KeyId, LabelFilter, LabelSetId, Result, UserId, Value, VertexId,
+};
 use mangrove_store::epoch::{self, Pin};
-use mangrove_store::footprint::{ElementKind, Item};
+use mangrove_store::footprint::{ElementKind, Item, Predicate};
 use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::counters::AbortCause;
 use crate::manager::{Isolation, Shared, TransactionOptions};
-use crate::reads::ReadSet;
+use crate::reads::{KnownNames, ReadSet};
 use crate::recent::Outcome;
 use crate::status::{Registration, SlotId, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
@@ -48,8 +50,8 @@ pub(crate) struct Tracking {
     pub(crate) reads: Mutex<ReadSet>,
     /// Whether it may read at later moments than its begin.
     pub(crate) pre_reads: bool,
-    /// How many label sets there were when it began.
-    known_label_sets: u32,
+    /// How many names there were when it began.
+    known: KnownNames,
     /// [`ReadSet::latest`], to be looked at without the lock.
     latest: AtomicU64,
 }
@@ -89,7 +91,10 @@ impl Transaction {
         let tracking = is_tracked.then(|| Tracking {
             reads: Mutex::default(),
             pre_reads: shared.settings.optimistic_pre_read.load(std::sync::atomic::Ordering::Relaxed),
-            known_label_sets: shared.store.catalog().label_set_count() as u32,
+            known: KnownNames {
+                label_sets: shared.store.catalog().label_set_count() as u32,
+                keys: shared.store.catalog().key_count() as u32,
+            },
             latest: AtomicU64::new(0),
         });
         Transaction {
@@ -127,8 +132,8 @@ impl Transaction {
         self.registration.number
     }
 
-    pub(crate) fn known_label_sets(&self) -> u32 {
-        self.tracking.as_ref().map_or(0, |tracking| tracking.known_label_sets)
+    pub(crate) fn known_names(&self) -> KnownNames {
+        self.tracking.as_ref().map(|tracking| tracking.known).unwrap_or_default()
     }
 
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
@@ -237,14 +242,14 @@ impl Transaction {
         let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
         let statement = self.finished.load(Ordering::Acquire);
         let snapshot = Snapshot::new(moment, self.number(), statement);
-        let before = writes.log.len();
         // Finished statements end at `finished`, so the running one is the next.
         let mut writer = Writer::new(&self.shared.store, snapshot, statement + 1, &mut writes.log);
         // The writer has pinned.
         let outcome = if self.is_expired() { Err(self.shared.expired_error()) } else { operation(&mut writer) };
+        let has_written = writer.has_written();
         drop(writer);
         match &outcome {
-            Ok(_) if writes.log.len() > before => return outcome,
+            Ok(_) if has_written => return outcome,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 self.doom(&mut writes, AbortCause::WriteConflict);
@@ -382,7 +387,23 @@ impl Transaction {
             // Refused, perhaps, because another vertex has the value.
             equal.into_iter().for_each(add);
         };
-        self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks)
+        let outcome = self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks);
+        if matches!(&outcome, Err(error) if error.kind() == ErrorKind::DuplicateId) {
+            self.track_refusal(key);
+        }
+        outcome
+    }
+
+    /// Keeps what a refusal by a unique index over several keys may hang on, besides the value that was to be set: any
+    /// value under its other keys.
+    fn track_refusal(&self, key: KeyId) {
+        for index in self.store().indexes().into_iter().filter(|index| index.unique && index.keys.contains(&key)) {
+            for other in index.keys.iter().copied().filter(|other| *other != key) {
+                let range = IndexRange::Between { low: None, high: None };
+                let (kind, labels) = (ElementKind::Vertex, LabelFilter::Any);
+                self.track_predicate(|| Predicate { kind, labels, key: other, range });
+            }
+        }
     }
 
     /// Sets the value of an edge.

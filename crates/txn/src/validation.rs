@@ -12,7 +12,7 @@
 use mangrove_graph::Error;
 
 use crate::counters::{AbortCause, Counters};
-use crate::reads::ReadSet;
+use crate::reads::{KnownNames, ReadSet};
 use crate::recent::{Met, Outcome, RecentCommits};
 use crate::sync::Ordering;
 
@@ -20,8 +20,8 @@ use crate::sync::Ordering;
 #[derive(Debug)]
 pub(crate) struct Validation {
     reads: ReadSet,
-    /// How many label sets there were when the transaction began.
-    known_label_sets: u32,
+    /// How many names there were when the transaction began.
+    known: KnownNames,
     /// Whether a conflict with another validator becomes a dependency.
     is_optimistic: bool,
     /// Everything up to here was looked at.
@@ -32,9 +32,9 @@ pub(crate) struct Validation {
 
 impl Validation {
     /// Validates reads of a transaction that began at `begin_ts`.
-    pub(crate) fn new(mut reads: ReadSet, begin_ts: u64, known_label_sets: u32, is_optimistic: bool) -> Self {
+    pub(crate) fn new(mut reads: ReadSet, begin_ts: u64, known: KnownNames, is_optimistic: bool) -> Self {
         reads.freeze();
-        Validation { reads, known_label_sets, is_optimistic, checked: begin_ts, rivals: Vec::new() }
+        Validation { reads, known, is_optimistic, checked: begin_ts, rivals: Vec::new() }
     }
 
     /// What is validated.
@@ -52,7 +52,7 @@ impl Validation {
     }
 
     fn check(&mut self, recent: &RecentCommits, ts: u64) -> Result<(), AbortCause> {
-        let known = self.known_label_sets;
+        let known = self.known;
         match recent.meet(ts, |signature, newest| self.reads.may_meet(signature, newest, known)) {
             Met::Nothing => Ok(()),
             Met::Gone => Err(AbortCause::TooOld),

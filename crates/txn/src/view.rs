@@ -20,6 +20,16 @@ impl GraphView for Transaction {
         self.store().catalog()
     }
 
+    fn key_of(&self, name: &str) -> Option<KeyId> {
+        let key = self.catalog().key(name);
+        if key.is_none()
+            && let Some(tracking) = self.tracking()
+        {
+            tracking.reads.lock().miss_key();
+        }
+        key
+    }
+
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
         let items = |row: usize, add: AddItem<'_>| Item::look_up(ElementKind::Vertex, &ids[row]).for_each(add);
         self.read_batch(ids.len(), out, items, |view, rows, out| view.find_vertices(&ids[rows], out))

@@ -60,10 +60,13 @@ fn set_name(graph: &Graph, txn: &Transaction, id: VertexId, name: &str) {
 }
 
 fn with_name(graph: &Graph, txn: &Transaction, name: &str) -> usize {
+    with_name_and_labels(graph, txn, name, &LabelFilter::Sets([graph.person].into()))
+}
+
+fn with_name_and_labels(graph: &Graph, txn: &Transaction, name: &str, labels: &LabelFilter) -> usize {
     let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
     let range = IndexRange::Equal(vec![Value::from(name)]);
-    let labels = LabelFilter::Sets([graph.person].into());
-    while !txn.scan_vertices_where(&labels, graph.name, &range, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
+    while !txn.scan_vertices_where(labels, graph.name, &range, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
     out.len()
 }
 
@@ -374,4 +377,41 @@ fn blind_writes_need_no_memory_of_commits() {
     (0..20).for_each(|_| drop(graph.persons(1)));
     old.commit().unwrap();
     assert_eq!(values(&graph.begin(), ids[0], graph.name), [Value::from("x")]);
+}
+
+#[test]
+fn a_value_given_to_a_new_vertex_does_not_hide_a_later_search_for_it() {
+    // What a transaction sets it has not looked for, whatever moment it was set at.
+    let graph = Graph::new();
+    let setup = graph.begin();
+    let [watched, other] = [0, 1].map(|_| named(&graph, &setup, "old"));
+    setup.commit().unwrap();
+    let searcher = graph.serializable();
+    let writer = graph.serializable();
+    set_name(&graph, &writer, watched, "new");
+    graph.set(&writer, other, 7).unwrap();
+    writer.commit().unwrap();
+    // A read at a later moment than its begin, then a new vertex with the value, then the search at the begin.
+    assert_eq!(graph.get(&searcher, other), Some(7));
+    named(&graph, &searcher, "old");
+    searcher.finish_statement().unwrap();
+    assert_eq!(with_name_and_labels(&graph, &searcher, "old", &LabelFilter::Any), 3);
+    check_conflict(searcher.commit());
+}
+
+#[test]
+fn a_key_that_nobody_has_used_yet_is_a_read() {
+    with_and_without_pre_read(|graph| {
+        let setup = graph.begin();
+        let ids = [0, 1].map(|_| graph.add(&setup, 0));
+        setup.commit().unwrap();
+        let reader = graph.serializable();
+        assert_eq!(reader.key_of("new key"), None);
+        graph.set(&reader, ids[0], 1).unwrap();
+        let writer = graph.serializable();
+        let key = graph.manager.store().catalog().intern_key("new key");
+        writer.set_vertex_property(ids[1], key, Value::I64(1), WriteCardinality::Single, Vec::new()).unwrap();
+        writer.commit().unwrap();
+        check_conflict(reader.commit());
+    });
 }

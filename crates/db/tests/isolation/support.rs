@@ -7,7 +7,7 @@ pub const BOTH: [Isolation; 2] = [Isolation::Snapshot, Isolation::Serializable];
 
 /// Whether serializable transactions are validated. As long as they are not, the tests hold them to snapshot
 /// isolation, and say nothing of write skew. To be `true` from the moment they are.
-pub const VALIDATED: bool = false;
+pub const VALIDATED: bool = true;
 
 /// Whether it is known if write skew can be seen at this level: it can at snapshot, and cannot at serializable.
 pub fn skew_is_decided(isolation: Isolation) -> bool {

@@ -46,7 +46,7 @@ impl ReduceValues {
             return Ok(false);
         }
         let view = &self.environment.view;
-        let Some(key) = view.catalog().key(&self.key) else { return Ok(false) };
+        let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match &batch.objects {
             Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
             Column::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),

@@ -266,7 +266,7 @@ fn scatter_values(
     holds: impl Fn(&Value) -> bool,
 ) -> Result<()> {
     // A name that no key ever had: nothing has a value under it.
-    let Some(key) = view.catalog().key(key) else { return Ok(()) };
+    let Some(key) = view.key_of(key) else { return Ok(()) };
     if !kinds.vertices.is_empty() {
         values.clear();
         view.vertex_values(&kinds.vertices.items, key, values)?;

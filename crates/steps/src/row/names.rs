@@ -78,7 +78,7 @@ pub fn known_keys(names: &[Name], view: &dyn GraphView) -> Option<Vec<KeyId>> {
         return None;
     }
     let mut keys = Vec::with_capacity(names.len());
-    for key in names.iter().filter_map(|name| view.catalog().key(name)) {
+    for key in names.iter().filter_map(|name| view.key_of(name)) {
         if !keys.contains(&key) {
             keys.push(key);
         }

@@ -230,7 +230,7 @@ impl Source {
     /// must not miss.
     fn begin_where(&self, labels: LabelFilter, key: &Name) -> Result<Search> {
         let (view, share) = (&self.environment.view, self.environment.share);
-        if let Some(key) = view.catalog().key(key) {
+        if let Some(key) = view.key_of(key) {
             return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
         }
         Ok(match self.kind {

@@ -17,8 +17,8 @@
 //! share 64 bits, and none is ever missed.
 //!
 //! A writer names both the label set and "any label set", so a reader names what it asked for and the comparison is
-//! plain equality. A label set that came into being after a reader fixed which sets it wants is in no item of it:
-//! [`WriteSet::newest`] tells that there may be one.
+//! plain equality. A label set that came into being after a reader fixed which sets it wants is in no item of it, nor is
+//! a key that had no number yet when its name was looked up: [`WriteSet::newest`] tells that there may be one.
 //!
 //! What is immutable (the labels of an element, its id, the ends of an edge) is no item.
 //!
@@ -240,17 +240,19 @@ impl Signature {
     }
 }
 
-/// The youngest label sets of written vertices and of written edges: a reader who knew fewer cannot have named them.
+/// The youngest names among what is written: a reader who knew fewer cannot have named them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct NewestLabelSets {
-    /// Of vertices.
+pub struct NewestNames {
+    /// The label set of a vertex.
     pub vertex: u32,
-    /// Of edges.
+    /// The label set of an edge.
     pub edge: u32,
+    /// The key of a property.
+    pub key: u32,
 }
 
-impl NewestLabelSets {
-    /// Those of one kind of element.
+impl NewestNames {
+    /// The label set of one kind of element.
     pub fn of(&mut self, kind: ElementKind) -> &mut u32 {
         match kind {
             ElementKind::Vertex => &mut self.vertex,
@@ -258,14 +260,14 @@ impl NewestLabelSets {
         }
     }
 
-    /// Both as one word.
-    pub fn to_bits(self) -> u64 {
-        u64::from(self.vertex) << 32 | u64::from(self.edge)
+    /// All as two words.
+    pub fn to_bits(self) -> [u64; 2] {
+        [u64::from(self.vertex) << 32 | u64::from(self.edge), u64::from(self.key)]
     }
 
-    /// From one word.
-    pub fn from_bits(bits: u64) -> Self {
-        NewestLabelSets { vertex: (bits >> 32) as u32, edge: bits as u32 }
+    /// From two words.
+    pub fn from_bits([labels, key]: [u64; 2]) -> Self {
+        NewestNames { vertex: (labels >> 32) as u32, edge: labels as u32, key: key as u32 }
     }
 }
 

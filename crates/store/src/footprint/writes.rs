@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use mangrove_graph::compare::order;
 use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId, UserId, Value};
 
-use super::{ElementKind, Item, ItemSet, NewestLabelSets, Predicate, Signature};
+use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature};
 use crate::cell::{Content, RawCell};
 use crate::column::Column;
 use crate::store::{Slot, Store};
@@ -35,7 +35,7 @@ pub struct WriteSet {
     items: ItemSet,
     images: Vec<Image>,
     spans: Option<Box<Spans>>,
-    newest: NewestLabelSets,
+    newest: NewestNames,
 }
 
 impl WriteSet {
@@ -49,8 +49,8 @@ impl WriteSet {
         self.items.signature()
     }
 
-    /// The youngest label sets among what it writes.
-    pub fn newest(&self) -> NewestLabelSets {
+    /// The youngest names among what it writes.
+    pub fn newest(&self) -> NewestNames {
         self.newest
     }
 
@@ -78,6 +78,7 @@ impl WriteSet {
     }
 
     fn add_image(&mut self, kind: ElementKind, key: KeyId, labels: LabelSetId, value: &Value) {
+        self.newest.key = key.0.max(self.newest.key);
         for labels in [Some(labels), None] {
             self.items.add(Item::value(kind, key, labels, value));
         }
