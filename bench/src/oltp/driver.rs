@@ -153,11 +153,16 @@ pub struct Watch<'a> {
     pub look: &'a mut dyn FnMut(f64, u64),
 }
 
+/// Transactions of one worker, on a cache line of its own: counting must not make the workers wait for one another.
+#[derive(Default)]
+#[repr(align(128))]
+struct Count(AtomicU64);
+
 /// Runs the workers. `Err` is the first error that is no conflict.
 pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Watch<'_>>) -> Result<Record> {
     let barrier = Barrier::new(workers.len() + 1);
     let stop = AtomicBool::new(false);
-    let counts: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
+    let counts: Vec<Count> = workers.iter().map(|_| Count::default()).collect();
     std::thread::scope(|scope| {
         let running: Vec<_> = workers
             .iter_mut()
@@ -166,7 +171,7 @@ pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Wa
                 let (barrier, stop) = (&barrier, &stop);
                 scope.spawn(move || {
                     barrier.wait();
-                    let outcome = work(mix, length, worker, count, stop);
+                    let outcome = work(mix, length, worker, &count.0, stop);
                     if outcome.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
@@ -188,11 +193,11 @@ pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Wa
     })
 }
 
-fn look_on(watch: Watch<'_>, start: Instant, length: Length, counts: &[AtomicU64], stop: &AtomicBool) {
+fn look_on(watch: Watch<'_>, start: Instant, length: Length, counts: &[Count], stop: &AtomicBool) {
     let mut next = watch.interval;
     while next.as_secs_f64() <= length.seconds + 1e-9 && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(next.saturating_sub(start.elapsed()));
-        let done = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        let done = counts.iter().map(|count| count.0.load(Ordering::Relaxed)).sum();
         (watch.look)(start.elapsed().as_secs_f64(), done);
         next += watch.interval;
     }

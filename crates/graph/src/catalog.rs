@@ -4,6 +4,8 @@
 //! plans and records without a version. It is read when a plan is made and when results are named, not a
 //! row at a time, so one read-write lock serves.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use smol_str::{SmolStr, SmolStrBuilder};
@@ -48,6 +50,8 @@ pub struct Catalog {
     labels: RwLock<Names>,
     keys: RwLock<Names>,
     sets: RwLock<LabelSets>,
+    /// How many sets there are, for those who ask once a transaction.
+    set_count: AtomicUsize,
 }
 
 impl Catalog {
@@ -119,6 +123,8 @@ impl Catalog {
         let id = LabelSetId(u32::try_from(sets.by_id.len()).expect("fewer than 2^32 label sets fit in memory"));
         sets.by_id.push((sorted.clone().into(), text.finish()));
         sets.by_labels.insert(sorted.into(), id);
+        // Release, under the lock: before anybody is told the id.
+        self.set_count.store(sets.by_id.len(), Ordering::Release);
         id
     }
 
@@ -149,7 +155,7 @@ impl Catalog {
 
     /// All sets there are: ids from 0 up to this number.
     pub fn label_set_count(&self) -> usize {
-        self.sets.read().by_id.len()
+        self.set_count.load(Ordering::Acquire)
     }
 }
 

@@ -39,6 +39,7 @@ pub enum LabelFilter {
 
 impl LabelFilter {
     /// Whether an element with this label set is taken.
+    #[inline]
     pub fn takes(&self, set: LabelSetId) -> bool {
         match self {
             LabelFilter::Any => true,
@@ -61,6 +62,7 @@ impl Share {
     pub const ALL: Share = Share { index: 0, of: 1 };
 
     /// Whether the tablet belongs to the share.
+    #[inline]
     pub fn takes(self, tablet: crate::ids::TabletId) -> bool {
         tablet.0 % self.of == self.index
     }

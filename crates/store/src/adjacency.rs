@@ -39,7 +39,7 @@ use crate::epoch::{self, EpochCell, Pin, Retired};
 use crate::limbo::Garbage;
 use crate::memory::{Memory, RecordKind};
 use crate::segments::{Pool, Usage};
-use crate::sync::{AtomicU32, AtomicU64, Mutex};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use crate::tablet::Tablet;
 use crate::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
 
@@ -108,11 +108,28 @@ pub(crate) struct ListHeader {
 pub(crate) struct ListStorage {
     headers: Pool<ListHeader, 6>,
     tails: TailArena,
+    /// Whether a table of the tablet has become dirtier since a compaction last went through them.
+    changed: AtomicBool,
 }
 
 impl ListStorage {
     pub(crate) fn new() -> Self {
-        ListStorage { headers: Pool::new(RecordKind::ListHeader), tails: TailArena::new() }
+        ListStorage {
+            headers: Pool::new(RecordKind::ListHeader),
+            tails: TailArena::new(),
+            changed: AtomicBool::new(false),
+        }
+    }
+
+    /// Says that a table has something for compaction, or will have.
+    pub(crate) fn note_change(&self) {
+        // Release: a compaction that takes the flag finds what it was set for. One that took it before leaves it set.
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// Whether there was something, before the caller looks at the tables.
+    pub(crate) fn take_change(&self) -> bool {
+        self.changed.swap(false, Ordering::AcqRel)
     }
 
     fn header(&self, descriptor: u64) -> &ListHeader {
@@ -371,6 +388,16 @@ impl AdjacencyTable {
         List { neighbors, edges, dirty, tail_len, stamp, first_row, tails: &storage.tails }
     }
 
+    fn add_dirt(&self, storage: &ListStorage) {
+        self.dirt.fetch_add(1, Ordering::Relaxed);
+        storage.note_change();
+    }
+
+    /// Whether the next compaction may have something to do here.
+    pub(crate) fn has_work(&self) -> bool {
+        self.dirt.load(Ordering::Relaxed) > 0 || self.previous.is_some()
+    }
+
     /// Adds an edge to a list.
     pub(crate) fn append(&self, at: usize, neighbor: VertexId, edge: EdgeId, storage: &ListStorage, memory: &Memory) {
         loop {
@@ -380,7 +407,7 @@ impl AdjacencyTable {
             // Replaced while we waited for the latch (invariant 1)?
             if same_header(self.descriptors[at].load(Ordering::Acquire), descriptor) {
                 if header.push(&mut end, neighbor, edge, &storage.tails, memory) {
-                    self.dirt.fetch_add(1, Ordering::Relaxed);
+                    self.add_dirt(storage);
                 }
                 return;
             }
@@ -402,7 +429,7 @@ impl AdjacencyTable {
             let exchange =
                 self.descriptors[at].compare_exchange(descriptor, marked, Ordering::SeqCst, Ordering::Acquire);
             if exchange.is_ok() {
-                self.dirt.fetch_add(1, Ordering::Relaxed);
+                self.add_dirt(storage);
                 return;
             }
         }
@@ -422,7 +449,7 @@ impl AdjacencyTable {
             header.block.store(packed_block(descriptor), Ordering::Relaxed);
             match self.descriptors[at].compare_exchange(descriptor, made, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    self.dirt.fetch_add(1, Ordering::Relaxed);
+                    self.add_dirt(storage);
                     return made;
                 }
                 Err(current) => descriptor = current,

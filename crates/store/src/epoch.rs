@@ -251,6 +251,11 @@ impl<T: Send + Sync> EpochCell<T> {
         unsafe { self.target.load(Ordering::Acquire).as_ref() }
     }
 
+    /// Whether there is anything in the cell.
+    pub(crate) fn is_some(&self) -> bool {
+        !self.target.load(Ordering::Relaxed).is_null()
+    }
+
     /// What is in the cell now, with a pin of its own.
     #[inline]
     pub(crate) fn load(&self) -> Option<Guarded<'_, T>> {

@@ -145,6 +145,7 @@ impl<'a> Expander<'a> {
             }
             let lists = &found.tablet.lists;
             let list = match cursor.position {
+                0 if table.descriptor(id.offset()) == 0 => return true,
                 0 => table.list(id.offset(), lists, self.pin),
                 position => {
                     let stamp = (position >> STAMP_SHIFT) as u32;
@@ -188,55 +189,53 @@ impl<'a> Expander<'a> {
         (to == list.neighbors.len(), to as u64)
     }
 
-    fn copy_dirty(&self, list: &List<'_>, row: u32, mut position: u64, out: &mut Expansion) -> (bool, u64) {
-        while let Some((&neighbor, &edge)) =
-            list.neighbors.get(position as usize).zip(list.edges.get(position as usize))
-        {
-            position += 1;
-            if self.push(row, neighbor, edge, out) && self.is_full(out) {
-                return (false, position);
-            }
+    fn copy_dirty(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let from = (position as usize).min(list.neighbors.len());
+        let cells = list.neighbors[from..].iter().copied().zip(list.edges[from..].iter().copied());
+        match self.copy_visible(cells, row, out) {
+            Some(number) => (false, position + number + 1),
+            None => (true, position.max(list.neighbors.len() as u64)),
         }
-        (true, position)
     }
 
     fn copy_tail(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let packed = list.neighbors.len() as u64;
-        for (at, neighbor, edge) in list.tail(position - packed) {
-            if self.push(row, neighbor, edge, out) && self.is_full(out) {
-                return (false, packed + at + 1);
-            }
+        let cells = list.tail(position - packed).map(|(_, neighbor, edge)| (neighbor, edge));
+        match self.copy_visible(cells, row, out) {
+            Some(number) => (false, position + number + 1),
+            None => (true, packed + list.tail_len),
         }
-        (true, packed + list.tail_len)
     }
 
-    /// Takes a cell if its edge is visible.
-    fn push(&self, row: u32, neighbor: VertexId, edge: EdgeId, out: &mut Expansion) -> bool {
-        if !self.view.sees_edge(edge) {
-            return false;
-        }
-        out.row.push(row);
-        out.neighbor.push(neighbor);
-        if self.request.edges {
-            out.edge.push(edge);
-        }
-        true
+    /// Takes cells whose edges are visible; the number of the last one where the limit came first.
+    fn copy_visible(
+        &self,
+        cells: impl Iterator<Item = (VertexId, EdgeId)>,
+        row: u32,
+        out: &mut Expansion,
+    ) -> Option<u64> {
+        let mut last = None;
+        self.view.each_visible(self.pin, cells, |number, neighbor, edge| {
+            out.row.push(row);
+            out.neighbor.push(neighbor);
+            if self.request.edges {
+                out.edge.push(edge);
+            }
+            last = self.is_full(out).then_some(number);
+            last.is_none()
+        });
+        last
     }
 }
 
 impl StoreView<'_> {
-    #[inline]
-    pub(crate) fn sees_edge(&self, edge: EdgeId) -> bool {
-        self.store.edge_page(edge).is_some_and(|(_, page)| page.core.visible(edge.offset(), &self.snapshot))
-    }
-
     /// How many cells of a list are visible.
-    fn count_list(&self, list: &List<'_>) -> u64 {
+    fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
         let packed = match list.dirty {
-            false => list.neighbors.len(),
-            true => list.edges.iter().filter(|&&edge| self.sees_edge(edge)).count(),
+            false => list.neighbors.len() as u64,
+            true => self.count_visible(pin, list.neighbors.iter().copied().zip(list.edges.iter().copied())),
         };
-        packed as u64 + list.tail(0).filter(|&(_, _, edge)| self.sees_edge(edge)).count() as u64
+        packed + self.count_visible(pin, list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)))
     }
 }
 
@@ -268,7 +267,7 @@ fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &Lab
     each_table(page, direction, labels, |_, table| {
         sum += match table.clean_len(id.offset()) {
             Some(len) => len as u64,
-            None => view.count_list(&table.list(id.offset(), &tablet.lists, &pin)),
+            None => view.count_list(&pin, &table.list(id.offset(), &tablet.lists, &pin)),
         };
         true
     });

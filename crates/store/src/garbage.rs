@@ -10,71 +10,182 @@
 //!
 //! Tasks are worked off by `reclaim`, a batch of one type at a time.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 
+use crossbeam_utils::CachePadded;
 use mangrove_graph::{ElementRef, KeyId};
 
 use crate::memory::{Memory, RecordKind};
-use crate::sync::{AtomicU64, AtomicUsize, Mutex};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, thread_local};
 use crate::write::Write;
 
 /// Committers that finish at the same time rarely meet in one of these.
 const SHARDS: usize = 8;
+/// A log of more writes than this is kept as it came; smaller ones are copied together.
+const SMALL_MAX: usize = 256;
+/// So many writes a shard keeps to itself before it counts them in for all.
+const UNCOUNTED_MAX: usize = 64;
 
-/// Logs with the timestamps of their commits.
-type Logs = VecDeque<(u64, Vec<Write>)>;
+thread_local! {
+    /// Which shard this thread uses, whatever the queue; drawn when it is first needed.
+    #[allow(clippy::missing_const_for_thread_local, reason = "the model checker's macro takes no const block")]
+    static SHARD: Cell<usize> = Cell::new(usize::MAX);
+}
+
+/// Logs of one shard, each kind nearly in the order of timestamps.
+#[derive(Debug, Default)]
+struct Shard {
+    /// Timestamps and lengths of small logs, whose writes follow one another in `writes`.
+    commits: VecDeque<(u64, u32)>,
+    writes: VecDeque<Write>,
+    large: VecDeque<(u64, Vec<Write>)>,
+    /// Writes that `Queue::waiting` does not know of yet.
+    uncounted: usize,
+}
+
+impl Shard {
+    /// What the small logs take.
+    fn ring_bytes(&self) -> usize {
+        self.commits.capacity() * size_of::<(u64, u32)>() + self.writes.capacity() * size_of::<Write>()
+    }
+
+    fn bytes(&self) -> usize {
+        self.ring_bytes() + self.large.iter().map(|(_, log)| large_bytes(log)).sum::<usize>()
+    }
+
+    fn len(&self) -> usize {
+        self.writes.len() + self.large.iter().map(|(_, log)| log.len()).sum::<usize>()
+    }
+
+    fn push_small(&mut self, ts: u64, log: &[Write], memory: &Memory) {
+        let before = self.ring_bytes();
+        self.commits.push_back((ts, log.len() as u32));
+        self.writes.extend(log);
+        self.account(before, memory);
+    }
+
+    fn account(&self, before: usize, memory: &Memory) {
+        let after = self.ring_bytes();
+        if after != before {
+            memory.resize(RecordKind::Log, before, after);
+        }
+    }
+
+    /// Takes small logs up to a timestamp, of about `limit` writes.
+    fn take_small(&mut self, oldest: u64, limit: usize, taken: &mut Vec<Write>, memory: &Memory) {
+        let mut count = 0;
+        // One that was overtaken by a later commit waits for the next time.
+        while count < limit
+            && let Some(&(ts, len)) = self.commits.front()
+            && ts <= oldest
+        {
+            self.commits.pop_front();
+            count += len as usize;
+        }
+        taken.extend(self.writes.drain(..count));
+        if self.writes.is_empty() && limit == usize::MAX {
+            let before = self.ring_bytes();
+            (self.commits, self.writes) = Default::default();
+            self.account(before, memory);
+        }
+    }
+}
+
+fn large_bytes(log: &[Write]) -> usize {
+    size_of_val(log) + size_of::<(u64, Vec<Write>)>()
+}
 
 /// Logs of commits that some snapshot may still look behind.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    shards: [Mutex<Logs>; SHARDS],
-    writes: AtomicUsize,
-}
-
-fn bytes(log: &[Write]) -> usize {
-    size_of_val(log) + size_of::<(u64, Vec<Write>)>()
+    shards: [CachePadded<Mutex<Shard>>; SHARDS],
+    /// How many writes are waiting, but for a few in each shard.
+    waiting: CachePadded<AtomicUsize>,
+    next_shard: AtomicUsize,
 }
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Queue { shards: [const { Mutex::new(VecDeque::new()) }; SHARDS], writes: AtomicUsize::new(0) }
+        Queue {
+            shards: std::array::from_fn(|_| CachePadded::default()),
+            waiting: CachePadded::new(AtomicUsize::new(0)),
+            next_shard: AtomicUsize::new(0),
+        }
+    }
+
+    /// A thread keeps to one shard, so that committers on several cores do not pass its lines to and fro.
+    fn own_shard(&self) -> &Mutex<Shard> {
+        let number = SHARD.try_with(|shard| {
+            if shard.get() == usize::MAX {
+                shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));
+            }
+            shard.get()
+        });
+        // A thread that is about to end has no number any more.
+        &self.shards[number.unwrap_or(0) % SHARDS]
     }
 
     pub(crate) fn push(&self, ts: u64, mut log: Vec<Write>, memory: &Memory) {
-        log.shrink_to_fit();
-        memory.add(RecordKind::Log, bytes(&log));
-        self.writes.fetch_add(log.len(), Ordering::Relaxed);
-        self.shards[ts as usize % SHARDS].lock().push_back((ts, log));
+        let count = log.len();
+        let mut shard = self.own_shard().lock();
+        if count <= SMALL_MAX {
+            shard.push_small(ts, &log, memory);
+        } else {
+            log.shrink_to_fit();
+            memory.add(RecordKind::Log, large_bytes(&log));
+            shard.large.push_back((ts, log));
+        }
+        shard.uncounted += count;
+        if shard.uncounted >= UNCOUNTED_MAX {
+            self.waiting.fetch_add(std::mem::take(&mut shard.uncounted), Ordering::Relaxed);
+        }
     }
 
-    /// Takes logs whose commit every snapshot sees, of about `limit` writes.
+    /// Takes logs whose commit every snapshot sees, of about `limit` writes: each shard's together.
     pub(crate) fn take(&self, oldest: u64, limit: usize, memory: &Memory) -> Vec<Vec<Write>> {
         let (mut taken, mut count) = (Vec::new(), 0);
         for shard in &self.shards {
+            if count >= limit {
+                break;
+            }
             let mut shard = shard.lock();
-            // Nearly in the order of timestamps: one that was overtaken waits for the next time.
-            while count < limit
-                && let Some((ts, log)) = shard.front()
+            let uncounted = std::mem::take(&mut shard.uncounted);
+            let mut writes = Vec::new();
+            // `limit - count` would release the buffers of the first shards only.
+            let left = if limit == usize::MAX { limit } else { limit - count };
+            shard.take_small(oldest, left, &mut writes, memory);
+            let mut here = writes.len();
+            taken.push(writes);
+            while count + here < limit
+                && let Some((ts, log)) = shard.large.front()
                 && *ts <= oldest
             {
-                memory.remove(RecordKind::Log, bytes(log));
-                count += log.len();
-                taken.extend(shard.pop_front().map(|(_, log)| log));
+                memory.remove(RecordKind::Log, large_bytes(log));
+                here += log.len();
+                taken.extend(shard.large.pop_front().map(|(_, log)| log));
             }
+            // The sum first: the counter never falls below what is there.
+            self.waiting.fetch_add(uncounted, Ordering::Relaxed);
+            self.waiting.fetch_sub(here, Ordering::Relaxed);
+            count += here;
         }
-        self.writes.fetch_sub(count, Ordering::Relaxed);
         taken
+    }
+
+    /// How many writes are waiting, but for a few of each thread.
+    pub(crate) fn len_about(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// How many writes are waiting.
     pub(crate) fn len(&self) -> usize {
-        self.writes.load(Ordering::Relaxed)
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let shard = |shard: &Mutex<Logs>| shard.lock().iter().map(|(_, log)| bytes(log)).sum::<usize>();
-        self.shards.iter().map(shard).sum()
+        self.shards.iter().map(|shard| shard.lock().bytes()).sum()
     }
 }
 

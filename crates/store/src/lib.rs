@@ -60,6 +60,7 @@ mod runs;
 mod scan;
 mod segments;
 mod settle;
+mod sight;
 mod store;
 mod sync;
 mod tablet;

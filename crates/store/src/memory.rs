@@ -95,6 +95,16 @@ impl Memory {
         self.total.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
+    /// One allocation, or none where `before` is 0, has become another one, or none.
+    pub(crate) fn resize(&self, kind: RecordKind, before: usize, after: usize) {
+        if after > 0 {
+            self.add(kind, after);
+        }
+        if before > 0 {
+            self.remove(kind, before);
+        }
+    }
+
     /// An error when the limit is reached. Asked before a write begins, so a write may overshoot it by what
     /// it allocates itself.
     pub(crate) fn check(&self) -> Result<()> {

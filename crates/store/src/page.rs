@@ -183,11 +183,17 @@ impl PageCore {
         }
     }
 
+    /// Starts loading what leads to the version words.
     #[inline]
-    pub(crate) fn prefetch_version(&self, at: usize) {
-        let pin = epoch::pin();
-        if let Some(versions) = self.versions.get(&pin) {
-            crate::prefetch::prefetch(&versions[at]);
+    pub(crate) fn prefetch(&self) {
+        crate::prefetch::prefetch(&self.versions);
+    }
+
+    /// Starts loading the version words of a slot.
+    #[inline]
+    pub(crate) fn prefetch_version(&self, pin: &Pin, at: usize) {
+        if let Some(pair) = self.versions.get(pin).and_then(|versions| versions.get(at)) {
+            crate::prefetch::prefetch(pair);
         }
     }
 

@@ -7,6 +7,7 @@ use mangrove_graph::{EdgeId, ElementRef, KeyId, PropertyRow, Value, ValueRows, V
 
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
+use crate::epoch;
 use crate::store::Slot;
 use crate::view::{LOOK_AHEAD, StoreView};
 
@@ -92,7 +93,7 @@ impl<'a> Place<'a> {
 
     #[inline]
     fn prefetch(&self) {
-        self.slot.core.prefetch_version(self.slot.at);
+        self.slot.core.prefetch_version(&epoch::pin(), self.slot.at);
         self.column.prefetch(self.slot.at);
     }
 }

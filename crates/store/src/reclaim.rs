@@ -121,9 +121,9 @@ impl Store {
         edges.chain([&self.vertex_cursors]).map(free).sum()
     }
 
-    /// How many writes wait for the collector: what decides whether to wake it.
+    /// About how many writes wait for the collector: what decides whether to wake it. Asked after every commit.
     pub fn garbage_waiting(&self) -> usize {
-        self.queue.len()
+        self.queue.len_about()
     }
 
     // --- Rounds -------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ impl Walk<'_, '_> {
                         self.pieces.begin(at, 0);
                         source = Source::Buffer;
                     }
-                    self.pieces.filter(self.view, &list);
+                    self.pieces.filter(self.view, pin, &list);
                 }
             }
         }
@@ -166,25 +166,22 @@ impl Pieces {
     }
 
     /// The next vertex has the visible edges of a list.
-    fn filter(&mut self, view: &StoreView<'_>, list: &List<'_>) {
+    fn filter(&mut self, view: &StoreView<'_>, pin: &Pin, list: &List<'_>) {
         if list.dirty {
-            for (&neighbor, &edge) in list.neighbors.iter().zip(list.edges) {
-                self.take(view, neighbor, edge);
-            }
+            self.take_visible(view, pin, list.cells());
         } else {
             self.neighbors.extend_from_slice(list.neighbors);
             self.edges.extend_from_slice(list.edges);
-        }
-        for (_, neighbor, edge) in list.tail(0) {
-            self.take(view, neighbor, edge);
+            self.take_visible(view, pin, list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)));
         }
         self.ends.push(self.neighbors.len() as u32);
     }
 
-    fn take(&mut self, view: &StoreView<'_>, neighbor: VertexId, edge: EdgeId) {
-        if view.sees_edge(edge) {
+    fn take_visible(&mut self, view: &StoreView<'_>, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId)>) {
+        view.each_visible(pin, cells, |_, neighbor, edge| {
             self.neighbors.push(neighbor);
             self.edges.push(edge);
-        }
+            true
+        });
     }
 }

@@ -186,6 +186,21 @@ impl Store {
             .then_some((tablet, page))
     }
 
+    /// The page that an edge's number names, whether or not it has such a slot, and whoever is in there by now.
+    #[inline]
+    pub(crate) fn edge_core(&self, id: EdgeId) -> Option<&PageCore> {
+        self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
+    }
+
+    /// The same of any element.
+    #[inline]
+    pub(crate) fn core(&self, element: ElementRef) -> Option<&PageCore> {
+        match element {
+            ElementRef::Vertex(id) => self.tablet(id.tablet())?.vertices.get(id.page()).map(|page| &page.core),
+            ElementRef::Edge(id) => self.edge_core(id),
+        }
+    }
+
     /// The place of an element, visible or not.
     #[inline]
     pub(crate) fn slot(&self, element: ElementRef) -> Option<Slot<'_>> {

@@ -8,7 +8,9 @@
 mod real {
     pub(crate) use parking_lot::Mutex;
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use std::thread::yield_now;
     pub(crate) use std::thread_local;
 }
@@ -16,7 +18,9 @@ mod real {
 #[cfg(feature = "model")]
 mod real {
     pub(crate) use shuttle::hint::spin_loop;
-    pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub(crate) use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use shuttle::thread::yield_now;
     pub(crate) use shuttle::thread_local;
 

@@ -26,6 +26,9 @@ pub(crate) const LOOK_AHEAD: usize = 32;
 /// How many look-ups of ids are in flight at a time.
 const FIND_GROUP: usize = 64;
 
+/// From so many look-ups on it pays to go through them in passes.
+const PASSES_FROM: usize = 8;
+
 /// A snapshot of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreView<'a> {
@@ -57,9 +60,33 @@ impl<'a> StoreView<'a> {
                 *key = IdKey::of(id);
                 index.prefetch(*key);
             }
+            if group.len() >= PASSES_FROM {
+                self.prefetch_found(&keys[..group.len()], element);
+            }
             for (key, id) in keys.iter().zip(group) {
                 each(self.store.find(id, *key, &self.snapshot, element));
             }
+        }
+    }
+
+    /// Starts loading what says whether the first candidates of these keys are visible: for each step from the index
+    /// to the version words a pass of its own, so that the misses of a step overlap.
+    fn prefetch_found(&self, keys: &[IdKey], element: fn(u64) -> ElementRef) {
+        let index = self.store.ids_of(element(0));
+        let pin = epoch::pin();
+        let mut cores = [None; FIND_GROUP];
+        for (core, key) in cores.iter_mut().zip(keys) {
+            index.candidates(*key, |bits| {
+                let candidate = element(bits);
+                *core = self.store.core(candidate).map(|core| (core, bits));
+                true
+            });
+            if let Some((core, _)) = core {
+                core.prefetch();
+            }
+        }
+        for (core, bits) in cores.iter().flatten() {
+            core.prefetch_version(&pin, VertexId::from_bits(*bits).offset());
         }
     }
 

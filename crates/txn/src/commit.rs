@@ -19,7 +19,6 @@ use mangrove_store::Write;
 use crate::counters::AbortCause;
 use crate::recent::Outcome;
 use crate::status::Status;
-use crate::sync::Ordering;
 use crate::transaction::{CommitInfo, Transaction};
 use crate::validation::{Validation, abort_error};
 
@@ -84,13 +83,14 @@ impl Transaction {
 impl Validating {
     /// Checks what can be checked before, then draws the commit timestamp.
     fn draw(&mut self) -> Result<()> {
-        let shared = self.transaction.shared.clone();
+        let shared = &self.transaction.shared;
         let writes = Arc::new(shared.store.write_set(&self.log));
         let published = shared.recent.published();
         if let Err(cause) = self.check_to(published) {
             self.abort(cause);
             return Err(abort_error(cause));
         }
+        let shared = &self.transaction.shared;
         let slot = self.transaction.slot();
         self.timestamp = shared.recent.enter(writes, |ts| shared.status.set(slot, Status::Validating(ts)));
         self.progress = Progress::Drawn;
@@ -111,11 +111,13 @@ impl Validating {
 
     /// The second half of [`Transaction::commit`].
     pub fn finish(mut self) -> Result<CommitInfo> {
-        let shared = self.transaction.shared.clone();
         // Up to its own writes; what a reader read at a moment must be so at that moment.
         let last = if self.log.is_empty() { self.timestamp } else { self.timestamp - 1 };
         let outcome = self.check_to(last).and_then(|()| match &self.validation {
-            Some(validation) => validation.await_dependencies(&shared.recent, &shared.counters),
+            Some(validation) => {
+                let shared = &self.transaction.shared;
+                validation.await_dependencies(&shared.recent, &shared.counters)
+            }
             None => Ok(()),
         });
         if let Err(cause) = outcome {
@@ -127,11 +129,11 @@ impl Validating {
         if self.log.is_empty() {
             self.progress = Progress::Finished;
             self.transaction.end();
-            shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
+            self.transaction.shared.counters.read_only.add();
             return Ok(info);
         }
         self.install();
-        shared.counters.commits.fetch_add(1, Ordering::Relaxed);
+        self.transaction.shared.counters.commits.add();
         Ok(info)
     }
 
@@ -154,7 +156,7 @@ impl Validating {
     }
 
     fn abort(&mut self, cause: AbortCause) {
-        let shared = self.transaction.shared.clone();
+        let shared = &self.transaction.shared;
         // The status before the claims are taken back: a reader that took one for committed looks again.
         shared.status.set(self.transaction.slot(), Status::Aborted);
         if self.progress == Progress::Drawn {
@@ -166,9 +168,9 @@ impl Validating {
         if self.progress == Progress::Drawn {
             shared.recent.finish(self.timestamp);
         }
+        shared.counters.count_abort(cause);
         self.progress = Progress::Finished;
         self.transaction.end();
-        shared.counters.count_abort(cause);
     }
 }
 

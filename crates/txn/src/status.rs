@@ -20,8 +20,8 @@
 //! ends, for its claims stay too. Who commits is [`Tenure::Kept`]: it goes on to its end. All of these are exchanges of
 //! one word that names the transaction, so the next owner of a slot never inherits anything.
 //!
-//! Slots are claimed by compare-and-swap, from a start that differs by transaction; the table doubles when it
-//! is full.
+//! Slots are claimed by compare-and-swap, from a start that differs by thread, so that a slot mostly stays in one core's
+//! cache; the table doubles when it is full.
 
 use std::sync::OnceLock;
 
@@ -29,7 +29,7 @@ use crossbeam_utils::CachePadded;
 use mangrove_store::ClaimStatus;
 
 use crate::recent::RecentCommits;
-use crate::sync::{AtomicU64, Mutex, Ordering, yield_now};
+use crate::sync::{AtomicU64, Mutex, Ordering, thread_number, yield_now};
 
 const FIRST_SLOTS: usize = 64;
 /// So many levels that slots are numbered with 16 bits.
@@ -176,7 +176,7 @@ impl StatusTable {
     pub(crate) fn register(&self, recent: &RecentCommits, born: u64) -> Registration {
         let lower_bound = recent.stable();
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::Relaxed);
-        let id = self.claim(ordinal as usize, lower_bound + 1);
+        let id = self.claim(thread_number(), lower_bound + 1);
         let slot = self.slot(id);
         slot.born.store(born, Ordering::Relaxed);
         slot.tenant.store(tenant(ordinal, Tenure::Live), Ordering::Release);

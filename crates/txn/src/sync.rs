@@ -45,6 +45,26 @@ mod imp {
 
 pub(crate) use imp::*;
 
+#[cfg(not(feature = "model"))]
+std::thread_local! {
+    static NUMBER: usize = {
+        static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+/// A small number that this thread keeps to, for choosing among places that are all alike: threads that run at the same
+/// time mostly have different ones.
+#[inline]
+pub(crate) fn thread_number() -> usize {
+    // A thread that is about to end has no number any more. A model checker's threads are told apart by nothing: so
+    // they meet everywhere.
+    #[cfg(not(feature = "model"))]
+    return NUMBER.try_with(|number| *number).unwrap_or(0);
+    #[cfg(feature = "model")]
+    return 0;
+}
+
 /// Beyond this, spinning keeps the core from those we wait for.
 const SPINS_BEFORE_YIELD: u32 = 64;
 

@@ -469,7 +469,7 @@ impl Drop for Transaction {
             self.shared.status.set(self.slot(), Status::Aborted);
             self.shared.store.rollback(&log, self.number());
             if log.is_empty() {
-                self.shared.counters.read_only.fetch_add(1, Ordering::Relaxed);
+                self.shared.counters.read_only.add();
             } else {
                 self.shared.counters.count_abort(AbortCause::Rollback);
                 self.shared.store.retire_aborted(log);

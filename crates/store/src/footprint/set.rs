@@ -6,13 +6,18 @@
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringTreemap;
+use smallvec::SmallVec;
 
 use super::{Facet, Item, Signature};
 
+/// So many items need no allocation: what one element's insertion with a property writes.
+const INLINE: usize = 12;
 /// A set with more items than this is compressed.
 const SMALL_MAX: usize = 512;
 /// How many items wait for being sorted into the bitmaps.
 const PENDING_MAX: usize = 4_096;
+/// The same of a set that nobody asks before it is frozen: the more at a time, the less work an item.
+const PENDING_MAX_IN_BULK: usize = 1 << 20;
 
 type FastState = foldhash::fast::FixedState;
 
@@ -20,9 +25,10 @@ type FastState = foldhash::fast::FixedState;
 #[derive(Debug, Default)]
 pub struct ItemSet {
     /// All items, or those that are not in `large` yet; sorted and without duplicates once frozen.
-    small: Vec<Item>,
+    small: SmallVec<[Item; INLINE]>,
     large: Option<Box<HashMap<Facet, Ids, FastState>>>,
     signature: Signature,
+    is_in_bulk: bool,
 }
 
 /// The ids of one facet.
@@ -42,9 +48,11 @@ impl Ids {
 
     fn extend(&mut self, ascending: &[Item]) {
         match self {
-            Ids::Dense(ids) => ascending.iter().for_each(|item| {
-                ids.insert(item.id);
-            }),
+            Ids::Dense(ids) => {
+                let ascending = ascending.iter().map(|item| item.id);
+                let more = RoaringTreemap::from_sorted_iter(ascending).expect("items of one facet ascend by their ids");
+                *ids |= more;
+            }
             Ids::Hashed(ids) => ids.extend(ascending.iter().map(|item| item.id)),
         }
     }
@@ -81,6 +89,13 @@ impl Ids {
 }
 
 impl ItemSet {
+    /// An empty set for about so many items, which are all added before anybody asks for one.
+    pub(super) fn for_bulk(items: usize) -> Self {
+        let is_in_bulk = items > PENDING_MAX;
+        let small = SmallVec::with_capacity(if is_in_bulk { items.min(PENDING_MAX_IN_BULK) } else { 0 });
+        ItemSet { small, is_in_bulk, ..ItemSet::default() }
+    }
+
     /// Adds an item.
     #[inline]
     pub fn add(&mut self, item: Item) {
@@ -89,9 +104,18 @@ impl ItemSet {
         }
         self.signature.add(item);
         self.small.push(item);
-        let room = if self.large.is_some() { PENDING_MAX } else { SMALL_MAX };
-        if self.small.len() > room {
+        if self.small.len() > self.room() {
             self.tidy();
+        }
+    }
+
+    /// How many items may wait.
+    #[inline]
+    fn room(&self) -> usize {
+        match (self.is_in_bulk, &self.large) {
+            (true, _) => PENDING_MAX_IN_BULK - 1,
+            (false, Some(_)) => PENDING_MAX,
+            (false, None) => SMALL_MAX,
         }
     }
 
@@ -108,7 +132,8 @@ impl ItemSet {
     /// The memory it takes, about.
     pub fn bytes(&self) -> usize {
         let large = self.large.as_ref().map_or(0, |large| large.values().map(Ids::bytes).sum::<usize>());
-        size_of::<ItemSet>() + self.small.capacity() * size_of::<Item>() + large
+        let small = if self.small.spilled() { self.small.capacity() * size_of::<Item>() } else { 0 };
+        size_of::<ItemSet>() + small + large
     }
 
     /// The set's signature.
@@ -142,9 +167,9 @@ impl ItemSet {
     /// Gets ready to be compared.
     pub fn freeze(&mut self) {
         self.sort();
-        if self.large.is_some() {
+        if self.large.is_some() || self.small.len() > SMALL_MAX {
             self.compress();
-            self.small = Vec::new();
+            self.small = SmallVec::new();
         }
     }
 

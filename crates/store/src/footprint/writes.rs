@@ -7,6 +7,7 @@
 use hashbrown::HashMap;
 use mangrove_graph::compare::order;
 use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId, UserId, Value};
+use smallvec::SmallVec;
 
 use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature};
 use crate::cell::{Content, RawCell};
@@ -16,6 +17,11 @@ use crate::write::Write;
 
 /// Up to here images are kept one by one; beyond, only the smallest and the largest by key and label set.
 const IMAGES_MAX: usize = 1_024;
+
+/// About how many items a write of a large log has: an edge has five.
+const ITEMS_A_WRITE: usize = 5;
+/// So many images need no allocation: an update has two.
+const INLINE_IMAGES: usize = 2;
 
 /// A value that an element has or had.
 #[derive(Debug)]
@@ -33,7 +39,7 @@ type Spans = HashMap<(bool, KeyId, LabelSetId), (Value, Value), foldhash::fast::
 #[derive(Debug, Default)]
 pub struct WriteSet {
     items: ItemSet,
-    images: Vec<Image>,
+    images: SmallVec<[Image; INLINE_IMAGES]>,
     spans: Option<Box<Spans>>,
     newest: NewestNames,
 }
@@ -74,7 +80,8 @@ impl WriteSet {
     /// The memory it takes, about.
     pub fn bytes(&self) -> usize {
         let spans = self.spans.as_ref().map_or(0, |spans| spans.allocation_size());
-        size_of::<WriteSet>() + self.items.bytes() + self.images.capacity() * size_of::<Image>() + spans
+        let images = if self.images.spilled() { self.images.capacity() * size_of::<Image>() } else { 0 };
+        size_of::<WriteSet>() + self.items.bytes() + images + spans
     }
 
     fn add_image(&mut self, kind: ElementKind, key: KeyId, labels: LabelSetId, value: &Value) {
@@ -113,10 +120,11 @@ impl Store {
     /// The write set of a transaction that has finished writing and holds all its claims.
     pub fn write_set(&self, log: &[Write]) -> WriteSet {
         let _pin = crate::epoch::pin();
-        let mut set = WriteSet::default();
+        let mut set = WriteSet { items: ItemSet::for_bulk(log.len() * ITEMS_A_WRITE), ..WriteSet::default() };
+        let mut scanned = None;
         for write in log {
             match *write {
-                Write::Begin(element) | Write::End(element) => self.name_element(element, &mut set),
+                Write::Begin(element) | Write::End(element) => self.name_element(element, &mut scanned, &mut set),
                 Write::Property { element, key, undo } => {
                     let slot = self.slot(element).expect("a log names only elements that exist");
                     let column = slot.core.column(key).expect("a written property has a column");
@@ -134,14 +142,17 @@ impl Store {
         set
     }
 
-    /// An element that comes or goes, with all it has.
-    fn name_element(&self, element: ElementRef, set: &mut WriteSet) {
+    /// An element that comes or goes, with all it has. `scanned` is the kind and label set of the last one: those of a
+    /// large log are mostly alike, and what was named need not be named again.
+    fn name_element(&self, element: ElementRef, scanned: &mut Option<(ElementKind, LabelSetId)>, set: &mut WriteSet) {
         let slot = self.slot(element).expect("a log names only elements that exist");
         let (kind, labels) = (ElementKind::from(element), slot.core.label);
         set.add_label_set(kind, labels);
         set.items.add(Item::existence(element));
-        for labels in [Some(labels), None] {
-            set.items.add(Item::scan(kind, labels));
+        if scanned.replace((kind, labels)) != Some((kind, labels)) {
+            for labels in [Some(labels), None] {
+                set.items.add(Item::scan(kind, labels));
+            }
         }
         if let Content::One(value) = slot.tablet.values.decode(slot.core.user_id(slot.at))
             && let Some(id) = UserId::from_value(&value)
