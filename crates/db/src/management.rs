@@ -175,6 +175,8 @@ impl Database {
                 return Err(Error::new(ErrorKind::InvalidArgument, message));
             }
         }
+        // Those who collect may have something to do now, in a database where nothing is written too.
+        self.inner.manager.wake_collector();
         Ok(())
     }
 }

@@ -156,3 +156,20 @@ fn a_query_of_its_own_is_run_again_after_a_conflict() {
     let conflicts = db.transaction_counters().conflicts();
     assert_eq!(db.retry_count(), conflicts, "every conflict was followed by a retry");
 }
+
+#[test]
+fn a_limit_on_the_age_of_snapshots_holds_where_nothing_is_written() {
+    let db = people();
+    let old = db.begin_read().unwrap();
+    assert_eq!(old.query("g.V().count()").unwrap().collect().unwrap(), [3_i64.into()]);
+    db.configure("max_snapshot_age_ms", &Value::I64(20)).unwrap();
+    let outcome = (0..2_000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        old.query("g.V().count()").and_then(|results| results.collect()).err()
+    });
+    let error = outcome.expect("a transaction far older than the limit is ended");
+    assert_eq!(error.kind(), ErrorKind::Expired);
+    assert!(error.message().contains("max_snapshot_age_ms") && error.message().contains("20"), "{error}");
+    // The next one is young again.
+    assert_eq!(all(&db, "g.V().count()"), [3_i64.into()]);
+}

@@ -127,7 +127,7 @@ impl Shared {
 impl Collector {
     /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
     #[cold]
-    fn wake(&self, shared: &Arc<Shared>) {
+    pub(crate) fn wake(&self, shared: &Arc<Shared>) {
         let wanted = shared.settings.gc_workers.load(Ordering::Relaxed).min(WORKERS_MAX);
         if wanted == 0 {
             return;

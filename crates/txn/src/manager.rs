@@ -154,6 +154,11 @@ impl TransactionManager {
         &self.shared.settings
     }
 
+    /// Has the collector's workers look around now, and starts them where there are none: after a change of settings.
+    pub fn wake_collector(&self) {
+        self.shared.collector.wake(&self.shared);
+    }
+
     /// Collects everything that no running transaction can see, now and on this thread. What readers of this moment
     /// hold back is waited for, but not for long.
     pub fn collect_garbage(&self) {
