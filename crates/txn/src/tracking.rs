@@ -1,8 +1,8 @@
 //! Reading for a serializable transaction: what is read is kept, and newer versions are pre-read.
 //!
 //! A batch is read at the begin first, by a read that notices newer versions (`mangrove_store::Watch`). Mostly there
-//! are none, and the batch's items were read at the begin. Otherwise the batch is read again row by row, and each row
-//! finds its moment:
+//! are none, and the batch's items were read at the begin. Otherwise it is read again in portions, and a portion that meets
+//! them row by row; each row finds its moment:
 //!
 //! - one of its items was read at the begin before: the begin, so that reads are repeatable;
 //! - one was pre-read: the moment of then;
@@ -25,6 +25,10 @@ use mangrove_store::{StoreView, Watch};
 use crate::reads::Moment;
 use crate::status::StatusAt;
 use crate::transaction::{Tracking, Transaction};
+
+/// Where newer versions were met in a batch, portions of this many rows are tried at the begin again: mostly there are a few
+/// rows with newer versions, and a row on its own costs about ten times one of a batch.
+const PORTION_ROWS: usize = 32;
 
 /// Columns that a batch read appends to, and from which it can be taken back.
 pub(crate) trait Output {
@@ -104,10 +108,21 @@ impl Transaction {
             return Ok(());
         }
         out.take_back(mark);
-        for row in 0..rows {
+        for start in (0..rows).step_by(PORTION_ROWS) {
+            let portion = start..rows.min(start + PORTION_ROWS);
             let mark = out.mark();
-            self.read_row(tracking, |add| items(row, add), out, |view, out| read(view, row..row + 1, out))?;
-            out.shift_rows(mark, row as u32);
+            if portion.len() < rows && self.read_at_begin(tracking, |view| read(view, portion.clone(), out))? {
+                out.shift_rows(mark, start as u32);
+                let mut reads = tracking.reads.lock();
+                portion.for_each(|row| items(row, &mut |item| reads.add(item)));
+                continue;
+            }
+            out.take_back(mark);
+            for row in portion {
+                let mark = out.mark();
+                self.read_row(tracking, |add| items(row, add), out, |view, out| read(view, row..row + 1, out))?;
+                out.shift_rows(mark, row as u32);
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::Ordering;
 
 use common::{Graph, expand, find};
-use mangrove_graph::{Direction, ErrorKind, VertexId};
+use mangrove_graph::{Direction, ErrorKind, GraphView, Value, ValueRows, VertexId};
 use mangrove_txn::{AbortCause, Transaction, Validating};
 
 fn setter(graph: &Graph, v: VertexId, balance: i64) -> Transaction {
@@ -277,4 +277,23 @@ fn deletions_are_pre_read() {
     deleter.finish().unwrap();
     graph.set(&txn, own, 1).unwrap();
     txn.commit().unwrap();
+}
+
+#[test]
+fn of_a_long_batch_only_the_rows_with_newer_versions_are_pre_read() {
+    let graph = Graph::new();
+    let persons = graph.persons(101);
+    let (own, read) = persons.split_first().unwrap();
+    let writer = validating(&graph, read[50], 1);
+    let reader = graph.serializable();
+    graph.set(&reader, *own, 9).unwrap();
+    let mut values = ValueRows::default();
+    reader.vertex_values(read, graph.balance, &mut values).unwrap();
+    assert!(values.row.iter().copied().eq(0..100), "{:?}", values.row);
+    let expected = (0..100).map(|row| Value::I64(i64::from(row == 50)));
+    assert!(values.value.iter().cloned().eq(expected), "{:?}", values.value);
+    // The element's existence and its cell, or the cell alone.
+    assert!((1..=2).contains(&graph.manager.counters().pre_reads), "{}", graph.manager.counters().pre_reads);
+    writer.finish().unwrap();
+    reader.commit().unwrap();
 }
