@@ -211,7 +211,7 @@ fn over_the_memory_limit_writes_fail_and_reads_go_on() {
 
 #[test]
 fn the_memory_report_is_what_a_walk_finds() {
-    let graph = Graph::new();
+    let graph = Graph::new().without_collector();
     let ids = graph.persons(3_000);
     let txn = graph.begin();
     for (i, pair) in ids.windows(2).enumerate() {
