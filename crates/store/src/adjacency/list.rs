@@ -1,0 +1,118 @@
+//! A list as readers meet it: a packed run of a block, and a tail.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::{EdgeId, VertexId};
+
+use crate::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
+
+/// Packed runs of one table: two parallel arrays.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) neighbors: Box<[VertexId]>,
+    pub(crate) edges: Box<[EdgeId]>,
+}
+
+impl Block {
+    /// A block of these cells.
+    pub(crate) fn of(cells: &[(VertexId, EdgeId)]) -> Self {
+        Block {
+            neighbors: cells.iter().map(|&(neighbor, _)| neighbor).collect(),
+            edges: cells.iter().map(|&(_, edge)| edge).collect(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.neighbors) + size_of_val(&*self.edges)
+    }
+}
+
+/// What a descriptor says by itself.
+pub(crate) enum Packed<'a> {
+    /// No edges.
+    Nothing,
+    /// A clean run of a block.
+    Run(&'a Block, Range<usize>),
+    /// More than a descriptor can say: see [`super::AdjacencyTable::list`].
+    Header,
+}
+
+/// A list as a reader meets it.
+pub(crate) struct List<'a> {
+    /// The packed part.
+    pub(crate) neighbors: &'a [VertexId],
+    /// Parallel to `neighbors`.
+    pub(crate) edges: &'a [EdgeId],
+    /// Whether packed edges must be checked.
+    pub(crate) dirty: bool,
+    /// How many cells the tail has; each must be checked.
+    pub(crate) tail_len: u64,
+    /// What a cursor must find again to go on in this list.
+    pub(crate) stamp: u32,
+    pub(super) first_row: u64,
+    pub(super) tails: &'a TailArena,
+}
+
+impl<'a> List<'a> {
+    /// Whether all of it is packed and visible to everyone.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.dirty && self.tail_len == 0
+    }
+
+    /// The cells of the tail from a position on, as (position, neighbor, edge).
+    pub(crate) fn tail(&self, from: u64) -> impl Iterator<Item = (u64, VertexId, EdgeId)> + use<'a> {
+        let (tails, count) = (self.tails, self.tail_len);
+        let (mut row, mut len, mut row_start) = (self.first_row, FIRST_ROW, 0);
+        let next_row = move |row: u64, len: u64| tails.row(row, len)[0].neighbor.load(Ordering::Acquire);
+        while from < count && from - row_start >= len - 1 {
+            row = next_row(row, len);
+            row_start += len - 1;
+            len = (len * 2).min(LAST_ROW);
+        }
+        let mut cells: &'a [TailCell] = if from < count { tails.row(row, len) } else { &[] };
+        let mut position = from;
+        std::iter::from_fn(move || {
+            if position >= count {
+                return None;
+            }
+            if position - row_start >= len - 1 {
+                row = next_row(row, len);
+                row_start += len - 1;
+                len = (len * 2).min(LAST_ROW);
+                cells = tails.row(row, len);
+            }
+            let cell = &cells[(position - row_start) as usize + 1];
+            let item = (
+                position,
+                VertexId::from_bits(cell.neighbor.load(Ordering::Relaxed)),
+                EdgeId::from_bits(cell.edge.load(Ordering::Relaxed)),
+            );
+            position += 1;
+            Some(item)
+        })
+    }
+
+    /// Every cell of the list, visible or not: packed ones first.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (VertexId, EdgeId)> + use<'a> {
+        let packed = self.neighbors.iter().copied().zip(self.edges.iter().copied());
+        packed.chain(self.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)))
+    }
+}
+
+#[inline]
+pub(super) fn run_of(block: Option<&Block>, run: Range<usize>) -> (&[VertexId], &[EdgeId]) {
+    match block {
+        Some(block) => (&block.neighbors[run.clone()], &block.edges[run]),
+        None => (&[], &[]),
+    }
+}
+
+#[inline]
+pub(super) fn prefetch_run<T>(run: &[T]) {
+    for at in [0, 8, run.len().saturating_sub(1)] {
+        if let Some(entry) = run.get(at) {
+            crate::prefetch::prefetch(entry);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The records that lists are made of: headers and the rows of tails, of a tablet.
+//!
+//! A header is written under its latch only, and read by everybody (the parent module's invariant 1). Its packed part is
+//! set before a descriptor names it and stays; what grows is the tail, which the count publishes cell by cell.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::{EdgeId, VertexId};
+
+use super::descriptor::{HEADER, HEADER_MASK};
+use super::list::Block;
+use crate::epoch::{self, EpochCell, Retired};
+use crate::limbo::Garbage;
+use crate::memory::{Memory, RecordKind};
+use crate::segments::{Pool, Usage};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
+use crate::tail::{FIRST_ROW, LAST_ROW, TailArena};
+
+/// Where a header's writer stands in the last row of the tail.
+#[derive(Debug, Default)]
+pub(super) struct TailEnd {
+    row: u64,
+    len: u64,
+    used: u64,
+}
+
+/// A list that is long, has a tail, or has deleted edges.
+#[derive(Debug, Default)]
+pub(crate) struct ListHeader {
+    /// Offset << 32 | length of the packed part; set before the header is published.
+    pub(super) packed: AtomicU64,
+    /// The number of the block it lies in: the list's stamp.
+    pub(super) block: AtomicU32,
+    /// About how many packed edges were deleted: a hint for compaction.
+    pub(super) ended: AtomicU32,
+    /// The packed part of a long list, which has a block to itself.
+    pub(super) own: EpochCell<Block>,
+    /// The first row of the tail.
+    pub(super) first: AtomicU64,
+    /// Cells of the tail that readers may see.
+    pub(super) count: AtomicU64,
+    pub(super) latch: Mutex<TailEnd>,
+}
+
+impl ListHeader {
+    pub(super) fn run(&self) -> Range<usize> {
+        let packed = self.packed.load(Ordering::Relaxed);
+        let offset = (packed >> 32) as usize;
+        offset..offset + (packed as u32) as usize
+    }
+
+    /// Adds a cell, by the holder of the latch; whether the tail grew by a row other than its first.
+    pub(super) fn push(
+        &self,
+        end: &mut TailEnd,
+        neighbor: VertexId,
+        edge: EdgeId,
+        tails: &TailArena,
+        memory: &Memory,
+    ) -> bool {
+        let grows = end.used == end.len;
+        let is_first = end.len == 0;
+        if grows {
+            let len = if is_first { FIRST_ROW } else { (end.len * 2).min(LAST_ROW) };
+            let row = tails.allocate(len, memory);
+            // Release: a reader that follows the link finds the row's chunk.
+            match end.row {
+                0 => self.first.store(row, Ordering::Release),
+                last => tails.row(last, end.len)[0].neighbor.store(row, Ordering::Release),
+            }
+            *end = TailEnd { row, len, used: 1 };
+        }
+        let cell = &tails.row(end.row, end.len)[end.used as usize];
+        cell.neighbor.store(neighbor.to_bits(), Ordering::Relaxed);
+        cell.edge.store(edge.to_bits(), Ordering::Relaxed);
+        end.used += 1;
+        // Release publishes the cell; only the holder of the latch changes the count.
+        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
+        grows && !is_first
+    }
+}
+
+/// The records that lists of one tablet are made of.
+#[derive(Debug)]
+pub(crate) struct ListStorage {
+    pub(super) headers: Pool<ListHeader, 6>,
+    pub(super) tails: TailArena,
+    /// Whether a table of the tablet has become dirtier since a compaction last went through them.
+    changed: AtomicBool,
+}
+
+impl ListStorage {
+    pub(crate) fn new() -> Self {
+        ListStorage {
+            headers: Pool::new(RecordKind::ListHeader),
+            tails: TailArena::new(),
+            changed: AtomicBool::new(false),
+        }
+    }
+
+    /// Says that a table has something for compaction, or will have.
+    pub(crate) fn note_change(&self) {
+        // Release: a compaction that takes the flag finds what it was set for. One that took it before leaves it set.
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// Whether there was something, before the caller looks at the tables.
+    pub(crate) fn take_change(&self) -> bool {
+        self.changed.swap(false, Ordering::AcqRel)
+    }
+
+    pub(super) fn header(&self, descriptor: u64) -> &ListHeader {
+        self.headers.get(descriptor & HEADER_MASK).expect("a descriptor names only headers that were allocated")
+    }
+
+    /// A blank header and its number.
+    pub(super) fn new_header(&self, memory: &Memory) -> (u64, &ListHeader) {
+        let (index, header) = self.headers.allocate(memory);
+        // Relaxed: private until a descriptor names it.
+        for word in [&header.packed, &header.first, &header.count] {
+            word.store(0, Ordering::Relaxed);
+        }
+        header.block.store(0, Ordering::Relaxed);
+        header.ended.store(0, Ordering::Relaxed);
+        *header.latch.lock() = TailEnd::default();
+        (index, header)
+    }
+
+    /// Gives up what a replaced descriptor named: its header with the rows of the tail.
+    pub(crate) fn retire(&self, descriptor: u64, tablet: u16, garbage: &mut Vec<Garbage>) {
+        if descriptor & HEADER == 0 {
+            return;
+        }
+        let header = self.header(descriptor);
+        let (mut start, mut len) = (header.first.load(Ordering::Acquire), FIRST_ROW);
+        while start != 0 {
+            garbage.push(Garbage::Row { tablet, start, len });
+            start = self.tails.row(start, len)[0].neighbor.load(Ordering::Acquire);
+            len = (len * 2).min(LAST_ROW);
+        }
+        garbage.push(Garbage::Header { tablet, record: descriptor & HEADER_MASK });
+    }
+
+    /// Gives back a header that nobody reads any more; the block it had to itself is given up next.
+    pub(crate) fn free_header(&self, number: u64, memory: &Memory) -> Option<Retired> {
+        let header = self.header(number);
+        let pin = epoch::pin();
+        if let Some(block) = header.own.get(&pin) {
+            memory.remove(RecordKind::Block, block.bytes());
+        }
+        let own = header.own.swap(None);
+        self.headers.free(number);
+        own
+    }
+
+    /// Gives back a row that nobody reads any more.
+    pub(crate) fn free_row(&self, start: u64, len: u64) {
+        self.tails.free(start, len);
+    }
+
+    /// Use of the headers, and of the cells of tails.
+    pub(crate) fn usage(&self) -> (Usage, Usage) {
+        (self.headers.usage(), self.tails.usage())
+    }
+
+    /// Bytes of the headers, of the tails, and of the blocks that long lists have to themselves.
+    pub(crate) fn bytes(&self) -> (usize, usize, usize) {
+        let pin = epoch::pin();
+        let own = self.headers.iter().filter_map(|header| header.own.get(&pin)).map(Block::bytes).sum();
+        (self.headers.bytes(), self.tails.bytes(), own)
+    }
+}
