@@ -21,6 +21,10 @@ pub enum Remedy {
     FixRequest,
     /// This handle was closed.
     Reopen,
+    /// It may have happened or not: look before doing it again.
+    CheckOutcome,
+    /// Stored bytes contradict their checksum or format: take them from a backup.
+    RestoreData,
     /// This is a bug in Mangrove.
     ReportBug,
 }
@@ -55,6 +59,12 @@ pub enum ErrorKind {
     Closed,
     /// A file or a connection failed.
     Io,
+    /// The database takes no writes now: its disk is full, read-only, or has failed.
+    ReadOnly,
+    /// It is not known whether the transaction is committed.
+    OutcomeUnknown,
+    /// A file of the database is damaged, or was written by a version that this one does not know.
+    Damaged,
     /// Something that cannot happen did.
     Bug,
 }
@@ -70,9 +80,14 @@ impl ErrorKind {
             | ErrorKind::DuplicateId
             | ErrorKind::NotFound => Remedy::FixRequest,
             ErrorKind::Conflict => Remedy::RetryTransaction,
-            ErrorKind::Expired | ErrorKind::Timeout | ErrorKind::MemoryLimit | ErrorKind::Cancelled | ErrorKind::Io => {
-                Remedy::RetryLater
-            }
+            ErrorKind::Expired
+            | ErrorKind::Timeout
+            | ErrorKind::MemoryLimit
+            | ErrorKind::Cancelled
+            | ErrorKind::Io
+            | ErrorKind::ReadOnly => Remedy::RetryLater,
+            ErrorKind::OutcomeUnknown => Remedy::CheckOutcome,
+            ErrorKind::Damaged => Remedy::RestoreData,
             ErrorKind::Closed => Remedy::Reopen,
             ErrorKind::Bug => Remedy::ReportBug,
         }

@@ -259,11 +259,21 @@ impl Value {
         )
     }
 
-    /// Whether a property may hold it: scalars, and collections of storable values.
+    /// Collections that a property may hold lie in one another at most this deep: whoever reads or writes a value in a
+    /// file goes down into it.
+    pub const NESTING_MAX: u32 = 256;
+
+    /// Whether a property may hold it: scalars, and collections of storable values, nested at most
+    /// [`Value::NESTING_MAX`] deep.
     pub fn is_storable(&self) -> bool {
+        self.is_storable_within(Self::NESTING_MAX)
+    }
+
+    fn is_storable_within(&self, levels: u32) -> bool {
+        let inside = |value: &Value| levels > 0 && value.is_storable_within(levels - 1);
         match self {
-            Value::List(v) | Value::Set(v) => v.iter().all(Value::is_storable),
-            Value::Map(m) => m.iter().all(|(k, v)| k.is_storable() && v.is_storable()),
+            Value::List(v) | Value::Set(v) => v.iter().all(inside),
+            Value::Map(m) => m.iter().all(|(k, v)| inside(k) && inside(v)),
             Value::Null
             | Value::Entry(_)
             | Value::BulkSet(_)

@@ -92,7 +92,10 @@ impl ColumnData {
             ColumnData::Multi(_) if is_edge => {
                 return Err(Error::invalid(format!("the edge property '{key}' cannot have several values")));
             }
-            ColumnData::Multi(records) => records.iter().flat_map(|m| &m.values).all(|v| v.value.is_storable()),
+            ColumnData::Multi(records) => records
+                .iter()
+                .flat_map(|m| &m.values)
+                .all(|one| one.value.is_storable() && one.meta.iter().all(|(_, value)| value.is_storable())),
             _ => true,
         };
         if storable {

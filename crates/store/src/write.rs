@@ -83,8 +83,10 @@ fn check_storable(value: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "a property cannot hold a {}: it holds numbers, strings, booleans, dates and collections of these",
-        value.type_name()
+        "a property cannot hold this {}: it holds numbers, strings, booleans, dates and collections of these, nested at \
+         most {} deep",
+        value.type_name(),
+        Value::NESTING_MAX
     )))
 }
 

@@ -1,0 +1,149 @@
+//! A directory of the operating system.
+//!
+//! Files are read and written at offsets, so that a handle may be shared by threads. `sync_data` is `fdatasync`, which
+//! includes the length; a directory is synced by syncing a handle on it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Disk, DiskError, DiskFile, DiskResult};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct LocalDisk {
+    root: PathBuf,
+}
+
+#[derive(Debug)]
+struct LocalFile {
+    file: File,
+    /// For messages.
+    path: String,
+}
+
+impl LocalDisk {
+    /// The disk whose root is this directory, which is made where it is missing.
+    pub fn new(root: impl Into<PathBuf>) -> DiskResult<Self> {
+        let disk = LocalDisk { root: root.into() };
+        disk.create_dir("")?;
+        Ok(disk)
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
+    }
+
+    fn failed<T>(&self, operation: &'static str, path: &str, result: io::Result<T>) -> DiskResult<T> {
+        result.map_err(|error| DiskError::new(operation, self.describe(path), &error))
+    }
+
+    fn file(&self, operation: &'static str, path: &str, options: &OpenOptions) -> DiskResult<Arc<dyn DiskFile>> {
+        let file = self.failed(operation, path, options.open(self.at(path)))?;
+        Ok(Arc::new(LocalFile { file, path: self.describe(path) }))
+    }
+}
+
+impl Disk for LocalDisk {
+    fn create(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
+        self.file("create", path, OpenOptions::new().read(true).write(true).create_new(true))
+    }
+
+    fn open(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
+        self.file("open", path, OpenOptions::new().read(true).write(true))
+    }
+
+    fn open_read(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
+        self.file("open", path, OpenOptions::new().read(true))
+    }
+
+    fn create_dir(&self, path: &str) -> DiskResult<()> {
+        self.failed("make the directory", path, fs::create_dir_all(self.at(path)))
+    }
+
+    fn sync_dir(&self, path: &str) -> DiskResult<()> {
+        self.failed("sync the directory", path, File::open(self.at(path)).and_then(|dir| dir.sync_all()))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> DiskResult<()> {
+        self.failed("rename", from, fs::rename(self.at(from), self.at(to)))
+    }
+
+    fn link_new(&self, from: &str, to: &str) -> DiskResult<()> {
+        self.failed("make the name", to, fs::hard_link(self.at(from), self.at(to)))
+    }
+
+    fn remove(&self, path: &str) -> DiskResult<()> {
+        self.failed("remove", path, fs::remove_file(self.at(path)))
+    }
+
+    fn list(&self, path: &str) -> DiskResult<Vec<String>> {
+        let entries = match fs::read_dir(self.at(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => self.failed("list", path, entries)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            // A name that is no text is none of ours.
+            if let Ok(name) = self.failed("list", path, entry)?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn free_space(&self) -> DiskResult<Option<u64>> {
+        let space =
+            self.failed("ask for the free space of", "", rustix::fs::statvfs(&self.root).map_err(io::Error::from))?;
+        Ok(Some(space.f_bavail.saturating_mul(space.f_frsize)))
+    }
+
+    fn describe(&self, path: &str) -> String {
+        self.at(path).display().to_string()
+    }
+}
+
+impl LocalFile {
+    fn failed<T>(&self, operation: &'static str, result: io::Result<T>) -> DiskResult<T> {
+        result.map_err(|error| DiskError::new(operation, &*self.path, &error))
+    }
+}
+
+impl DiskFile for LocalFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> DiskResult<usize> {
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.file.read_at(&mut buffer[count..], offset + count as u64) {
+                Ok(0) => break,
+                Ok(read) => count += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.failed("read", Err(error)),
+            }
+        }
+        Ok(count)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> DiskResult<()> {
+        self.failed("write to", self.file.write_all_at(bytes, offset))
+    }
+
+    fn len(&self) -> DiskResult<u64> {
+        Ok(self.failed("look at", self.file.metadata())?.len())
+    }
+
+    fn set_len(&self, len: u64) -> DiskResult<()> {
+        self.failed("set the length of", self.file.set_len(len))
+    }
+
+    fn sync_data(&self) -> DiskResult<()> {
+        self.failed("sync", self.file.sync_data())
+    }
+}

@@ -1,0 +1,14 @@
+//! What makes a graph outlive its process: the log of committed transactions, and the disk under it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
+//! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
+//!
+//! Layouts, protocols and what is assumed of disks are in `docs/design/durability.md`.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod codec;
+pub mod disk;
