@@ -23,7 +23,9 @@
 //!    that comes in between and takes the run unchecked is one for whom the end has not happened (`version`,
 //!    invariants 3 and 4).
 //! 3. Setting it also takes back the compaction bit, with a fence between claim and look: a compaction that has not
-//!    seen the claim fails to replace the descriptor (`compaction`).
+//!    seen the claim fails to replace the descriptor (`compaction`). An edge whose cell is still in the tail needs no
+//!    dirty bit, since cells of tails are always checked; it needs none of this while the compaction bit is off, for
+//!    whoever sets the bit later sees the claim.
 //! 4. Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
 //!    tablet. Headers, rows and blocks that no descriptor names any more are used again a grace period later.
 //!
@@ -31,8 +33,10 @@
 //! cursor inside a list carries it, and finds the list as it was if compaction has replaced it meanwhile.
 //!
 //! Here are tables, and how lists are found, grow and become dirty. `descriptor` packs the word, `storage` keeps headers
-//! and tails, `list` is what readers get, and `rebuild` what compaction needs.
+//! and tails, `list` is what readers get, `changes` counts what makes a table due for compaction, and `rebuild` is what
+//! compaction needs.
 
+mod changes;
 mod descriptor;
 mod list;
 mod rebuild;
@@ -48,6 +52,7 @@ use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::tablet::Tablet;
 
+use changes::Changes;
 use descriptor::{COMPACTING, DIRTY, packed_block, packed_run, packed_word, same_header};
 pub(crate) use descriptor::{HEADER, LENGTH_MAX};
 pub(crate) use list::{Block, List, Packed};
@@ -68,10 +73,8 @@ pub(crate) struct AdjacencyTable {
     newest_block: AtomicU32,
     /// The layout before the last compaction, as long as a cursor may need it.
     pub(crate) previous: EpochCell<Layout>,
-    /// Lists that became dirty or got a tail, and rows that tails grew by, since the last compaction.
-    pub(crate) dirt: AtomicU32,
-    /// As `dirt` was when a collector last looked.
-    pub(crate) dirt_seen: AtomicU32,
+    /// What happened to the lists since the last compaction.
+    pub(crate) changes: Changes,
 }
 
 impl AdjacencyTable {
@@ -81,8 +84,7 @@ impl AdjacencyTable {
             blocks: Default::default(),
             newest_block: AtomicU32::new(0),
             previous: EpochCell::default(),
-            dirt: AtomicU32::new(0),
-            dirt_seen: AtomicU32::new(0),
+            changes: Changes::new(),
         };
         memory.add(RecordKind::Descriptor, table.descriptor_bytes());
         table
@@ -201,49 +203,63 @@ impl AdjacencyTable {
         List { neighbors, edges, dirty, tail_len, stamp, first_row, tails: &storage.tails }
     }
 
-    fn add_dirt(&self, storage: &ListStorage) {
-        self.dirt.fetch_add(1, Ordering::Relaxed);
+    /// Counts a change, and returns as [`Changes::add`] does.
+    fn note(&self, storage: &ListStorage) -> bool {
+        let is_due = self.changes.add();
         storage.note_change();
+        is_due
     }
 
-    /// Whether the next compaction may have something to do here.
-    pub(crate) fn has_work(&self) -> bool {
-        self.dirt.load(Ordering::Relaxed) > 0 || self.previous.is_some()
-    }
-
-    /// Adds an edge to a list.
-    pub(crate) fn append(&self, at: usize, neighbor: VertexId, edge: EdgeId, storage: &ListStorage, memory: &Memory) {
+    /// Adds an edge to a list. Whether the caller is to list the table for compaction.
+    #[must_use = "nobody else tells the collector"]
+    pub(crate) fn append(
+        &self,
+        at: usize,
+        neighbor: VertexId,
+        edge: EdgeId,
+        storage: &ListStorage,
+        memory: &Memory,
+    ) -> bool {
         loop {
             let descriptor = self.header_word(at, 0, storage, memory);
             let header = storage.header(descriptor);
             let mut end = header.latch.lock();
             // Replaced while we waited for the latch (invariant 1)?
             if same_header(self.descriptors[at].load(Ordering::Acquire), descriptor) {
-                if header.push(&mut end, neighbor, edge, &storage.tails, memory) {
-                    self.add_dirt(storage);
-                }
-                return;
+                header.push(&mut end, neighbor, edge, &storage.tails, memory);
+                return self.note(storage);
             }
         }
     }
 
-    /// Says that a packed edge of a list has been claimed by somebody who ends it (invariants 2 and 3).
-    pub(crate) fn mark_dirty(&self, at: usize, storage: &ListStorage, memory: &Memory) {
+    /// Says that an edge of a list has been claimed by somebody who ends it (invariants 2 and 3). Returns as
+    /// [`AdjacencyTable::append`] does.
+    #[must_use = "nobody else tells the collector"]
+    pub(crate) fn mark_ended(
+        &self,
+        at: usize,
+        edge: EdgeId,
+        storage: &ListStorage,
+        memory: &Memory,
+        pin: &Pin,
+    ) -> bool {
         fence(Ordering::SeqCst);
         loop {
             let descriptor = self.header_word(at, DIRTY, storage, memory);
-            let ended = &storage.header(descriptor).ended;
+            let header = storage.header(descriptor);
             if descriptor & (DIRTY | COMPACTING) == DIRTY {
                 // A hint: it may miss some.
-                ended.store(ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-                return;
+                header.ended.store(header.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+                return self.note(storage);
+            }
+            if descriptor & COMPACTING == 0 && self.list_of(descriptor, storage, pin).has_recently_added(edge) {
+                return self.note(storage);
             }
             let marked = (descriptor | DIRTY) & !COMPACTING;
             let exchange =
                 self.descriptors[at].compare_exchange(descriptor, marked, Ordering::SeqCst, Ordering::Acquire);
             if exchange.is_ok() {
-                self.add_dirt(storage);
-                return;
+                return self.note(storage);
             }
         }
     }
@@ -261,10 +277,7 @@ impl AdjacencyTable {
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
             header.block.store(packed_block(descriptor), Ordering::Relaxed);
             match self.descriptors[at].compare_exchange(descriptor, made, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => {
-                    self.add_dirt(storage);
-                    return made;
-                }
+                Ok(_) => return made,
                 Err(current) => descriptor = current,
             }
         }
@@ -295,6 +308,7 @@ impl AdjacencyTable {
             offset += len;
         }
         assert_eq!(offset, cells, "the runs fill their block");
+        self.changes.set_limit(lengths.len(), cells as usize);
     }
 
     /// Empties the list of a vertex that nobody sees any more: gives up its records, and adds the edges of its
@@ -327,7 +341,7 @@ mod tests {
         let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2, &memory));
         assert_eq!(table.clean_len(1), Some(0));
         for n in 0..5_000 {
-            table.append(1, vertex(n), edge(n + 1), &storage, &memory);
+            let _ = table.append(1, vertex(n), edge(n + 1), &storage, &memory);
         }
         let pin = epoch::pin();
         let list = table.list(1, &storage, &pin);
@@ -356,12 +370,14 @@ mod tests {
         assert_eq!((slots(2).len(), slots(2)[0], slots(3)), (40_000, 3, vec![40_003, 40_004]));
         assert_eq!((table.clean_len(0), table.clean_len(2)), (Some(3), None));
 
-        table.append(0, vertex(77), edge(77), &storage, &memory);
+        let is_dirty = |at| table.list(at, &storage, &pin).dirty;
+        let end = |at, n| table.mark_ended(at, edge(n), &storage, &memory, &pin);
+        let _ = table.append(0, vertex(77), edge(77), &storage, &memory);
         assert_eq!(slots(0), [0, 1, 2, 77]);
-        assert!(!table.list(0, &storage, &pin).dirty);
-        table.mark_dirty(0, &storage, &memory);
-        table.mark_dirty(3, &storage, &memory);
-        assert!(table.list(0, &storage, &pin).dirty && table.list(3, &storage, &pin).dirty);
+        let _ = end(0, 77);
+        assert!(!is_dirty(0), "cells of tails are checked in any case");
+        let _ = (end(0, 1), end(3, 40_003));
+        assert!(is_dirty(0) && is_dirty(3));
         assert_eq!(slots(0), [0, 1, 2, 77]);
     }
 }

@@ -15,19 +15,26 @@
 //!
 //! Why a clean run is right. Let a run hold an edge whose end somebody claims. Compaction set the bit, passed a SeqCst
 //! fence, then read the end word; the claimer claimed, passed a fence, then read the descriptor
-//! (`AdjacencyTable::mark_dirty`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
+//! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
 //! that the replacement fails; or it sees the new descriptor, and marks that one. A clean list without a header has
 //! no bit; there the claimer replaces the descriptor itself, and one of the two exchanges fails.
 //!
-//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time. When
-//! it is worth it says [`Effort`].
+//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time.
+//!
+//! Which tables, and when, says [`Effort`]. A table counts the cells that were appended to it and the ends of its edges
+//! ([`Changes`]); the writer whose change makes it *due* puts it into its tablet's list. So under load nothing walks the
+//! graph to find work, every table has a bounded part of it waiting, and a change costs the same share of a rewrite
+//! wherever it happens. Tables that never become due are found by a walk, once they are left alone.
+//!
+//! [`Changes`]: crate::adjacency::Changes
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, EdgeId, VertexId};
+use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
 use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, NewList, Weight};
 use crate::epoch::{self, Pin};
+use crate::garbage::TableName;
 use crate::limbo::Garbage;
 use crate::memory::RecordKind;
 use crate::page::VertexPage;
@@ -36,22 +43,22 @@ use crate::store::Store;
 use crate::tablet::Tablet;
 use crate::version::{CLOSED, NEVER, claimed_by};
 
-/// How much dirt makes a table worth compacting.
+/// Which tables are compacted.
 ///
 /// Reading a table of which 1 % of the lists are dirty costs 1.1 times a clean one, 10 % cost 2 times. Rewriting it
 /// costs about as much as reading it five times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// What became dirty at all.
+    /// What was changed at all.
     All,
-    /// Tables that are left alone at the moment from 1 % on, tables that are being written to from 12 % on: a busy
-    /// table would be dirty again at once.
+    /// Tables that are due, and those left alone at the moment from one change in a hundred lists on.
     Worthwhile,
+    /// Tables that are due: as many changes as they have lists, or a 32nd of their cells.
+    Due,
 }
 
-/// Shares of a page's vertices, in percent; see [`Effort`].
-const DIRTY_PERCENT_QUIET: u64 = 1;
-const DIRTY_PERCENT_BUSY: u64 = 12;
+/// A quiet table is worth it from so many changes on a hundred lists.
+const QUIET_PERCENT: u64 = 1;
 /// Lists from this length on have a block to themselves, so that their page's other lists can be packed without them.
 const LONG_LIST: u64 = 4_096;
 /// A long list is packed again when this part of it is in its tail or ended: every edge is then rewritten about eight
@@ -79,28 +86,99 @@ struct Looked {
     dropped: Vec<EdgeId>,
 }
 
+/// How far transactions are, at the beginning of a compaction. Later is only better.
+#[derive(Clone, Copy)]
+struct Reached {
+    oldest_snapshot: u64,
+    oldest_transaction: u64,
+}
+
 impl Store {
     /// Compacts tables that are worth it; returns how many lists were replaced or layouts given up.
     pub fn compact(&self, horizon: &dyn Horizon, effort: Effort) -> usize {
+        let reached =
+            Reached { oldest_snapshot: horizon.oldest_snapshot(), oldest_transaction: horizon.oldest_transaction() };
         let mut done = 0;
         for tablet in &self.tablets {
             let turn = if effort == Effort::All { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
-            // Quiet tablets cost nothing: the tables of a large graph are many.
-            if turn.is_none() || !tablet.lists.take_change() {
+            if turn.is_none() {
                 continue;
             }
-            for page in tablet.vertices.iter() {
-                for direction in [Direction::Out, Direction::In] {
-                    for (_, table) in page.tables(direction).iter() {
-                        done += Compaction { store: self, tablet, page, table, horizon }.run(effort);
-                        if table.has_work() {
-                            tablet.lists.note_change();
-                        }
+            done += self.give_up_layouts(tablet, reached) + self.compact_listed(tablet, horizon, reached, effort);
+            // Quiet tablets cost nothing: the tables of a large graph are many.
+            if effort != Effort::Due && tablet.lists.take_change() {
+                done += self.compact_others(tablet, horizon, reached, effort);
+            }
+        }
+        done
+    }
+
+    /// Gives up the layouts that nobody can be inside any more.
+    fn give_up_layouts(&self, tablet: &Tablet, reached: Reached) -> usize {
+        let (mut count, mut garbage) = (0, Vec::new());
+        loop {
+            let name = {
+                let mut tasks = tablet.tasks.lock();
+                match tasks.layouts.front() {
+                    Some(&(boundary, name)) if boundary <= reached.oldest_transaction => {
+                        tasks.layouts.pop_front();
+                        name
+                    }
+                    _ => break,
+                }
+            };
+            let (_, table) = tablet.table(name).expect("a table stays where it was listed");
+            self.give_up_layout(tablet, table, &mut garbage);
+            count += 1;
+            // It may have become due while it had to wait.
+            if table.changes.is_due() && table.changes.enlist() {
+                tablet.tasks.lock().tables.push(name);
+            }
+        }
+        self.limbo.take_in(garbage);
+        count
+    }
+
+    fn compact_listed(&self, tablet: &Tablet, horizon: &dyn Horizon, reached: Reached, effort: Effort) -> usize {
+        let listed = std::mem::take(&mut tablet.tasks.lock().tables);
+        let compact = |&name: &TableName| {
+            let (page, table) = tablet.table(name).expect("a table stays where it was listed");
+            table.changes.delist();
+            Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort)
+        };
+        listed.iter().map(compact).sum()
+    }
+
+    /// Looks at all tables.
+    fn compact_others(&self, tablet: &Tablet, horizon: &dyn Horizon, reached: Reached, effort: Effort) -> usize {
+        let mut done = 0;
+        for (number, page) in (0_u32..).zip(tablet.vertices.iter()) {
+            for direction in [Direction::Out, Direction::In] {
+                for (label, table) in page.tables(direction).iter() {
+                    let name = TableName { page: number, direction, label: LabelSetId(label) };
+                    done += Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort);
+                    if table.changes.count() > 0 {
+                        tablet.lists.note_change();
                     }
                 }
             }
         }
         done
+    }
+
+    /// Gives up the records of a table's previous layout, and counts the cells that were dropped with it.
+    fn give_up_layout(&self, tablet: &Tablet, table: &AdjacencyTable, garbage: &mut Vec<Garbage>) {
+        let pin = epoch::pin();
+        let Some(previous) = table.previous.get(&pin) else { return };
+        for descriptor in &previous.descriptors {
+            tablet.lists.retire(descriptor.load(Ordering::Acquire), tablet.id.0, garbage);
+        }
+        let dropped = std::mem::take(&mut *previous.dropped.lock());
+        self.reclaimed.cells.fetch_add(dropped.len() as u64, Ordering::Relaxed);
+        self.vote(&dropped, garbage);
+        self.memory.remove(RecordKind::Descriptor, previous.bytes());
+        garbage.extend(table.previous.swap(None).map(Garbage::Box));
+        table.retire_blocks(&tablet.lists, garbage, &self.memory);
     }
 
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
@@ -120,48 +198,47 @@ struct Compaction<'a> {
     tablet: &'a Tablet,
     page: &'a VertexPage,
     table: &'a AdjacencyTable,
+    name: TableName,
     horizon: &'a dyn Horizon,
+    reached: Reached,
 }
 
 impl Compaction<'_> {
+    /// Returns how many lists it replaced.
     fn run(&self, effort: Effort) -> usize {
-        // A table is a quantum.
-        let pin = epoch::pin();
-        let given_up = match self.give_up_previous(&pin) {
-            // Somebody may still be inside.
-            None => return 0,
-            Some(given_up) => usize::from(given_up),
-        };
-        if !self.is_worthwhile(effort) {
-            return given_up;
+        // Somebody may still be inside the layout before the last. When it goes, the table is looked at again.
+        if self.table.previous.is_some() || !self.is_worthwhile(effort) {
+            return 0;
         }
-        given_up + self.compact(effort, &pin)
+        // A table is a quantum.
+        self.compact(effort, &epoch::pin())
     }
 
     fn is_worthwhile(&self, effort: Effort) -> bool {
-        let dirt = self.table.dirt.load(Ordering::Relaxed);
-        let is_quiet = self.table.dirt_seen.swap(dirt, Ordering::Relaxed) == dirt;
-        let percent = match effort {
-            Effort::All => return dirt > 0,
-            Effort::Worthwhile if is_quiet => DIRTY_PERCENT_QUIET,
-            Effort::Worthwhile => DIRTY_PERCENT_BUSY,
-        };
-        dirt > 0 && u64::from(dirt) * 100 >= percent * self.page.core.used() as u64
+        let changes = &self.table.changes;
+        match effort {
+            Effort::All => changes.count() > 0,
+            Effort::Due => changes.is_due(),
+            Effort::Worthwhile if changes.is_quiet() => {
+                let count = u64::from(changes.count());
+                count > 0 && count * 100 >= QUIET_PERCENT * self.page.core.used() as u64
+            }
+            Effort::Worthwhile => changes.is_due(),
+        }
     }
 
     fn compact(&self, effort: Effort, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
         let Some(number) = table.next_block(pin) else { return 0 };
         // What comes from here on is counted for the next time.
-        table.dirt.store(0, Ordering::Relaxed);
-        let oldest = self.horizon.oldest_snapshot();
+        table.changes.restart();
         let mut cells = Vec::new();
-        let looked: Vec<Looked> = (0..self.page.core.used())
-            .filter_map(|at| self.look(at, number, oldest, effort, &mut cells, pin))
-            .collect();
+        let looked: Vec<Looked> =
+            (0..self.page.core.used()).filter_map(|at| self.look(at, number, effort, &mut cells, pin)).collect();
         if looked.is_empty() {
             return 0;
         }
+        table.changes.set_limit(looked.len(), cells.len());
         if !cells.is_empty() {
             table.add_block(number, Block::of(&cells), &store.memory);
         }
@@ -170,8 +247,8 @@ impl Compaction<'_> {
         let none_before = table.previous.swap(Some(layout));
         assert!(none_before.is_none(), "a table has one previous layout at most");
         let replaced = self.replace(looked, pin);
-        let layout = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
-        layout.boundary.store(self.horizon.next_transaction(), Ordering::Release);
+        let boundary = self.horizon.next_transaction();
+        self.tablet.tasks.lock().layouts.push_back((boundary, self.name));
         store.reclaimed.tables.fetch_add(1, Ordering::Relaxed);
         replaced
     }
@@ -181,7 +258,6 @@ impl Compaction<'_> {
         &self,
         at: usize,
         number: u32,
-        oldest: u64,
         effort: Effort,
         cells: &mut Vec<(VertexId, EdgeId)>,
         pin: &Pin,
@@ -201,18 +277,15 @@ impl Compaction<'_> {
         let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
         let mut looked = Looked { at, old, tail_seen: list.tail_len, new: NewList::default(), dropped: Vec::new() };
         let first = cells.len();
-        if list.is_clean() {
-            cells.extend(packed);
+        if list.dirty {
+            packed.for_each(|cell| self.place(cell, cells, &mut looked, pin));
         } else {
-            let tail = list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge));
-            for (neighbor, edge) in packed.chain(tail) {
-                match self.store.standing(pin, edge, oldest) {
-                    Standing::Settled => cells.push((neighbor, edge)),
-                    Standing::Changing => looked.new.tail.push((neighbor, edge)),
-                    Standing::Over => looked.dropped.push(edge),
-                }
-            }
-            cells[first..].sort_unstable();
+            cells.extend(packed);
+        }
+        if list.tail_len > 0 {
+            list.tail(0).for_each(|(_, neighbor, edge)| self.place((neighbor, edge), cells, &mut looked, pin));
+            // A run that ascends and a few cells after it: what this sort finds and merges.
+            cells[first..].sort();
         }
         looked.new.number = number;
         looked.new.run = first..cells.len();
@@ -222,6 +295,15 @@ impl Compaction<'_> {
             cells.truncate(first);
         }
         Some(looked)
+    }
+
+    /// Says where a cell goes that may have to be seen differently by some.
+    fn place(&self, cell: (VertexId, EdgeId), cells: &mut Vec<(VertexId, EdgeId)>, looked: &mut Looked, pin: &Pin) {
+        match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
+            Standing::Settled => cells.push(cell),
+            Standing::Changing => looked.new.tail.push(cell),
+            Standing::Over => looked.dropped.push(cell.1),
+        }
     }
 
     fn replace(&self, looked: Vec<Looked>, pin: &Pin) -> usize {
@@ -246,29 +328,8 @@ impl Compaction<'_> {
             }
         }
         // Lists that are not clean yet are worth another look.
-        table.dirt.fetch_add(left, Ordering::Relaxed);
+        table.changes.keep(left);
         replaced
-    }
-
-    /// Gives up the previous layout, if nobody can be inside any more; whether there was one. `None` if somebody may.
-    fn give_up_previous(&self, pin: &Pin) -> Option<bool> {
-        let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
-        let Some(previous) = table.previous.get(pin) else { return Some(false) };
-        if self.horizon.oldest_transaction() < previous.boundary.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut garbage = Vec::new();
-        for descriptor in &previous.descriptors {
-            lists.retire(descriptor.load(Ordering::Acquire), self.tablet.id.0, &mut garbage);
-        }
-        let dropped = std::mem::take(&mut *previous.dropped.lock());
-        store.reclaimed.cells.fetch_add(dropped.len() as u64, Ordering::Relaxed);
-        store.vote(&dropped, &mut garbage);
-        store.memory.remove(RecordKind::Descriptor, previous.bytes());
-        garbage.extend(table.previous.swap(None).map(Garbage::Box));
-        table.retire_blocks(lists, &mut garbage, &store.memory);
-        store.limbo.take_in(garbage);
-        Some(true)
     }
 }
 
@@ -281,6 +342,6 @@ fn is_due(weight: &Weight, effort: Effort) -> bool {
     }
     match effort {
         Effort::All => tail > 0 || is_dirty,
-        Effort::Worthwhile => (tail + ended) * LONG_LIST_PART >= packed,
+        Effort::Worthwhile | Effort::Due => (tail + ended) * LONG_LIST_PART >= packed,
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
-use mangrove_graph::{ElementRef, KeyId};
+use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId};
 
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, thread_local};
@@ -189,6 +189,15 @@ impl Queue {
     }
 }
 
+/// An adjacency table of a tablet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableName {
+    /// The page of its vertices.
+    pub(crate) page: u32,
+    pub(crate) direction: Direction,
+    pub(crate) label: LabelSetId,
+}
+
 /// What is to be done in one tablet.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
@@ -198,12 +207,17 @@ pub(crate) struct Tasks {
     pub(crate) elements: Vec<ElementRef>,
     /// Pages (of vertices: true) with versions that are settled by now.
     pub(crate) pages: BTreeSet<(bool, u32)>,
+    /// Adjacency tables that have become due for compaction, each once.
+    pub(crate) tables: Vec<TableName>,
+    /// Tables with a layout that compaction has replaced, in the order in which the layouts may go: when no
+    /// transaction with a smaller number is running.
+    pub(crate) layouts: VecDeque<(u64, TableName)>,
 }
 
 impl Tasks {
-    /// How many tasks are waiting.
+    /// How many tasks are ready.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len() + self.elements.len() + self.pages.len()
+        self.cells.len() + self.elements.len() + self.pages.len() + self.tables.len()
     }
 }
 

@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::ids::PAGE_SLOTS;
 use mangrove_graph::{TabletId, VertexId};
 
-use crate::adjacency::ListStorage;
+use crate::adjacency::{AdjacencyTable, ListStorage};
 use crate::cell::ValueRegion;
 use crate::column::UndoPool;
-use crate::garbage::Tasks;
+use crate::garbage::{TableName, Tasks};
 use crate::memory::{Memory, RecordKind};
 use crate::page::{EdgePage, VertexPage};
 use crate::segments::{Segments, Usage};
@@ -154,6 +154,12 @@ impl Tablet {
             tasks: Mutex::default(),
             turn: Mutex::default(),
         }
+    }
+
+    /// An adjacency table and its page.
+    pub(crate) fn table(&self, name: TableName) -> Option<(&VertexPage, &AdjacencyTable)> {
+        let page = self.vertices.get(name.page as usize)?;
+        Some((page, page.tables(name.direction).get(name.label.0)?))
     }
 
     /// How much of its pools is in use.

@@ -28,6 +28,7 @@ use mangrove_graph::{
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
 use crate::column::{Column, WriteStamp, Written};
 use crate::epoch::{self, Pin};
+use crate::garbage::TableName;
 use crate::id_index::IdKey;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::sync::yield_now;
@@ -191,7 +192,9 @@ impl<'a> Writer<'a> {
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.memory);
-        table.append(at.offset(), neighbor, edge, &tablet.lists, &self.store.memory);
+        if table.append(at.offset(), neighbor, edge, &tablet.lists, &self.store.memory) {
+            tablet.tasks.lock().tables.push(TableName { page: at.page() as u32, direction, label });
+        }
     }
 
     /// Claims a reserved slot for an element with this id; false when its automatic id is taken, so that
@@ -315,18 +318,20 @@ impl<'a> Writer<'a> {
         let (source, target) = page.ends(id.offset());
         if self.end(element)? {
             // After the claim: see the invariants of `adjacency`.
-            self.mark_dirty(source, Direction::Out, page.core.label);
-            self.mark_dirty(target, Direction::In, page.core.label);
+            self.mark_ended(source, Direction::Out, page.core.label, id);
+            self.mark_ended(target, Direction::In, page.core.label, id);
             fence(Ordering::SeqCst);
             self.check_properties(element)?;
         }
         Ok(())
     }
 
-    fn mark_dirty(&self, id: VertexId, direction: Direction, label: LabelSetId) {
-        let (tablet, page) = self.store.vertex_page(id).expect("the end of an edge is a vertex");
-        if let Some(table) = page.tables(direction).get(label.0) {
-            table.mark_dirty(id.offset(), &tablet.lists, &self.store.memory);
+    fn mark_ended(&self, at: VertexId, direction: Direction, label: LabelSetId, edge: EdgeId) {
+        let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
+        if let Some(table) = page.tables(direction).get(label.0)
+            && table.mark_ended(at.offset(), edge, &tablet.lists, &self.store.memory, &self.pin)
+        {
+            tablet.tasks.lock().tables.push(TableName { page: at.page() as u32, direction, label });
         }
     }
 

@@ -119,8 +119,9 @@ impl Shared {
     fn collect_some(&self, all: bool) -> bool {
         let _round = self.collector.rounds.read();
         self.expire_old();
-        let collected = self.store.collect(self, ROUND_WRITES, all) > 0;
-        collected || (all && self.store.compact(self, Effort::Worthwhile) > 0)
+        let collected = self.store.collect(self, ROUND_WRITES, all);
+        let effort = if all { Effort::Worthwhile } else { Effort::Due };
+        collected + self.store.compact(self, effort) > 0
     }
 }
 

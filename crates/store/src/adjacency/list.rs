@@ -28,6 +28,9 @@ impl Block {
     }
 }
 
+/// Tails up to this length are searched for an edge that ends.
+const SHORT_TAIL: u64 = 16;
+
 /// What a descriptor says by itself.
 pub(crate) enum Packed<'a> {
     /// No edges.
@@ -91,6 +94,11 @@ impl<'a> List<'a> {
             position += 1;
             Some(item)
         })
+    }
+
+    /// Whether an edge is in the tail, as far as a short look at a short tail says.
+    pub(super) fn has_recently_added(&self, edge: EdgeId) -> bool {
+        self.tail_len <= SHORT_TAIL && self.tail(0).any(|(_, _, other)| other == edge)
     }
 
     /// Every cell of the list, visible or not: packed ones first.

@@ -20,19 +20,13 @@ use crate::sync::{AtomicU64, Mutex};
 pub(crate) struct Layout {
     /// The old descriptors; 0 where the list was not replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
-    /// Transactions from this number on began after the replacement: none of their cursors can be inside.
-    pub(crate) boundary: AtomicU64,
     /// Edges whose cells are in here and no more in the table.
     pub(crate) dropped: Mutex<Vec<EdgeId>>,
 }
 
 impl Layout {
     pub(crate) fn new(capacity: usize) -> Self {
-        Layout {
-            descriptors: (0..capacity).map(|_| AtomicU64::new(0)).collect(),
-            boundary: AtomicU64::new(u64::MAX),
-            dropped: Mutex::default(),
-        }
+        Layout { descriptors: (0..capacity).map(|_| AtomicU64::new(0)).collect(), dropped: Mutex::default() }
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -70,7 +64,7 @@ impl AdjacencyTable {
             let marked = descriptor | COMPACTING;
             match self.descriptors[at].compare_exchange(descriptor, marked, Ordering::SeqCst, Ordering::Acquire) {
                 Ok(_) => {
-                    // Pairs with the fence in `mark_dirty`: either it sees the bit, or we see its claim.
+                    // Pairs with the fence in `mark_ended`: either it sees the bit, or we see its claim.
                     fence(Ordering::SeqCst);
                     return Some(marked);
                 }

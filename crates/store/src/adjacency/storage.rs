@@ -50,19 +50,10 @@ impl ListHeader {
         offset..offset + (packed as u32) as usize
     }
 
-    /// Adds a cell, by the holder of the latch; whether the tail grew by a row other than its first.
-    pub(super) fn push(
-        &self,
-        end: &mut TailEnd,
-        neighbor: VertexId,
-        edge: EdgeId,
-        tails: &TailArena,
-        memory: &Memory,
-    ) -> bool {
-        let grows = end.used == end.len;
-        let is_first = end.len == 0;
-        if grows {
-            let len = if is_first { FIRST_ROW } else { (end.len * 2).min(LAST_ROW) };
+    /// Adds a cell, by the holder of the latch.
+    pub(super) fn push(&self, end: &mut TailEnd, neighbor: VertexId, edge: EdgeId, tails: &TailArena, memory: &Memory) {
+        if end.used == end.len {
+            let len = if end.len == 0 { FIRST_ROW } else { (end.len * 2).min(LAST_ROW) };
             let row = tails.allocate(len, memory);
             // Release: a reader that follows the link finds the row's chunk.
             match end.row {
@@ -77,7 +68,6 @@ impl ListHeader {
         end.used += 1;
         // Release publishes the cell; only the holder of the latch changes the count.
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
-        grows && !is_first
     }
 }
 
@@ -100,14 +90,17 @@ impl ListStorage {
     }
 
     /// Says that a table has something for compaction, or will have.
+    #[inline]
     pub(crate) fn note_change(&self) {
-        // Release: a compaction that takes the flag finds what it was set for. One that took it before leaves it set.
-        self.changed.store(true, Ordering::Release);
+        // Mostly set already, and then its line stays with everybody. SeqCst: see `Changes::add`.
+        if !self.changed.load(Ordering::SeqCst) {
+            self.changed.store(true, Ordering::SeqCst);
+        }
     }
 
     /// Whether there was something, before the caller looks at the tables.
     pub(crate) fn take_change(&self) -> bool {
-        self.changed.swap(false, Ordering::AcqRel)
+        self.changed.swap(false, Ordering::SeqCst)
     }
 
     pub(super) fn header(&self, descriptor: u64) -> &ListHeader {
