@@ -110,7 +110,7 @@ impl ColumnData {
 pub(crate) struct Staged<P> {
     /// Tablet, number and page, in the order they were begun.
     pub(crate) pages: Vec<(TabletId, u32, Box<P>)>,
-    /// By tablet (counting from 0) and page number: the place in `pages`.
+    /// By tablet (counting from 0) and page number: the place in `pages`, or `NONE`.
     places: Vec<Vec<u32>>,
     /// Slots that nobody gets, because a user chose the number of their automatic id.
     holes: Vec<(u32, usize)>,
@@ -121,10 +121,24 @@ impl<P> Staged<P> {
         Staged { pages: Vec::new(), places: vec![Vec::new(); tablets], holes: Vec::new() }
     }
 
+    /// Pages that have their numbers already.
+    pub(crate) fn of(tablets: usize, pages: Vec<(TabletId, u32, Box<P>)>) -> Self {
+        let mut staged = Staged { pages, ..Staged::new(tablets) };
+        for (place, (tablet, number, _)) in staged.pages.iter().enumerate() {
+            let numbers = &mut staged.places[usize::from(tablet.0) - 1];
+            if numbers.len() <= *number as usize {
+                numbers.resize(*number as usize + 1, NONE);
+            }
+            numbers[*number as usize] = place as u32;
+        }
+        staged
+    }
+
     /// The place of a page in `pages`.
     #[inline]
     pub(crate) fn place(&self, tablet: TabletId, page: usize) -> Option<usize> {
-        self.places.get(usize::from(tablet.0).wrapping_sub(1))?.get(page).map(|&place| place as usize)
+        let place = *self.places.get(usize::from(tablet.0).wrapping_sub(1))?.get(page)?;
+        (place != NONE).then_some(place as usize)
     }
 
     fn add(&mut self, tablet: TabletId, page: P) -> u32 {

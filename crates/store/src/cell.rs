@@ -128,10 +128,14 @@ pub(crate) enum Pooled {
     Multi(Arc<MultiProperty>),
 }
 
-/// A cell in a form that can be looked at.
-pub(crate) enum Content {
+/// What a property holds, in a form that can be looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// No value.
     Absent,
+    /// One value without meta-properties.
     One(Value),
+    /// Several values, or one with meta-properties.
     Multi(Arc<MultiProperty>),
 }
 
@@ -161,6 +165,15 @@ impl ValueRegion {
             _ => (POOLED, self.keep(Pooled::Value(value), memory)),
         };
         RawCell { tag, word }
+    }
+
+    /// The cell for a content.
+    pub(crate) fn encode_content(&self, content: Content, memory: &Memory) -> RawCell {
+        match content {
+            Content::Absent => RawCell::ABSENT,
+            Content::One(value) => self.encode(value, memory),
+            Content::Multi(multi) => RawCell { tag: MULTI, word: self.keep(Pooled::Multi(multi), memory) },
+        }
     }
 
     /// The cell for several values.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::ElementRef;
 
 use crate::column::Column;
-use crate::epoch;
+use crate::epoch::{self, Pin};
 use crate::reclaim::value_garbage;
 use crate::store::{Slot, Store};
 use crate::version::NEVER;
@@ -20,29 +20,30 @@ impl Store {
     pub fn stamp(&self, log: &[Write], word: u64) {
         let pin = epoch::pin();
         for write in log {
-            match *write {
-                Write::Begin(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&pin, &self.memory)[slot.at].begin.store(word, Ordering::Release);
-                }
-                Write::End(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&pin, &self.memory)[slot.at].end.store(word, Ordering::Release);
-                }
-                Write::Property { element, undo, .. } => Column::stamp(undo, word, &self.log_slot(element).tablet.undo),
-            }
+            self.stamp_one(write, word, &pin);
         }
+    }
+
+    fn stamp_one(&self, write: &Write, word: u64, pin: &Pin) -> Slot<'_> {
+        let slot = self.log_slot(write.element());
+        match *write {
+            Write::Begin(_) => slot.core.versions(pin, &self.memory)[slot.at].begin.store(word, Ordering::Release),
+            Write::End(_) => slot.core.versions(pin, &self.memory)[slot.at].end.store(word, Ordering::Release),
+            Write::Property { undo, .. } => Column::stamp(undo, word, &slot.tablet.undo),
+        }
+        slot
     }
 
     /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
     /// running snapshot.
     pub fn install(&self, log: &[Write], ts: u64) {
-        let _pin = epoch::pin();
-        self.stamp(log, ts);
+        let pin = epoch::pin();
         for write in log {
-            match *write {
-                Write::Begin(element) => self.log_slot(element).core.add_live(1),
-                Write::End(element) => self.log_slot(element).core.add_live(-1),
+            let core = self.stamp_one(write, ts, &pin).core;
+            core.note_change(ts);
+            match write {
+                Write::Begin(_) => core.add_live(1),
+                Write::End(_) => core.add_live(-1),
                 Write::Property { .. } => {}
             }
         }

@@ -113,6 +113,31 @@ impl Store {
         Ok(index)
     }
 
+    /// Registers an index that there was before, in a store that nobody else has yet.
+    pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
+        let _turn = self.index_changes.lock();
+        let IndexInfo { id, label, ref keys, ordered, unique } = *info;
+        let options = IndexOptions { label, keys: keys.to_vec(), ordered, unique };
+        let index = Arc::new(PropertyIndex::new(id, &options, &self.memory));
+        let mut indexes = Vec::clone(&self.indexes.load());
+        indexes.push(index.clone());
+        self.indexes.store(Arc::new(indexes));
+        index
+    }
+
+    /// Has the next index get at least this number.
+    pub(crate) fn reserve_index_numbers(&self, next: u32) {
+        let mut number = self.index_changes.lock();
+        *number = next.max(*number);
+    }
+
+    /// The indexes that queries use, and the number that the next one gets: what a checkpoint keeps of them.
+    pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
+        let next = *self.index_changes.lock();
+        let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
+        (online, next)
+    }
+
     /// Adds what this snapshot or a later one may see of every vertex on a page.
     pub(crate) fn index_page(
         &self,

@@ -16,6 +16,7 @@
 //! | `view`, `scan`, `expand`, `properties` | the batched read interface |
 //! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
+//! | [`image`], [`restore`] | pages as a checkpoint has them, and a store made of them again |
 //! | [`epoch`], `limbo` | pins and grace periods: when what was unlinked may be used again |
 //! | `garbage`, `reclaim`, `compaction`, `settle` | from a log to free records, packed lists and clean pages |
 //! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
@@ -43,6 +44,7 @@ mod expand;
 pub mod footprint;
 mod garbage;
 mod id_index;
+pub mod image;
 mod index_build;
 mod limbo;
 mod memory;
@@ -56,6 +58,7 @@ mod prefetch;
 mod properties;
 mod property_index;
 mod reclaim;
+pub mod restore;
 mod runs;
 mod scan;
 mod segments;
@@ -71,7 +74,7 @@ mod view;
 pub mod write;
 
 pub use bulk::{BulkColumn, BulkLoader, ColumnData};
-pub use cell::{MultiProperty, MultiValue};
+pub use cell::{Content, MultiProperty, MultiValue};
 pub use compaction::Effort;
 pub use garbage::GarbageReport;
 pub use memory::{MemoryReport, MemoryRow, RecordKind};

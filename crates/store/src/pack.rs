@@ -1,4 +1,4 @@
-//! Packing the adjacency of a bulk load into blocks.
+//! Packing the adjacency of a bulk load, or of a restored graph, into blocks.
 //!
 //! A counting sort, once for each direction and edge label set: count the edges of each vertex, lay the runs
 //! out in the order of the vertices, drop each edge into its run, sort each run by neighbor, and cut the
@@ -80,7 +80,7 @@ impl Packer<'_> {
                     Direction::Out | Direction::Both => (source, target),
                 };
                 let place = self.vertices.place(owner.tablet(), owner.page()).expect("ends were checked when loaded");
-                let edge = EdgeId::new(*tablet, u64::from(*number) * PAGE_SLOTS + at as u64);
+                let edge = EdgeId::new(*tablet, page.core.slot_number(u64::from(*number) * PAGE_SLOTS, at));
                 each(place * SLOTS + owner.offset(), neighbor, edge);
             }
         }

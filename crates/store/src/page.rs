@@ -22,6 +22,7 @@ use crate::append_map::AppendMap;
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
 use crate::epoch::{self, EpochSlice, Pin, Retired};
+use crate::image::SlotSet;
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
@@ -41,6 +42,8 @@ pub(crate) struct PageCore {
     used: AtomicU32,
     /// Committed elements that were not deleted.
     live: AtomicI64,
+    /// The last commit that changed what an image of the page holds: elements, their ids and properties.
+    changed: AtomicU64,
     versions: EpochSlice<VersionPair>,
     generations: OnceLock<Box<[AtomicU16]>>,
     ids: OnceLock<Column>,
@@ -64,6 +67,7 @@ impl PageCore {
             clean: AtomicU32::new(0),
             used: AtomicU32::new(0),
             live: AtomicI64::new(0),
+            changed: AtomicU64::new(BASE_TS),
             versions: EpochSlice::empty(capacity as usize),
             generations: OnceLock::new(),
             ids: OnceLock::new(),
@@ -220,15 +224,19 @@ impl PageCore {
 
     /// Begins the next generation of a slot that is used again, before its element begins.
     pub(crate) fn next_generation(&self, at: usize, memory: &Memory) -> u16 {
-        let generations = self.generations.get_or_init(|| {
-            let zeros: Box<[AtomicU16]> = (0..self.capacity).map(|_| AtomicU16::new(0)).collect();
-            memory.add(RecordKind::Version, size_of_val(&*zeros));
-            zeros
-        });
+        let generations = self.generations_or_create(memory);
         // Only the slot's next owner is here.
         let next = generations[at].load(Ordering::Relaxed) + 1;
         generations[at].store(next, Ordering::Release);
         next
+    }
+
+    fn generations_or_create(&self, memory: &Memory) -> &[AtomicU16] {
+        self.generations.get_or_init(|| {
+            let zeros: Box<[AtomicU16]> = (0..self.capacity).map(|_| AtomicU16::new(0)).collect();
+            memory.add(RecordKind::Version, size_of_val(&*zeros));
+            zeros
+        })
     }
 
     /// Counts elements that came and went, for statistics.
@@ -238,6 +246,52 @@ impl PageCore {
 
     pub(crate) fn live_count(&self) -> u64 {
         self.live.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    // --- Images -------------------------------------------------------------------------------------
+
+    /// Says that a commit has changed the page, before the commit is finished.
+    #[inline]
+    pub(crate) fn note_change(&self, ts: u64) {
+        // Relaxed: who asks about the commits up to a timestamp has seen them finished, and with them this. The look
+        // first, since commits mostly come in order and the line is shared.
+        if self.changed.load(Ordering::Relaxed) < ts {
+            self.changed.fetch_max(ts, Ordering::Relaxed);
+        }
+    }
+
+    /// The last commit that changed the page; the base where none has since it was loaded.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Makes a page that nobody else has yet what it was: `used` slots, of which those in `live` have an element.
+    pub(crate) fn restore(&mut self, used: usize, live: &SlotSet, changed: u64, memory: &Memory) {
+        assert!(used <= self.capacity(), "{used} slots are used of {}", self.capacity);
+        *self.used.get_mut() = used as u32;
+        // Holes get version words, which take what lies before `clean` for elements of the base.
+        *self.clean.get_mut() = used as u32;
+        *self.live.get_mut() = live.len() as i64;
+        *self.changed.get_mut() = changed;
+        if live.len() < used {
+            let pin = epoch::pin();
+            let words = self.versions(&pin, memory);
+            for at in (0..used).filter(|&at| !live.contains(at)) {
+                words[at].begin.store(NEVER, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Sets the generation of a slot of a page that nobody else has yet.
+    pub(crate) fn set_generation(&self, at: usize, generation: u16, memory: &Memory) {
+        if generation > 0 || !self.is_first_generation() {
+            self.generations_or_create(memory)[at].store(generation, Ordering::Release);
+        }
+    }
+
+    /// Lets transactions reserve the slots that are left. Only before anybody else has the page.
+    pub(crate) fn unseal(&mut self) {
+        self.sealed = false;
     }
 
     /// The column of a key.
@@ -258,14 +312,23 @@ impl PageCore {
 
     /// Sets the id a user chose, before the element begins.
     pub(crate) fn set_user_id(&self, at: usize, id: &UserId, region: &ValueRegion, memory: &Memory) {
-        let ids = self.ids.get_or_init(|| Column::new(self.capacity(), memory));
-        ids.set_in_place(at, region.encode(id.to_value(), memory));
+        self.set_user_id_cell(at, region.encode(id.to_value(), memory), memory);
+    }
+
+    /// As [`PageCore::set_user_id`], of an id that is in a cell already.
+    pub(crate) fn set_user_id_cell(&self, at: usize, cell: RawCell, memory: &Memory) {
+        self.ids.get_or_init(|| Column::new(self.capacity(), memory)).set_in_place(at, cell);
     }
 
     /// The cell of the id a user chose; absent for automatic ids.
     #[inline]
     pub(crate) fn user_id(&self, at: usize) -> RawCell {
         self.ids.get().map_or(RawCell::ABSENT, |ids| ids.get_constant(at))
+    }
+
+    /// Whether any element of the page ever had a chosen id.
+    pub(crate) fn has_user_ids(&self) -> bool {
+        self.ids.get().is_some()
     }
 
     /// Takes the chosen id away from a slot whose element is gone for everybody.

@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// Gives back what readers have left behind.
-    fn release(&self) -> usize {
+    pub(crate) fn release(&self) -> usize {
         let mut count = 0;
         let mut second = Vec::new();
         self.limbo.release(|garbage| {

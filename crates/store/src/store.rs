@@ -20,7 +20,7 @@ use crate::tablet::{Cursor, Tablet};
 use crate::version::Snapshot;
 
 /// Slots of the first page of a label set (in an edge's case: of each tablet).
-const FIRST_PAGE_SLOTS: u32 = 64;
+pub(crate) const FIRST_PAGE_SLOTS: u32 = 64;
 
 /// How a store is set up.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct Store {
     /// Where new vertices go, by label set.
     pub(crate) vertex_cursors: Segments<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
-    next_tablet: AtomicU32,
+    pub(crate) next_tablet: AtomicU32,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
     /// The largest timestamp that was found to be at or below every snapshot, running or to come.

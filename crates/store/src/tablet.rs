@@ -52,9 +52,21 @@ impl<P> Directory<P> {
         number
     }
 
+    /// Puts a page in the place that it had before, in a directory that nobody else uses yet. False if the place is
+    /// taken.
+    pub(crate) fn put(&self, number: u32, page: Box<P>, memory: &Memory) -> bool {
+        self.count.fetch_max(number + 1, Ordering::AcqRel);
+        self.pages.ensure(u64::from(number), memory).set(page).is_ok()
+    }
+
     /// The pages there are.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         (0..self.count()).filter_map(|number| self.get(number))
+    }
+
+    /// The pages there are, with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &P)> {
+        (0..self.count()).filter_map(|number| Some((number, self.get(number)?)))
     }
 
     fn bytes(&self) -> usize {

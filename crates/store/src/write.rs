@@ -52,6 +52,15 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// Whose word or property it is.
+    pub fn element(&self) -> ElementRef {
+        match *self {
+            Write::Begin(element) | Write::End(element) | Write::Property { element, .. } => element,
+        }
+    }
+}
+
 /// What happens to the values a key has already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteCardinality {

@@ -71,10 +71,16 @@ impl TransactionManager {
 
     /// As [`TransactionManager::new`], with another measure of how far back validation can look.
     pub fn with_options(store: Arc<Store>, recent: RecentOptions) -> Self {
+        Self::resuming(store, recent, 0)
+    }
+
+    /// The transactions of a store that was restored as it was at a timestamp: the first one sees all of it, and
+    /// commits after it.
+    pub fn resuming(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> Self {
         TransactionManager {
             shared: Arc::new(Shared {
                 store,
-                recent: RecentCommits::new(recent),
+                recent: RecentCommits::resuming(recent, last_ts),
                 status: StatusTable::new(),
                 loading: AtomicBool::new(false),
                 counters: Counters::default(),

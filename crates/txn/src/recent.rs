@@ -139,17 +139,17 @@ pub(crate) struct RecentCommits {
 }
 
 impl RecentCommits {
-    /// A clock at the base: nothing drawn, everything stable.
-    pub(crate) fn new(options: RecentOptions) -> Self {
+    /// A clock at `last`: nothing drawn after it, everything up to it stable.
+    pub(crate) fn resuming(options: RecentOptions, last: u64) -> Self {
         let entries = options.entries.max(2);
         RecentCommits {
-            clock: CachePadded::new(AtomicU64::new(0)),
-            stable: CachePadded::new(AtomicU64::new(0)),
+            clock: CachePadded::new(AtomicU64::new(last)),
+            stable: CachePadded::new(AtomicU64::new(last)),
             order: CachePadded::new(Mutex::new(())),
             ring: (0..entries.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             options: RecentOptions { entries, ..options },
             bytes: AtomicU64::new(0),
-            trimmed: Mutex::new(0),
+            trimmed: Mutex::new(last),
         }
     }
 
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     fn recent(entries: usize) -> RecentCommits {
-        RecentCommits::new(RecentOptions { entries, ..RecentOptions::default() })
+        RecentCommits::resuming(RecentOptions { entries, ..RecentOptions::default() }, 0)
     }
 
     fn draw(recent: &RecentCommits) -> u64 {
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn write_sets_keep_to_their_share_of_memory() {
         let size = WriteSet::default().bytes() as u64;
-        let recent = RecentCommits::new(RecentOptions { entries: 64, bytes_max: 3 * size });
+        let recent = RecentCommits::resuming(RecentOptions { entries: 64, bytes_max: 3 * size }, 0);
         for _ in 0..10 {
             let ts = recent.draw_empty();
             if recent.is_trim_due(ts) {

@@ -383,7 +383,7 @@ mod tests {
     use crate::recent::RecentOptions;
 
     fn parts() -> (StatusTable, RecentCommits) {
-        (StatusTable::new(), RecentCommits::new(RecentOptions::default()))
+        (StatusTable::new(), RecentCommits::resuming(RecentOptions::default(), 0))
     }
 
     #[test]

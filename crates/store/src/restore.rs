@@ -1,0 +1,408 @@
+//! A store made again: of images of its pages, and of what a log says came after them.
+//!
+//! ```text
+//! images ──▶ private pages ──▶ redo, in the order of the log ──▶ finish: pack, publish, index ──▶ Store
+//! ```
+//!
+//! A [`Restore`] owns an empty store that nobody else has yet. Each tablet's pages are restored on their own, by one
+//! thread at a time ([`Restore::tablet`]), so tablets go side by side. Redo is applied in place: there are no
+//! snapshots, and the last in the order of the log wins. [`Restore::finish`] then does what needs all tablets: it checks
+//! that edges have ends, packs the adjacency, publishes the pages as the base that every snapshot sees, fills the
+//! indexes, and gives the places that have no element to new ones.
+//!
+//! What is restored is what was, except for what nobody can tell:
+//!
+//! 1. Every element has its id, chosen or automatic, and a place that had an element is given away under a later
+//!    generation.
+//! 2. Pages keep their numbers, and with them [`Store::pages_changed_since`] its meaning: an image that was put in
+//!    counts as unchanged, what redo touches as changed by that commit.
+//! 3. Nothing that is put in is believed: whatever contradicts itself or the rest is [`Damage`], and names the page.
+//!    After damage the store is dropped.
+//! 4. Reserved slots whose element was never committed are free places like others.
+//!
+//! Not here: files and bytes (`durable`), and the names of labels and keys, which are put into the catalog first.
+
+mod finish;
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use mangrove_graph::ids::{GENERATION_MAX, PAGE_SLOTS};
+use mangrove_graph::{EdgeId, ElementRef, KeyId, LabelSetId, TabletId, UserId, VertexId};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::bulk::Paged;
+use crate::cell::Content;
+use crate::image::{ColumnImage, PageImage, PageKind, PageName, SlotSet};
+use crate::limbo::Garbage;
+use crate::memory::Memory;
+use crate::page::{EdgePage, PageCore, VertexPage};
+use crate::reclaim::value_garbage;
+use crate::store::{FIRST_PAGE_SLOTS, Store};
+use crate::tablet::Tablet;
+use crate::version::BASE_TS;
+
+pub use finish::{RestorePhase, RestoreSummary, Restored};
+
+/// What was put in contradicts itself or the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The page it was found on.
+    pub page: PageName,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.page, self.message)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+fn damage(page: PageName, message: impl Into<String>) -> Damage {
+    Damage { page, message: message.into() }
+}
+
+type Outcome<T = ()> = Result<T, Damage>;
+
+/// A page that nobody else can see yet.
+struct PrivatePage<P> {
+    page: Box<P>,
+    used: u32,
+    live: SlotSet,
+    changed: u64,
+}
+
+/// The pages of one kind of one tablet, by number.
+type Pages<P> = HashMap<u32, PrivatePage<P>, foldhash::fast::RandomState>;
+
+#[derive(Default)]
+struct TabletPages {
+    vertices: Pages<VertexPage>,
+    edges: Pages<EdgePage>,
+}
+
+/// What restoring needs of a page besides its core.
+trait PageRecord: Paged + Sized {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self;
+    /// Copies what is not in the core.
+    fn copy_slot(&self, at: usize, to: &Self);
+    fn remove_bytes(&self, memory: &Memory);
+}
+
+impl PageRecord for VertexPage {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        VertexPage::clean(labels, capacity, memory)
+    }
+    fn copy_slot(&self, _at: usize, _to: &Self) {}
+    fn remove_bytes(&self, memory: &Memory) {
+        self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
+    }
+}
+
+impl PageRecord for EdgePage {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        EdgePage::clean(labels, capacity, memory)
+    }
+    fn copy_slot(&self, at: usize, to: &Self) {
+        let (source, target) = self.ends(at);
+        to.set_ends(at, source, target);
+    }
+    fn remove_bytes(&self, memory: &Memory) {
+        self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
+    }
+}
+
+/// See the module.
+pub struct Restore {
+    store: Store,
+    /// By tablet, counting from 0.
+    tablets: Box<[Mutex<TabletPages>]>,
+}
+
+impl fmt::Debug for Restore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Restore({} tablets)", self.tablets.len())
+    }
+}
+
+impl Restore {
+    /// Restores into a store that nothing was ever written to.
+    pub fn new(store: Store) -> Self {
+        assert!(store.is_empty(), "a graph is restored into an empty store");
+        let tablets = (0..store.tablets.len()).map(|_| Mutex::default()).collect();
+        Restore { store, tablets }
+    }
+
+    /// The store, for its catalog, which is to have all names before [`Restore::finish`].
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The turn to restore a tablet; `None` where there is no such tablet. Waits for whoever has it.
+    pub fn tablet(&self, id: TabletId) -> Option<TabletRestore<'_>> {
+        let pages = self.tablets.get(usize::from(id.0).checked_sub(1)?)?.lock();
+        Some(TabletRestore { store: &self.store, tablet: self.store.tablet(id)?, pages, garbage: Vec::new() })
+    }
+}
+
+/// The turn to restore one tablet.
+pub struct TabletRestore<'a> {
+    store: &'a Store,
+    tablet: &'a Tablet,
+    pages: MutexGuard<'a, TabletPages>,
+    /// Records that no cell names any more.
+    garbage: Vec<Garbage>,
+}
+
+impl Drop for TabletRestore<'_> {
+    fn drop(&mut self) {
+        if !self.garbage.is_empty() {
+            self.store.limbo.take_in(std::mem::take(&mut self.garbage));
+            self.store.release();
+        }
+    }
+}
+
+impl fmt::Debug for TabletRestore<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TabletRestore({})", self.tablet.id.0)
+    }
+}
+
+impl TabletRestore<'_> {
+    // --- Images -------------------------------------------------------------------------------------
+
+    /// Makes a page of its image. Of several images of a page only the newest is put in, and before any redo.
+    pub fn image(&mut self, image: PageImage) -> Outcome {
+        let name = image.name;
+        if name.tablet != self.tablet.id {
+            return Err(damage(name, format!("it is among the pages of tablet {}", self.tablet.id.0)));
+        }
+        check_image(&image)?;
+        let is_new = match name.kind {
+            PageKind::Vertices => {
+                let page = VertexPage::make(image.labels, image.capacity, &self.store.memory);
+                put(&mut self.pages.vertices, self.store, self.tablet, page, image)
+            }
+            PageKind::Edges => {
+                let page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
+                for (at, &(source, target)) in image.live.iter().zip(&image.ends) {
+                    page.set_ends(at, source, target);
+                }
+                put(&mut self.pages.edges, self.store, self.tablet, page, image)
+            }
+        };
+        if is_new { Ok(()) } else { Err(damage(name, "there are two images of it")) }
+    }
+
+    // --- Redo ---------------------------------------------------------------------------------------
+
+    /// A vertex came to be with the commit at `ts`.
+    pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
+        let at = Place::of(ElementRef::Vertex(id));
+        begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+    }
+
+    /// An edge came to be with the commit at `ts`.
+    pub fn edge(
+        &mut self,
+        ts: u64,
+        id: EdgeId,
+        labels: LabelSetId,
+        ends: (VertexId, VertexId),
+        chosen: Option<&UserId>,
+    ) -> Outcome {
+        let at = Place::of(ElementRef::Edge(id));
+        let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        page.set_ends(at.offset, ends.0, ends.1);
+        Ok(())
+    }
+
+    /// An element was deleted by the commit at `ts`.
+    pub fn delete(&mut self, ts: u64, element: ElementRef) -> Outcome {
+        let (place, tablet) = (Place::of(element), self.tablet);
+        let mut garbage = std::mem::take(&mut self.garbage);
+        let (core, live) = self.living(ts, place, "is deleted")?;
+        live.remove(place.offset);
+        garbage.extend(value_garbage(tablet, core.user_id(place.offset)));
+        core.clear_user_id(place.offset);
+        for (_, column) in core.columns() {
+            garbage.extend(value_garbage(tablet, column.clear(place.offset, &tablet.undo, |_| {})));
+        }
+        self.garbage = garbage;
+        Ok(())
+    }
+
+    /// The commit at `ts` left this under a key of an element.
+    pub fn property(&mut self, ts: u64, element: ElementRef, key: KeyId, content: Content) -> Outcome {
+        let (place, store, tablet) = (Place::of(element), self.store, self.tablet);
+        let (core, _) = self.living(ts, place, "gets a property")?;
+        if content == Content::Absent && core.column(key).is_none() {
+            return Ok(());
+        }
+        let column = core.column_or_create(key, &store.memory);
+        let old = column.get_constant(place.offset);
+        column.set_in_place(place.offset, tablet.values.encode_content(content, &store.memory));
+        self.garbage.extend(value_garbage(tablet, old));
+        Ok(())
+    }
+
+    /// The page of an element that there is, changed at `ts`.
+    fn living(&mut self, ts: u64, place: Place, what: &str) -> Outcome<(&PageCore, &mut SlotSet)> {
+        fn found<P: Paged>(pages: &mut Pages<P>, ts: u64, place: Place) -> Option<(&PageCore, &mut SlotSet)> {
+            let private = pages.get_mut(&place.page.number)?;
+            let core = private.page.core();
+            let is_there = private.live.contains(place.offset) && core.generation(place.offset) == place.generation;
+            private.changed = private.changed.max(ts);
+            is_there.then_some((core, &mut private.live))
+        }
+        let found = match place.page.kind {
+            PageKind::Vertices => found(&mut self.pages.vertices, ts, place),
+            PageKind::Edges => found(&mut self.pages.edges, ts, place),
+        };
+        found.ok_or_else(|| {
+            damage(place.page, format!("the element in {place} {what} by commit {ts}, and there is no such element"))
+        })
+    }
+}
+
+/// Where an element lies, and in which generation.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    page: PageName,
+    offset: usize,
+    generation: u16,
+}
+
+impl Place {
+    fn of(element: ElementRef) -> Self {
+        let (kind, id) = match element {
+            ElementRef::Vertex(id) => (PageKind::Vertices, id),
+            // Both kinds of ids have the same bits.
+            ElementRef::Edge(id) => (PageKind::Edges, VertexId::from_bits(id.to_bits())),
+        };
+        let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
+        Place { page, offset: id.offset(), generation: id.generation() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slot {}, generation {}", self.offset, self.generation)
+    }
+}
+
+/// Whether an image is one of a page that there can be.
+fn check_image(image: &PageImage) -> Outcome {
+    let PageImage { name, capacity, used, live, generations, ids, ends, columns, .. } = image;
+    let wrong = |message: String| Err(damage(*name, message));
+    if u64::from(*capacity) > PAGE_SLOTS || used > capacity {
+        return wrong(format!("{used} of {capacity} slots are used, and a page has at most {PAGE_SLOTS}"));
+    }
+    let used = *used as usize;
+    if live.iter().any(|at| at >= used) {
+        return wrong("a slot that was never reserved has an element".into());
+    }
+    if !generations.is_empty() && (generations.len() != used || generations.iter().any(|&g| g > GENERATION_MAX)) {
+        return wrong(format!("it has {} generations for {used} slots, or one is too large", generations.len()));
+    }
+    let is_ascending = ids.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if !is_ascending || ids.iter().any(|&(at, _)| !live.contains(usize::from(at))) {
+        return wrong("its chosen ids are not those of its elements".into());
+    }
+    let ends_needed = if name.kind == PageKind::Edges { live.len() } else { 0 };
+    if ends.len() != ends_needed {
+        return wrong(format!("it has the ends of {} edges and needs those of {ends_needed}", ends.len()));
+    }
+    match columns.iter().find(|c| !c.present.is_subset(live) || c.values.len() != c.present.len()) {
+        Some(column) => wrong(format!("the values under key {} are not those of its elements", column.key.0)),
+        None => Ok(()),
+    }
+}
+
+/// Fills a new page; false if there is one.
+fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page: P, image: PageImage) -> bool {
+    let core = page.core();
+    for (at, &generation) in image.generations.iter().enumerate() {
+        core.set_generation(at, generation, &store.memory);
+    }
+    for (at, id) in &image.ids {
+        core.set_user_id(usize::from(*at), id, &tablet.values, &store.memory);
+    }
+    for ColumnImage { key, present, values } in &image.columns {
+        let column = core.column_or_create(*key, &store.memory);
+        for (i, at) in present.iter().enumerate() {
+            column.set_in_place(at, tablet.values.encode_content(values.get(i), &store.memory));
+        }
+    }
+    let private = PrivatePage { page: Box::new(page), used: image.used, live: image.live, changed: BASE_TS };
+    pages.insert(image.name.number, private).is_none()
+}
+
+/// Gives a slot to an element; its page.
+fn begin<'p, P: PageRecord>(
+    pages: &'p mut Pages<P>,
+    store: &Store,
+    tablet: &Tablet,
+    ts: u64,
+    place: Place,
+    labels: LabelSetId,
+    chosen: Option<&UserId>,
+) -> Outcome<&'p P> {
+    let capacity = if place.offset < FIRST_PAGE_SLOTS as usize { FIRST_PAGE_SLOTS } else { PAGE_SLOTS as u32 };
+    let private = pages.entry(place.page.number).or_insert_with(|| PrivatePage {
+        page: Box::new(P::make(labels, capacity, &store.memory)),
+        used: 0,
+        live: SlotSet::default(),
+        changed: ts,
+    });
+    if private.page.core().label != labels {
+        let expected = private.page.core().label.0;
+        let message = format!("commit {ts} puts an element of label set {} on it, and it is of {expected}", labels.0);
+        return Err(damage(place.page, message));
+    }
+    if place.offset >= private.page.core().capacity() {
+        *private.page = enlarged(&*private.page, private.used as usize, &store.memory);
+    }
+    let core = private.page.core();
+    // What never had an element may begin with any generation.
+    let is_taken = private.live.contains(place.offset) || place.generation < core.generation(place.offset);
+    if is_taken {
+        let message = format!("an element comes to be in {place} by commit {ts}, and the slot has one or a later one");
+        return Err(damage(place.page, message));
+    }
+    core.set_generation(place.offset, place.generation, &store.memory);
+    if let Some(id) = chosen {
+        core.set_user_id(place.offset, id, &tablet.values, &store.memory);
+    }
+    private.live.insert(place.offset);
+    private.used = private.used.max(place.offset as u32 + 1);
+    private.changed = private.changed.max(ts);
+    Ok(&private.page)
+}
+
+/// The same page with all the slots a page can have. Only the first page of a label set has fewer, and the log does not
+/// say which that is: a page that only the log knows begins small and is enlarged when it turns out not to be.
+fn enlarged<P: PageRecord>(page: &P, used: usize, memory: &Memory) -> P {
+    let core = page.core();
+    let large = P::make(core.label, PAGE_SLOTS as u32, memory);
+    for at in 0..used {
+        page.copy_slot(at, &large);
+        large.core().set_generation(at, core.generation(at), memory);
+        let id = core.user_id(at);
+        if !id.is_absent() {
+            large.core().set_user_id_cell(at, id, memory);
+        }
+        for (key, column) in core.columns() {
+            let cell = column.get_constant(at);
+            if !cell.is_absent() {
+                large.core().column_or_create(key, memory).set_in_place(at, cell);
+            }
+        }
+    }
+    page.remove_bytes(memory);
+    large
+}
