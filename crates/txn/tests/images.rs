@@ -307,7 +307,7 @@ impl History {
         assert_eq!(indexes.len(), 2);
         for index in &indexes {
             for number in 0..9 {
-                let range = IndexRange::Equal(vec![Value::I64(number)].into());
+                let range = IndexRange::Equal(vec![Value::I64(number)]);
                 let mut found = Vec::new();
                 view.index_vertices(index.id, &[], &range, Share::ALL, &mut found).unwrap();
                 let has = |values: &Vec<MultiValue>| {
