@@ -13,7 +13,7 @@ mod bytes;
 mod value;
 
 pub use bytes::{Malformed, Reader, put_bytes, put_signed, put_text, put_varint};
-pub use value::{Content, put_content, put_user_id, put_value, read_content, read_user_id, read_value};
+pub use value::{put_content, put_user_id, put_value, read_content, read_user_id, read_value};
 
 #[cfg(test)]
 mod tests;

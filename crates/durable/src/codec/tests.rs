@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use mangrove_graph::{DateTime, Duration, KeyId, UserId, Value};
-use mangrove_store::{MultiProperty, MultiValue};
+use mangrove_store::{Content, MultiProperty, MultiValue};
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -46,7 +46,7 @@ fn contents() -> impl Strategy<Value = Content> {
     let one = (any::<u32>(), values(), prop::collection::vec((any::<u32>().prop_map(KeyId), values()), 0..3))
         .prop_map(|(ordinal, value, meta)| MultiValue { ordinal, value, meta: Arc::new(meta) });
     let multi = prop::collection::vec(one, 0..4).prop_map(|values| Content::Multi(Arc::new(MultiProperty { values })));
-    prop_oneof![Just(Content::Absent), values().prop_map(Content::Value), multi]
+    prop_oneof![Just(Content::Absent), values().prop_map(Content::One), multi]
 }
 
 fn user_ids() -> impl Strategy<Value = UserId> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bigdecimal::BigDecimal;
 use mangrove_graph::ids::IntId;
 use mangrove_graph::{DateTime, Duration, KeyId, UserId, Value};
-use mangrove_store::{MultiProperty, MultiValue};
+use mangrove_store::{Content, MultiProperty, MultiValue};
 use num_bigint::BigInt;
 use uuid::Uuid;
 
@@ -39,17 +39,6 @@ const ID_INT: u8 = 1;
 const ID_NARROW_INT: u8 = 2;
 const ID_STRING: u8 = 3;
 const ID_UUID: u8 = 4;
-
-/// What an element has under a key.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// Nothing.
-    Absent,
-    /// One plain value.
-    Value(Value),
-    /// Several values, or one with meta-properties.
-    Multi(Arc<MultiProperty>),
-}
 
 /// Appends a value. It must be storable ([`Value::is_storable`]), as everything in the store is.
 pub fn put_value(value: &Value, out: &mut Vec<u8>) {
@@ -203,7 +192,7 @@ fn read_nanos(reader: &mut Reader<'_>) -> Result<u32, Malformed> {
 pub fn put_content(content: &Content, out: &mut Vec<u8>) {
     match content {
         Content::Absent => out.push(ABSENT),
-        Content::Value(value) => put_value(value, out),
+        Content::One(value) => put_value(value, out),
         Content::Multi(multi) => {
             out.push(MULTI);
             put_varint(multi.values.len() as u64, out);
@@ -234,7 +223,7 @@ pub fn read_content(reader: &mut Reader<'_>) -> Result<Content, Malformed> {
             let values = (0..count).map(|_| read_multi_value(reader)).collect::<Result<_, _>>()?;
             Ok(Content::Multi(Arc::new(MultiProperty { values })))
         }
-        _ => Ok(Content::Value(read_value(reader)?)),
+        _ => Ok(Content::One(read_value(reader)?)),
     }
 }
 
