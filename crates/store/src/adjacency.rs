@@ -23,7 +23,7 @@
 //!    that comes in between and takes the run unchecked is one for whom the end has not happened (`version`,
 //!    invariants 3 and 4).
 //! 3. Setting it also takes back the compaction bit, with a fence between claim and look: a compaction that has not
-//!    seen the claim fails to replace the descriptor (`compaction`). An edge whose cell is still in the tail needs no
+//!    seen the claim cannot replace the descriptor by a clean one (`compaction`). An edge whose cell is still in the tail needs no
 //!    dirty bit, since cells of tails are always checked; it needs none of this while the compaction bit is off, for
 //!    whoever sets the bit later sees the claim.
 //! 4. Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
@@ -57,11 +57,11 @@ use descriptor::{COMPACTING, DIRTY, packed_block, packed_run, packed_word, same_
 pub(crate) use descriptor::{HEADER, LENGTH_MAX};
 pub(crate) use list::{Block, List, Packed};
 use list::{prefetch_run, run_of};
-pub(crate) use rebuild::{Layout, NewList, Weight};
+pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
 pub(crate) use storage::ListStorage;
 
-/// Blocks that one table can have at a time: the newest, the one before it, and what unlucky lists still need.
-const BLOCKS: usize = 4;
+/// Blocks that one table can have at a time: the newest and the one before it, for every compaction leaves one.
+const BLOCKS: usize = 2;
 
 /// The lists of one page in one direction along one label set.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 //!    rest (too young, or ending) goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next block number.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch where there is one.
-//!    A list that somebody has added to or dirtied since it was looked at keeps what it has, until next time.
+//!    What was added to a list since it was looked at goes into the new one's tail; one that became dirty stays dirty.
 //! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
@@ -16,8 +16,8 @@
 //! Why a clean run is right. Let a run hold an edge whose end somebody claims. Compaction set the bit, passed a SeqCst
 //! fence, then read the end word; the claimer claimed, passed a fence, then read the descriptor
 //! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
-//! that the replacement fails; or it sees the new descriptor, and marks that one. A clean list without a header has
-//! no bit; there the claimer replaces the descriptor itself, and one of the two exchanges fails.
+//! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean list without a header has
+//! no bit; there the claimer replaces the descriptor itself by a dirty header, and one of the two exchanges fails.
 //!
 //! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time.
 //!
@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, NewList, Weight};
+use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, NewList, Seen, Weight};
 use crate::epoch::{self, Pin};
 use crate::garbage::TableName;
 use crate::limbo::Garbage;
@@ -79,9 +79,7 @@ enum Standing {
 /// A list that was looked at.
 struct Looked {
     at: usize,
-    old: u64,
-    /// Cells of the tail then.
-    tail_seen: u64,
+    seen: Seen,
     new: NewList,
     dropped: Vec<EdgeId>,
 }
@@ -229,7 +227,7 @@ impl Compaction<'_> {
 
     fn compact(&self, effort: Effort, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
-        let Some(number) = table.next_block(pin) else { return 0 };
+        let number = table.next_block(pin);
         // What comes from here on is counted for the next time.
         table.changes.restart();
         let mut cells = Vec::new();
@@ -275,7 +273,8 @@ impl Compaction<'_> {
         }
         let list = table.list_of(old, lists, pin);
         let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
-        let mut looked = Looked { at, old, tail_seen: list.tail_len, new: NewList::default(), dropped: Vec::new() };
+        let seen = Seen { descriptor: old, tail_len: list.tail_len, new_stamp: number };
+        let mut looked = Looked { at, seen, new: NewList::default(), dropped: Vec::new() };
         let first = cells.len();
         if list.dirty {
             packed.for_each(|cell| self.place(cell, cells, &mut looked, pin));
@@ -309,22 +308,14 @@ impl Compaction<'_> {
     fn replace(&self, looked: Vec<Looked>, pin: &Pin) -> usize {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
         let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
-        let (mut replaced, mut left) = (0, 0);
-        for Looked { at, old, tail_seen, new, dropped } in looked {
+        let (replaced, mut left) = (looked.len(), 0);
+        for Looked { at, seen, new, dropped } in looked {
             let has_tail = !new.tail.is_empty();
             let made = table.make_list(new, lists, &store.memory);
-            // Before the replacement: a cursor that meets the new list finds the old one.
-            previous.descriptors[at].store(old, Ordering::Release);
-            if table.replace(at, old, made, tail_seen, lists) {
-                replaced += 1;
-                left += u32::from(has_tail);
+            let is_as_built = table.replace(at, &seen, made, &previous.descriptors[at], lists, &store.memory);
+            left += u32::from(has_tail || !is_as_built);
+            if !dropped.is_empty() {
                 previous.dropped.lock().extend(dropped);
-            } else {
-                previous.descriptors[at].store(0, Ordering::Release);
-                left += 1;
-                let mut garbage = Vec::new();
-                lists.retire(made, self.tablet.id.0, &mut garbage);
-                store.limbo.take_in(garbage);
             }
         }
         // Lists that are not clean yet are worth another look.

@@ -1,14 +1,16 @@
 //! Replacing lists: what compaction needs of a table (`compaction` says when and why).
 //!
 //! A list is replaced by a compare-and-swap of its descriptor that fails when a writer came in between (the parent
-//! module's invariants 3 and 4); blocks that no list is in any more are given up.
+//! module's invariants 3 and 4). Then the writer's change is taken over and the exchange tried again, so that every
+//! compaction moves every list it has looked at into the new block, and blocks that no list is in any more can be given
+//! up: a table that is never left alone must not run out of places for blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
 
-use super::descriptor::{BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, packed_word};
+use super::descriptor::{BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, packed_run, packed_word};
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
 use crate::epoch::{self, Pin};
 use crate::limbo::Garbage;
@@ -45,6 +47,16 @@ pub(crate) struct NewList {
     pub(crate) tail: Vec<(VertexId, EdgeId)>,
 }
 
+/// A list as a compaction saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) descriptor: u64,
+    /// How many cells the tail had.
+    pub(crate) tail_len: u64,
+    /// The stamp of what takes its place.
+    pub(crate) new_stamp: u32,
+}
+
 /// See [`AdjacencyTable::weigh`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weight {
@@ -74,24 +86,83 @@ impl AdjacencyTable {
         None
     }
 
-    /// Puts a new descriptor in place of one that a compaction has looked at, if nothing was added to or dirtied in
-    /// the list since, and returns whether it did. `seen` is how many cells the tail had.
-    pub(crate) fn replace(&self, at: usize, old: u64, new: u64, seen: u64, storage: &ListStorage) -> bool {
-        let exchange = || self.descriptors[at].compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-        if old & HEADER == 0 {
-            return exchange();
+    /// Puts a new list in place of one that a compaction has looked at; whether it is as it was built. What writers did
+    /// to the list since goes over to the new one: cells that were appended into its tail, the dirty bit as it is. So
+    /// every list leaves its old block, however busy it is.
+    ///
+    /// `remembered` is where the old list stays readable for cursors that are inside it.
+    pub(crate) fn replace(
+        &self,
+        at: usize,
+        seen: &Seen,
+        new: u64,
+        remembered: &AtomicU64,
+        storage: &ListStorage,
+        memory: &Memory,
+    ) -> bool {
+        let mut current = seen.descriptor;
+        let exchange = |current: u64, new: u64| {
+            // Before the replacement: a cursor that meets the new list finds the old one. Its dirty bit too, for a
+            // packed edge may have ended for the cursor.
+            remembered.store(current, Ordering::Release);
+            self.descriptors[at].compare_exchange(current, new, Ordering::SeqCst, Ordering::Acquire)
+        };
+        if current & HEADER == 0 {
+            match exchange(current, new) {
+                Ok(_) => return true,
+                // A writer has given the run a header, which names it until we replace it.
+                Err(found) => current = found,
+            }
         }
-        let header = storage.header(old);
+        let header = storage.header(current);
         let _end = header.latch.lock();
-        header.count.load(Ordering::Relaxed) == seen && exchange()
+        if header.count.load(Ordering::Relaxed) == seen.tail_len && current == seen.descriptor {
+            match exchange(current, new) {
+                Ok(_) => return true,
+                Err(found) => current = found,
+            }
+        }
+        let new = self.carry_over(current, seen, new, storage, memory);
+        loop {
+            // While the bit is there, whatever was dirty when compaction looked has found its place.
+            let is_dirty = current & (DIRTY | COMPACTING) == DIRTY;
+            match exchange(current, if is_dirty { new | DIRTY } else { new }) {
+                Ok(_) => return false,
+                Err(found) => current = found,
+            }
+        }
     }
 
-    /// A number for another block, with a free place for it.
-    pub(crate) fn next_block(&self, pin: &Pin) -> Option<u32> {
+    /// The descriptor of `new` with a header, and with the cells in its tail that came to the old list after it was
+    /// looked at. The caller has the old list's latch.
+    fn carry_over(&self, old: u64, seen: &Seen, new: u64, storage: &ListStorage, memory: &Memory) -> u64 {
+        let pin = epoch::pin();
+        let new = match new & HEADER {
+            0 => {
+                let (index, header) = storage.new_header(memory);
+                let run = packed_run(new);
+                header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
+                header.block.store(seen.new_stamp, Ordering::Relaxed);
+                HEADER | index
+            }
+            _ => new,
+        };
+        let header = storage.header(new);
+        let mut end = header.latch.lock();
+        for (_, neighbor, edge) in self.list_of(old, storage, &pin).tail(seen.tail_len) {
+            header.push(&mut end, neighbor, edge, &storage.tails, memory);
+        }
+        new
+    }
+
+    /// A number for another block. Its place is free once the layout before is given up: every list that has a run in
+    /// a block of the table is in one and the same.
+    pub(crate) fn next_block(&self, pin: &Pin) -> u32 {
         let newest = self.newest_block.load(Ordering::Relaxed);
         // 0 is the block of a bulk load, and the stamp of lists without a run.
         let numbers = (newest + 1..).map(|number| number % BLOCK_NUMBERS).filter(|&number| number != 0);
-        numbers.take(BLOCKS).find(|&number| self.block(number, pin).is_none())
+        let mut free = numbers.take(BLOCKS).filter(|&number| self.block(number, pin).is_none());
+        free.next().expect("compactions leave one block, so another place is free")
     }
 
     /// Adds a block under a number of [`AdjacencyTable::next_block`].
