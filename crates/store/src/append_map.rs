@@ -1,106 +1,235 @@
 //! A small map that only grows: the columns and adjacency tables of a page.
 //!
-//! A page has a handful of them, looked up once a batch and page, so a walk over a few nodes of four
-//! entries beats a hash table and needs no lock. Entries fill in order and each is set once; two threads
-//! that add the same key meet at the first empty entry, where one of them wins, so a key is never there
-//! twice. Positions are stable: cursors keep them.
+//! Most pages have a handful of them, looked up once a batch and page, so a walk over four entries inside the page
+//! beats a hash table and needs no lock. Pages of a graph without a schema have hundreds: from the fifth entry on
+//! a map has an *index*, a table of positions in open addressing.
+//!
+//! ```text
+//! entries   first: 4 inline | chunks of 4, 8, 16, .. on the heap        position ──▶ (key, value)
+//! index     levels of 16, 32, .. positions; the newest is asked         hash of key ──▶ position + 1
+//! ```
+//!
+//! - Entries fill in order and each is set once; their positions are stable: cursors keep them.
+//! - Two threads that add the same key meet at the first empty inline entry, where one of them wins, or at the latch
+//!   of the rest; so a key is never there twice. Readers take no latch.
+//! - A level of the index holds every key that was there when the next one was made. Whoever still reads it has come
+//!   before the keys that it lacks. Old levels stay: together they are smaller than the newest.
 
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
-const NODE_ENTRIES: usize = 4;
+use crate::memory::{Memory, RecordKind};
+use crate::sync::{AtomicU32, Mutex};
 
-#[derive(Debug)]
-struct Node<V> {
-    /// Inline, so that a look-up in a page follows no pointer for the first few.
-    entries: [OnceLock<(u32, V)>; NODE_ENTRIES],
-    next: OnceLock<Box<Node<V>>>,
-}
+const INLINE: usize = 4;
+/// Chunk `n` has `INLINE << n` entries, level `n` of the index `FIRST_LEVEL << n` positions.
+const FIRST_LEVEL: usize = 16;
+/// 2^26 entries are more than there are names of keys.
+const CHUNKS: usize = 24;
 
-impl<V> Default for Node<V> {
-    fn default() -> Self {
-        Node { entries: [const { OnceLock::new() }; NODE_ENTRIES], next: OnceLock::new() }
-    }
-}
+type Entry<V> = OnceLock<(u32, V)>;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct AppendMap<V> {
-    first: Node<V>,
+    /// Inline, so that a look-up in a page follows no pointer for the first few.
+    first: [Entry<V>; INLINE],
+    rest: OnceLock<Box<Rest<V>>>,
 }
 
 impl<V> Default for AppendMap<V> {
     fn default() -> Self {
-        AppendMap { first: Node::default() }
+        AppendMap { first: [const { OnceLock::new() }; INLINE], rest: OnceLock::new() }
     }
+}
+
+/// The entries that are not inline, and the index over them.
+#[derive(Debug)]
+struct Rest<V> {
+    chunks: [OnceLock<Box<[Entry<V>]>>; CHUNKS],
+    levels: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
+    /// The number of the newest level.
+    newest: AtomicU32,
+    /// How many entries there are; held while one is added.
+    len: Mutex<usize>,
+}
+
+impl<V> Default for Rest<V> {
+    fn default() -> Self {
+        Rest {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            levels: [const { OnceLock::new() }; CHUNKS],
+            newest: AtomicU32::new(0),
+            len: Mutex::new(0),
+        }
+    }
+}
+
+/// The places of a level that a key may be at, nearest first.
+fn probes(key: u32, len: usize) -> impl Iterator<Item = usize> {
+    // Multiplication carries every bit of the key upwards; the upper half is what is used.
+    let hash = (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+    (0..len).map(move |step| (hash + step) & (len - 1))
+}
+
+impl<V> Rest<V> {
+    /// The entry at a position, counting from the first that is not inline.
+    fn entry(&self, position: usize) -> Option<&Entry<V>> {
+        let chunk = (position / INLINE + 1).ilog2() as usize;
+        let start = ((1 << chunk) - 1) * INLINE;
+        self.chunks.get(chunk)?.get()?.get(position - start)
+    }
+
+    fn get(&self, key: u32) -> Option<&V> {
+        // Acquire: its partner is the Release in `add_level`, after the level was filled.
+        let level = self.levels[self.newest.load(Ordering::Acquire) as usize].get()?;
+        for at in probes(key, level.len()) {
+            // Acquire: its partner is the Release in `place`, after the entry was set.
+            let position = match level[at].load(Ordering::Acquire) {
+                0 => return None,
+                position => position as usize - 1,
+            };
+            let (k, value) = self.entry(position)?.get()?;
+            if *k == key {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &(u32, V)> {
+        self.chunks.iter().map_while(OnceLock::get).flat_map(|chunk| chunk.iter()).map_while(OnceLock::get)
+    }
+
+    fn add(&self, key: u32, make: impl FnOnce() -> V, memory: (&Memory, RecordKind)) -> &V {
+        let mut len = self.len.lock();
+        if let Some(value) = self.get(key) {
+            return value;
+        }
+        let newest = self.newest.load(Ordering::Relaxed) as usize;
+        let has_room = self.levels[newest].get().is_some_and(|level| (*len + 1) * 4 <= level.len() * 3);
+        if !has_room {
+            self.add_level(*len, memory);
+        }
+        let chunk = (*len / INLINE + 1).ilog2() as usize;
+        let entries = self.chunks[chunk].get_or_init(|| {
+            let entries: Box<[Entry<V>]> = (0..INLINE << chunk).map(|_| OnceLock::new()).collect();
+            memory.0.add(memory.1, size_of_val(&*entries));
+            entries
+        });
+        let entry = &entries[*len - ((1 << chunk) - 1) * INLINE];
+        let (_, value) = entry.get_or_init(|| (key, make()));
+        let level = self.levels[self.newest.load(Ordering::Relaxed) as usize].get();
+        place(level.expect("a level was made for the first entry"), key, *len);
+        *len += 1;
+        value
+    }
+
+    /// Makes the next level of the index, of the `len` entries there are. By the holder of the latch.
+    fn add_level(&self, len: usize, memory: (&Memory, RecordKind)) {
+        let number = (0..CHUNKS).find(|&number| self.levels[number].get().is_none()).expect("keys are fewer than 2^26");
+        let level: Box<[AtomicU32]> = (0..FIRST_LEVEL << number).map(|_| AtomicU32::new(0)).collect();
+        memory.0.add(memory.1, size_of_val(&*level));
+        for (position, (key, _)) in self.iter().take(len).enumerate() {
+            place(&level, *key, position);
+        }
+        assert!(self.levels[number].set(level).is_ok(), "levels are made under the latch");
+        self.newest.store(number as u32, Ordering::Release);
+    }
+
+    fn bytes(&self) -> usize {
+        let entries: usize = self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk)).sum();
+        let levels: usize = self.levels.iter().filter_map(OnceLock::get).map(|level| size_of_val(&**level)).sum();
+        size_of::<Self>() + entries + levels
+    }
+}
+
+/// Enters a position into a level, which has room for it.
+fn place(level: &[AtomicU32], key: u32, position: usize) {
+    let free = probes(key, level.len()).find(|&at| level[at].load(Ordering::Relaxed) == 0);
+    // Release: whoever finds the position finds the entry set.
+    level[free.expect("a level is never full")].store(position as u32 + 1, Ordering::Release);
 }
 
 impl<V> AppendMap<V> {
     /// The value under a key.
     #[inline]
     pub(crate) fn get(&self, key: u32) -> Option<&V> {
-        self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
+        for entry in &self.first {
+            let (k, value) = entry.get()?;
+            if *k == key {
+                return Some(value);
+            }
+        }
+        self.rest.get()?.get(key)
     }
 
     /// The entries in the order they were added.
-    #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
-        let mut node = &self.first;
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            if at == NODE_ENTRIES {
-                node = node.next.get()?;
-                at = 0;
-            }
-            let (key, value) = node.entries[at].get()?;
-            at += 1;
-            Some((*key, value))
-        })
+        let first = self.first.iter().map_while(OnceLock::get);
+        first.chain(self.rest.get().into_iter().flat_map(|rest| rest.iter())).map(|(key, value)| (*key, value))
     }
 
     /// Calls `each` with position, key and value of the entries in their order until it returns false; whether
     /// it never did. For hot paths, where the iterator does not compile to a plain loop.
     #[inline]
     pub(crate) fn each_while<'a>(&'a self, mut each: impl FnMut(u32, u32, &'a V) -> bool) -> bool {
-        let (mut node, mut position) = (&self.first, 0);
-        loop {
-            for entry in &node.entries {
+        let mut position = 0;
+        for entry in &self.first {
+            let Some((key, value)) = entry.get() else { return true };
+            if !each(position, *key, value) {
+                return false;
+            }
+            position += 1;
+        }
+        let Some(rest) = self.rest.get() else { return true };
+        for chunk in &rest.chunks {
+            let Some(chunk) = chunk.get() else { return true };
+            for entry in chunk {
                 let Some((key, value)) = entry.get() else { return true };
                 if !each(position, *key, value) {
                     return false;
                 }
                 position += 1;
             }
-            match node.next.get() {
-                Some(next) => node = next,
-                None => return true,
+        }
+        true
+    }
+
+    /// The value under a key, made where it is missing. What the map grows by is counted under the kind.
+    pub(crate) fn get_or_insert_with(&self, key: u32, memory: (&Memory, RecordKind), make: impl Fn() -> V) -> &V {
+        for entry in &self.first {
+            let (k, value) = entry.get_or_init(|| (key, make()));
+            if *k == key {
+                return value;
             }
+        }
+        let rest = self.rest.get_or_init(|| {
+            memory.0.add(memory.1, size_of::<Rest<V>>());
+            Box::default()
+        });
+        match rest.get(key) {
+            Some(value) => value,
+            None => rest.add(key, make, memory),
         }
     }
 
-    /// The value under a key, made where it is missing.
-    pub(crate) fn get_or_insert_with(&self, key: u32, make: impl Fn() -> V) -> &V {
-        let mut node = &self.first;
-        loop {
-            for entry in &node.entries {
-                let (k, value) = entry.get_or_init(|| (key, make()));
-                if *k == key {
-                    return value;
-                }
-            }
-            node = node.next.get_or_init(Box::default);
-        }
+    /// Bytes outside of the map itself.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rest.get().map_or(0, |rest| rest.bytes())
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
 
     #[test]
     fn keys_are_added_once_and_found_in_order() {
+        let memory = Memory::new(u64::MAX);
         let map = AppendMap::default();
         for key in (0..20).chain(0..20) {
-            map.get_or_insert_with(key * 7, || key);
+            map.get_or_insert_with(key * 7, (&memory, RecordKind::Directory), || key);
         }
         assert_eq!(map.get(35), Some(&5));
         assert_eq!(map.get(36), None);
@@ -112,5 +241,29 @@ mod tests {
         }));
         assert!(seen.into_iter().eq((0..10).map(|n| (n, n * 7, n))));
         assert!(map.each_while(|_, _, _| true));
+    }
+
+    #[test]
+    fn thousands_of_keys_are_found_by_several_threads_and_counted() {
+        let memory = Memory::new(u64::MAX);
+        let map = AppendMap::default();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u32 {
+                let (map, memory) = (&map, &memory);
+                scope.spawn(move || {
+                    for n in 0..5_000 {
+                        let key = (n + thread * 500) % 5_000;
+                        let found = map.get_or_insert_with(key, (memory, RecordKind::Directory), || key);
+                        assert_eq!((*found, map.get(key)), (key, Some(&key)));
+                    }
+                });
+            }
+        });
+        assert!((0..5_000).all(|key| map.get(key) == Some(&key)));
+        assert_eq!((map.get(5_000), map.iter().count()), (None, 5_000));
+        let mut keys: Vec<u32> = map.iter().map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        assert!(keys.into_iter().eq(0..5_000));
+        assert_eq!(map.bytes() as u64, memory.report().total_bytes());
     }
 }

@@ -19,7 +19,7 @@ use crate::cell::{MultiProperty, RawCell};
 use crate::id_index::IdKey;
 use crate::pack::pack;
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
-use crate::store::{Slot, Store};
+use crate::store::{Slot, Store, next_capacity};
 use crate::tablet::Tablet;
 use crate::version::{BASE_TS, Snapshot};
 
@@ -62,6 +62,15 @@ impl ColumnData {
             ColumnData::String(v) => v.len(),
             ColumnData::Any(v) => v.len(),
             ColumnData::Multi(v) => v.len(),
+        }
+    }
+
+    /// Whether at least half of the rows have a value.
+    fn is_mostly_there(&self) -> bool {
+        match self {
+            ColumnData::Any(v) => v.iter().filter(|value| value.is_some()).count() * 2 >= v.len(),
+            ColumnData::Multi(v) => v.iter().filter(|multi| !multi.values.is_empty()).count() * 2 >= v.len(),
+            _ => true,
         }
     }
 
@@ -188,6 +197,26 @@ impl<P: Paged> Staged<P> {
     }
 }
 
+/// What most rows of a call have, so that a page that is begun for many of them gets arrays for it at once.
+struct Expected {
+    ids: bool,
+    keys: Vec<KeyId>,
+}
+
+impl Expected {
+    fn of(ids: Option<&[UserId]>, columns: &[BulkColumn]) -> Self {
+        let keys = columns.iter().filter(|column| column.values.is_mostly_there()).map(|column| column.key).collect();
+        Expected { ids: ids.is_some(), keys }
+    }
+
+    /// Looks at a slot that is about to be filled, with so many more of its page to come (about).
+    fn prepare(&self, slot: &Slot<'_>, rows: usize, store: &Store) {
+        if slot.at == 0 && rows >= slot.core.capacity() / 2 {
+            slot.core.expect_many(self.ids, self.keys.iter().copied(), store.space());
+        }
+    }
+}
+
 /// See the module.
 pub struct BulkLoader {
     store: Arc<Store>,
@@ -238,6 +267,7 @@ impl BulkLoader {
     ) -> Result<Vec<VertexId>> {
         self.check(count, ids, columns, false)?;
         self.closed = true;
+        let expected = Expected::of(ids, columns);
         let mut loaded = Vec::with_capacity(count);
         while loaded.len() < count {
             let row = loaded.len();
@@ -246,6 +276,7 @@ impl BulkLoader {
             let id = VertexId::new(*tablet, u64::from(*number) * PAGE_SLOTS + at as u64);
             let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
             let slot = Slot { tablet, core: &page.core, at };
+            expected.prepare(&slot, count - row, &self.store);
             match ids {
                 Some(ids) => self.enter_id(&self.vertices, &self.store.vertex_ids, id, &slot, &ids[row], "vertex")?,
                 None if self.is_taken(&self.store.vertex_ids, id.external()) => {
@@ -278,6 +309,7 @@ impl BulkLoader {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         self.closed = true;
+        let expected = Expected::of(ids, columns);
         let mut loaded = Vec::with_capacity(ends.len());
         while let Some(&(source, target)) = ends.get(loaded.len()) {
             let row = loaded.len();
@@ -288,6 +320,8 @@ impl BulkLoader {
             if ids.is_some() || !columns.is_empty() || self.store.edge_ids.has_ints() {
                 let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
                 let slot = Slot { tablet, core: &page.core, at };
+                // Edges go to the pages of all tablets in turn.
+                expected.prepare(&slot, (ends.len() - row) / self.store.tablets.len(), &self.store);
                 let same_bits = VertexId::from_bits(id.to_bits());
                 match ids {
                     Some(ids) => {
@@ -378,7 +412,8 @@ impl BulkLoader {
         {
             return (*place, at);
         }
-        *place = self.edges.add(tablet, EdgePage::clean(label, PAGE_SLOTS as u32, &self.store.memory));
+        let full = (*place != NONE).then(|| self.edges.pages[*place as usize].2.core.capacity());
+        *place = self.edges.add(tablet, EdgePage::clean(label, next_capacity(full), &self.store.memory));
         let at = self.edges.pages[*place as usize].2.core.fill().expect("a new page has room");
         (*place, at)
     }
@@ -415,7 +450,7 @@ impl BulkLoader {
                 _ => false,
             }
         };
-        slot.core.set_user_id(slot.at, id, &slot.tablet.values, &self.store.memory);
+        slot.core.set_user_id(slot.at, id, &slot.tablet.values, self.store.space());
         index.insert(IdKey::of(id), bits.to_bits(), &self.store.memory, &self.store.limbo, |other| {
             if has_id(VertexId::from_bits(other)) { duplicate() } else { Ok(()) }
         })?;
@@ -431,7 +466,8 @@ impl BulkLoader {
         for BulkColumn { key, values } in columns {
             let cell = values.cell(row, slot.tablet, &self.store);
             if !cell.is_absent() {
-                slot.core.column_or_create(*key, &self.store.memory).set_in_place(slot.at, cell);
+                let column = slot.core.column_or_create(*key, &self.store.memory);
+                column.set_in_place(slot.at, cell, self.store.space());
             }
         }
     }

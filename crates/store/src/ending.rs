@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::ElementRef;
 
-use crate::column::Column;
 use crate::epoch::{self, Pin};
 use crate::reclaim::value_garbage;
 use crate::store::{Slot, Store};
+use crate::undo;
 use crate::version::NEVER;
 use crate::write::Write;
 
@@ -21,6 +21,17 @@ impl Store {
         let pin = epoch::pin();
         for write in log {
             self.stamp_one(write, word, &pin);
+            match *write {
+                Write::Begin(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&pin, &self.memory)[slot.at].begin.store(word, Ordering::Release);
+                }
+                Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    slot.core.versions(&pin, &self.memory)[slot.at].end.store(word, Ordering::Release);
+                }
+                Write::Property { element, undo, .. } => undo::stamp(undo, word, &self.log_slot(element).tablet.undo),
+            }
         }
     }
 
@@ -29,7 +40,7 @@ impl Store {
         match *write {
             Write::Begin(_) => slot.core.versions(pin, &self.memory)[slot.at].begin.store(word, Ordering::Release),
             Write::End(_) => slot.core.versions(pin, &self.memory)[slot.at].end.store(word, Ordering::Release),
-            Write::Property { undo, .. } => Column::stamp(undo, word, &slot.tablet.undo),
+            Write::Property { undo, .. } => undo::stamp(undo, word, &slot.tablet.undo),
         }
         slot
     }
@@ -71,10 +82,10 @@ impl Store {
                 }
             }
         }
-        // Newest first, as `Column` demands.
+        // Newest first, as the module `column` demands.
         for write in log.iter().rev() {
             if let Write::Property { element, undo, .. } = *write {
-                Column::forget(undo, txn, &self.log_slot(element).tablet.undo);
+                undo::forget(undo, txn, &self.log_slot(element).tablet.undo);
             }
         }
         let mut garbage = Vec::new();

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use mangrove_graph::ElementRef;
 
 use crate::epoch::{Retired, draw_tag, oldest_pin};
+use crate::memory::Memory;
 use crate::sync::Mutex;
 use crate::write::Write;
 
@@ -44,6 +45,15 @@ pub(crate) enum Garbage {
 struct Bag {
     tag: u64,
     garbage: Vec<Garbage>,
+}
+
+/// What a structure needs that outgrows its memory while others read it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space<'a> {
+    /// Where its bytes are counted.
+    pub(crate) memory: &'a Memory,
+    /// Where what it has outgrown waits for its readers.
+    pub(crate) limbo: &'a Limbo,
 }
 
 /// Boxes of limbos that are no more.

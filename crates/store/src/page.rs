@@ -23,6 +23,7 @@ use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
 use crate::epoch::{self, EpochSlice, Pin, Retired};
 use crate::image::SlotSet;
+use crate::limbo::Space;
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
@@ -302,7 +303,7 @@ impl PageCore {
 
     /// The column of a key, made where it is missing.
     pub(crate) fn column_or_create(&self, key: KeyId, memory: &Memory) -> &Column {
-        self.columns.get_or_insert_with(key.0, || Column::new(self.capacity(), memory))
+        self.columns.get_or_insert_with(key.0, (memory, RecordKind::Column), || Column::new(self.capacity()))
     }
 
     /// The columns in the order they were first written.
@@ -310,20 +311,32 @@ impl PageCore {
         self.columns.iter().map(|(key, column)| (KeyId(key), column))
     }
 
+    fn ids_or_create(&self) -> &Column {
+        self.ids.get_or_init(|| Column::new(self.capacity()))
+    }
+
+    /// Makes room for chosen ids of most elements of the page, and for their values of some keys.
+    pub(crate) fn expect_many(&self, ids: bool, keys: impl Iterator<Item = KeyId>, space: Space<'_>) {
+        if ids {
+            self.ids_or_create().make_dense(space);
+        }
+        keys.for_each(|key| self.column_or_create(key, space.memory).make_dense(space));
+    }
+
     /// Sets the id a user chose, before the element begins.
-    pub(crate) fn set_user_id(&self, at: usize, id: &UserId, region: &ValueRegion, memory: &Memory) {
-        self.set_user_id_cell(at, region.encode(id.to_value(), memory), memory);
+    pub(crate) fn set_user_id(&self, at: usize, id: &UserId, region: &ValueRegion, space: Space<'_>) {
+        self.set_user_id_cell(at, region.encode(id.to_value(), space.memory), space);
     }
 
     /// As [`PageCore::set_user_id`], of an id that is in a cell already.
-    pub(crate) fn set_user_id_cell(&self, at: usize, cell: RawCell, memory: &Memory) {
-        self.ids.get_or_init(|| Column::new(self.capacity(), memory)).set_in_place(at, cell);
+    pub(crate) fn set_user_id_cell(&self, at: usize, cell: RawCell, space: Space<'_>) {
+        self.ids_or_create().set_in_place(at, cell, space);
     }
 
     /// The cell of the id a user chose; absent for automatic ids.
     #[inline]
     pub(crate) fn user_id(&self, at: usize) -> RawCell {
-        self.ids.get().map_or(RawCell::ABSENT, |ids| ids.get_constant(at))
+        self.ids.get().map_or(RawCell::ABSENT, |ids| ids.newest(at))
     }
 
     /// Whether any element of the page ever had a chosen id.
@@ -334,7 +347,7 @@ impl PageCore {
     /// Takes the chosen id away from a slot whose element is gone for everybody.
     pub(crate) fn clear_user_id(&self, at: usize) {
         if let Some(ids) = self.ids.get() {
-            ids.set_in_place(at, RawCell::ABSENT);
+            ids.clear_in_place(at);
         }
     }
 
@@ -354,6 +367,7 @@ impl PageCore {
             add(RecordKind::Column, values);
             add(RecordKind::Undo, heads);
         }
+        add(RecordKind::Column, self.columns.bytes());
     }
 }
 
@@ -392,7 +406,9 @@ impl VertexPage {
 
     /// The table for edges of a label set, made where it is missing.
     pub(crate) fn table_or_create(&self, direction: Direction, label: LabelSetId, memory: &Memory) -> &AdjacencyTable {
-        self.tables(direction).get_or_insert_with(label.0, || AdjacencyTable::new(self.core.capacity(), memory))
+        self.tables(direction).get_or_insert_with(label.0, (memory, RecordKind::Descriptor), || {
+            AdjacencyTable::new(self.core.capacity(), memory)
+        })
     }
 
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
@@ -403,6 +419,7 @@ impl VertexPage {
             add(RecordKind::Descriptor, descriptors);
             add(RecordKind::Block, block);
         }
+        add(RecordKind::Descriptor, self.outgoing.bytes() + self.incoming.bytes());
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! | what | taken away by | given back |
 //! |---|---|---|
-//! | undo record | [`Column::cut`] | a grace period later |
+//! | undo record | [`crate::column::Column::cut`] | a grace period later |
 //! | record of the value region | with the cell or the undo record that named it | two grace periods later: the first for those who read the name, the second for those who read the content |
 //! | entry of a property index | when the last version with the value goes, under the lock of its shard | at once |
 //! | entry of the id index | with its element | at once, as a tombstone |
@@ -27,7 +27,6 @@ use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
 
 use crate::cell::{Content, RawCell};
-use crate::column::Column;
 use crate::epoch;
 use crate::garbage::GarbageReport;
 use crate::id_index::IdKey;
@@ -36,6 +35,7 @@ use crate::page::VertexPage;
 use crate::segments::Segments;
 use crate::store::{Slot, Store};
 use crate::tablet::{Cursor, Tablet};
+use crate::undo;
 use crate::version::{NEVER, claimed_by};
 use crate::write::Write;
 
@@ -203,7 +203,7 @@ impl Store {
                     if let Write::Property { element, undo, .. } = *write
                         && let Some(slot) = self.slot(element)
                     {
-                        Column::settle(undo, &slot.tablet.undo);
+                        undo::settle(undo, &slot.tablet.undo);
                     }
                 }
                 self.sort_aborted(&log);
@@ -314,7 +314,7 @@ impl Store {
     fn drop_values(&self, element: ElementRef, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
         for at in first..garbage.len() {
             let Garbage::Undo { record, .. } = garbage[at] else { continue };
-            let old = Column::old_value(record, &slot.tablet.undo);
+            let old = undo::old_value(record, &slot.tablet.undo);
             if !old.is_absent() {
                 self.forget_value(element, slot, key, old);
                 garbage.extend(value_garbage(slot.tablet, old));
@@ -399,7 +399,7 @@ impl Store {
             garbage.extend(value_garbage(slot.tablet, cell));
             for at in first..garbage.len() {
                 if let Garbage::Undo { record, .. } = garbage[at] {
-                    let old = Column::old_value(record, &slot.tablet.undo);
+                    let old = undo::old_value(record, &slot.tablet.undo);
                     garbage.extend(value_garbage(slot.tablet, old));
                 }
             }

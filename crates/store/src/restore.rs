@@ -244,8 +244,8 @@ impl TabletRestore<'_> {
             return Ok(());
         }
         let column = core.column_or_create(key, &store.memory);
-        let old = column.get_constant(place.offset);
-        column.set_in_place(place.offset, tablet.values.encode_content(content, &store.memory));
+        let old = column.newest(place.offset);
+        column.set_in_place(place.offset, tablet.values.encode_content(content, &store.memory), store.space());
         self.garbage.extend(value_garbage(tablet, old));
         Ok(())
     }
@@ -330,12 +330,12 @@ fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page
         core.set_generation(at, generation, &store.memory);
     }
     for (at, id) in &image.ids {
-        core.set_user_id(usize::from(*at), id, &tablet.values, &store.memory);
+        core.set_user_id(usize::from(*at), id, &tablet.values, store.space());
     }
     for ColumnImage { key, present, values } in &image.columns {
         let column = core.column_or_create(*key, &store.memory);
         for (i, at) in present.iter().enumerate() {
-            column.set_in_place(at, tablet.values.encode_content(values.get(i), &store.memory));
+            column.set_in_place(at, tablet.values.encode_content(values.get(i), &store.memory), store.space());
         }
     }
     let private = PrivatePage { page: Box::new(page), used: image.used, live: image.live, changed: BASE_TS };
@@ -352,7 +352,7 @@ fn begin<'p, P: PageRecord>(
     labels: LabelSetId,
     chosen: Option<&UserId>,
 ) -> Outcome<&'p P> {
-    let capacity = if place.offset < FIRST_PAGE_SLOTS as usize { FIRST_PAGE_SLOTS } else { PAGE_SLOTS as u32 };
+    let capacity = (place.offset as u32 + 1).next_power_of_two().max(FIRST_PAGE_SLOTS);
     let private = pages.entry(place.page.number).or_insert_with(|| PrivatePage {
         page: Box::new(P::make(labels, capacity, &store.memory)),
         used: 0,
@@ -365,7 +365,7 @@ fn begin<'p, P: PageRecord>(
         return Err(damage(place.page, message));
     }
     if place.offset >= private.page.core().capacity() {
-        *private.page = enlarged(&*private.page, private.used as usize, &store.memory);
+        *private.page = enlarged(&*private.page, private.used as usize, capacity, store);
     }
     let core = private.page.core();
     // What never had an element may begin with any generation.
@@ -376,7 +376,7 @@ fn begin<'p, P: PageRecord>(
     }
     core.set_generation(place.offset, place.generation, &store.memory);
     if let Some(id) = chosen {
-        core.set_user_id(place.offset, id, &tablet.values, &store.memory);
+        core.set_user_id(place.offset, id, &tablet.values, store.space());
     }
     private.live.insert(place.offset);
     private.used = private.used.max(place.offset as u32 + 1);
@@ -384,22 +384,22 @@ fn begin<'p, P: PageRecord>(
     Ok(&private.page)
 }
 
-/// The same page with all the slots a page can have. Only the first page of a label set has fewer, and the log does not
-/// say which that is: a page that only the log knows begins small and is enlarged when it turns out not to be.
-fn enlarged<P: PageRecord>(page: &P, used: usize, memory: &Memory) -> P {
-    let core = page.core();
-    let large = P::make(core.label, PAGE_SLOTS as u32, memory);
+/// The same page with more slots. The first pages of a label set have fewer than the later ones, and the log does not
+/// say which they are: a page that only the log knows begins small and is enlarged when it turns out not to be.
+fn enlarged<P: PageRecord>(page: &P, used: usize, capacity: u32, store: &Store) -> P {
+    let (core, memory) = (page.core(), &store.memory);
+    let large = P::make(core.label, capacity, memory);
     for at in 0..used {
         page.copy_slot(at, &large);
         large.core().set_generation(at, core.generation(at), memory);
         let id = core.user_id(at);
         if !id.is_absent() {
-            large.core().set_user_id_cell(at, id, memory);
+            large.core().set_user_id_cell(at, id, store.space());
         }
         for (key, column) in core.columns() {
-            let cell = column.get_constant(at);
+            let cell = column.newest(at);
             if !cell.is_absent() {
-                large.core().column_or_create(key, memory).set_in_place(at, cell);
+                large.core().column_or_create(key, memory).set_in_place(at, cell, store.space());
             }
         }
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::cell::{Content, RawCell};
 use crate::garbage::{Queue, Reclaimed};
 use crate::id_index::{IdIndex, IdKey};
-use crate::limbo::Limbo;
+use crate::limbo::{Limbo, Space};
 use crate::memory::{Memory, MemoryReport, RecordKind};
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
@@ -20,7 +20,7 @@ use crate::tablet::{Cursor, Tablet};
 use crate::version::Snapshot;
 
 /// Slots of the first page of a label set (in an edge's case: of each tablet).
-pub(crate) const FIRST_PAGE_SLOTS: u32 = 64;
+pub(crate) const FIRST_PAGE_SLOTS: u32 = 8;
 
 /// How a store is set up.
 #[derive(Clone, Debug)]
@@ -115,6 +115,12 @@ impl Store {
     /// The names.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog.0
+    }
+
+    /// What a structure needs that grows while others read it.
+    #[inline]
+    pub(crate) fn space(&self) -> Space<'_> {
+        Space { memory: &self.memory, limbo: &self.limbo }
     }
 
     /// What the memory goes into, from the counters.
@@ -226,6 +232,7 @@ impl Store {
         }
         loop {
             let current = cursor.get();
+            let mut full = None;
             if let Some((tablet, number)) = current {
                 let tablet = self.tablet(tablet).expect("a cursor is in a tablet");
                 let page = tablet.vertices.get(number).expect("a cursor is on a page");
@@ -233,11 +240,17 @@ impl Store {
                     let id = VertexId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
                     return (id, Slot { tablet, core: &page.core, at });
                 }
+                full = Some((tablet, page.core.capacity()));
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let capacity = page_capacity(current.is_none());
-                let tablet = self.next_tablet();
+                let capacity = next_capacity(full.map(|(_, slots)| slots));
+                // Small pages follow one another in one tablet: each tablet that has vertices of a label set also
+                // has pages of its own for their edges.
+                let tablet = match full {
+                    Some((tablet, _)) if u64::from(capacity) < PAGE_SLOTS => tablet,
+                    _ => self.next_tablet(),
+                };
                 let page = Box::new(VertexPage::live(label, capacity, &self.memory));
                 cursor.set(tablet.id, tablet.vertices.add(page, &self.memory));
             }
@@ -265,16 +278,18 @@ impl Store {
         }
         loop {
             let current = cursor.get();
+            let mut full = None;
             if let Some((_, number)) = current {
                 let page = tablet.edges.get(number).expect("a cursor is on a page");
                 if let Some(at) = page.core.reserve() {
                     let id = EdgeId::new(tablet.id, number as u64 * PAGE_SLOTS + at as u64);
                     return (id, page, Slot { tablet, core: &page.core, at });
                 }
+                full = Some(page.core.capacity());
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let page = Box::new(EdgePage::live(label, page_capacity(current.is_none()), &self.memory));
+                let page = Box::new(EdgePage::live(label, next_capacity(full), &self.memory));
                 cursor.set(tablet.id, tablet.edges.add(page, &self.memory));
             }
         }
@@ -337,8 +352,9 @@ impl Store {
     }
 }
 
-fn page_capacity(is_first: bool) -> u32 {
-    if is_first { FIRST_PAGE_SLOTS } else { PAGE_SLOTS as u32 }
+/// How many slots the next page of a label set has, after one with this many slots.
+pub(crate) fn next_capacity(before: Option<usize>) -> u32 {
+    before.map_or(FIRST_PAGE_SLOTS, |slots| (slots as u32 * 2).min(PAGE_SLOTS as u32))
 }
 
 /// A vertex from internal bits.

@@ -13,12 +13,12 @@ use mangrove_graph::{TabletId, VertexId};
 
 use crate::adjacency::{AdjacencyTable, ListStorage};
 use crate::cell::ValueRegion;
-use crate::column::UndoPool;
 use crate::garbage::{TableName, Tasks};
 use crate::memory::{Memory, RecordKind};
 use crate::page::{EdgePage, VertexPage};
 use crate::segments::{Segments, Usage};
 use crate::sync::{AtomicU32, AtomicU64, Mutex};
+use crate::undo::UndoPool;
 
 /// The pages of one kind in one tablet.
 #[derive(Debug)]

@@ -222,7 +222,7 @@ impl<'a> Writer<'a> {
                 self.automatic_id_is_taken(external, element, as_element)
             }
             Some(id) => {
-                slot.core.set_user_id(slot.at, id, &slot.tablet.values, &self.store.memory);
+                slot.core.set_user_id(slot.at, id, &slot.tablet.values, self.store.space());
                 self.begin(slot);
                 if let Err(error) = self.enter_id(element, id, as_element) {
                     self.abandon(element, slot);
@@ -517,7 +517,7 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let fresh_element = slot.core.version(slot.at).0 == self.claim;
         let stamp = WriteStamp { snapshot: &self.snapshot, claim: self.claim, fresh_element };
-        match column.write(slot.at, cell, &stamp, &slot.tablet.undo, &self.store.memory) {
+        match column.write(slot.at, cell, &stamp, &slot.tablet.undo, self.store.space()) {
             Ok(Written::InPlace(old)) => self.store.discard(slot.tablet, old),
             Ok(Written::Undo(undo)) => self.claimed(Write::Property { element, key, undo }),
             Err(_) => {

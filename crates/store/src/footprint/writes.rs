@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature};
 use crate::cell::{Content, RawCell};
-use crate::column::Column;
 use crate::store::{Slot, Store};
+use crate::undo;
 use crate::write::Write;
 
 /// Up to here images are kept one by one; beyond, only the smallest and the largest by key and label set.
@@ -130,7 +130,7 @@ impl Store {
                     let column = slot.core.column(key).expect("a written property has a column");
                     set.items.add(Item::cell(element, key));
                     set.items.add(Item::cells(element));
-                    add_cell(&slot, element, key, Column::replaced(undo, &slot.tablet.undo), &mut set);
+                    add_cell(&slot, element, key, undo::record(&slot.tablet.undo, undo).old(), &mut set);
                     add_cell(&slot, element, key, column.newest(slot.at), &mut set);
                 }
             }

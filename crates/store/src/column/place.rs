@@ -1,0 +1,309 @@
+//! One cell, wherever it lies, and the protocol of its versions: see the module `column`.
+//!
+//! The protocol is written once, over the [`Place`] of a cell. A dense place is in the arrays of its column, and
+//! several threads change it by compare-and-swap; a sparse one is in a table, and who changes it holds the latch.
+
+use std::sync::atomic::Ordering;
+
+use crate::cell::RawCell;
+use crate::memory::{Memory, RecordKind};
+use crate::once::{CellArrays, OnceSlice};
+use crate::sparse::{SIDE_MAX, SparseCell};
+use crate::sync::{AtomicU64, spin_loop};
+use crate::undo::{UndoPool, cut_behind, each_record, is_waiting, record};
+use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, still_happened};
+
+use super::{Contested, WriteStamp, Written};
+
+/// A cell: the value in place, and the head of its undo chain.
+pub(super) trait Place: Copy {
+    /// The value in place. The loads are Acquire: the head is looked at again after them.
+    fn load(self) -> RawCell;
+    /// Puts a value in place. The stores are Release: whoever sees any of it sees the head that was stored before.
+    fn store(self, cell: RawCell);
+    /// The number of the newest record, or 0.
+    fn head(self) -> u64;
+    /// Replaces the head by a record, which that publishes; false where it is not `old` any more.
+    fn link(self, old: u64, new: u64, memory: &Memory) -> bool;
+    /// Replaces the head, which names a record, by 0; false where it is not `old` any more.
+    fn unlink(self, old: u64) -> bool;
+}
+
+/// A cell of the arrays over all slots.
+#[derive(Clone, Copy)]
+pub(super) struct Dense<'a> {
+    pub(super) cells: CellArrays<'a>,
+    pub(super) heads: &'a OnceSlice<AtomicU64>,
+    pub(super) at: usize,
+}
+
+impl Place for Dense<'_> {
+    #[inline]
+    fn load(self) -> RawCell {
+        let word = &self.cells.words[self.at];
+        RawCell { tag: self.cells.tags[self.at].load(Ordering::Acquire), word: word.load(Ordering::Acquire) }
+    }
+
+    #[inline]
+    fn store(self, cell: RawCell) {
+        self.cells.words[self.at].store(cell.word, Ordering::Release);
+        self.cells.tags[self.at].store(cell.tag, Ordering::Release);
+    }
+
+    #[inline]
+    fn head(self) -> u64 {
+        self.heads.get().map_or(0, |heads| heads[self.at].load(Ordering::Acquire))
+    }
+
+    fn link(self, old: u64, new: u64, memory: &Memory) -> bool {
+        let head = &heads(self.heads, memory)[self.at];
+        // Release publishes the record; its partner is every Acquire load of a head.
+        head.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn unlink(self, old: u64) -> bool {
+        let heads = self.heads.get();
+        let exchange = |head: &AtomicU64| head.compare_exchange(old, 0, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        heads.is_some_and(|heads| exchange(&heads[self.at]))
+    }
+}
+
+/// The heads of a column, made where they are missing.
+pub(super) fn heads<'a>(heads: &'a OnceSlice<AtomicU64>, memory: &Memory) -> &'a [AtomicU64] {
+    let (array, is_new) = heads.get_or_init(|| (0..heads.len()).map(|_| AtomicU64::new(0)).collect());
+    if is_new {
+        memory.add(RecordKind::Undo, size_of_val(array));
+    }
+    array
+}
+
+/// Beside the slot of a sparse cell: the tag in 8 bits, the head in 40.
+const TAG_SHIFT: u32 = 40;
+const HEAD_MAX: u64 = (1 << TAG_SHIFT) - 1;
+const _: () = assert!(SIDE_MAX >> TAG_SHIFT == u8::MAX as u64, "a tag and a head fill the side of a cell");
+
+fn side(tag: u8, head: u64) -> u64 {
+    assert!(head <= HEAD_MAX, "2^40 undo records are 32 TiB");
+    (u64::from(tag) << TAG_SHIFT) | head
+}
+
+impl Place for &SparseCell {
+    #[inline]
+    fn load(self) -> RawCell {
+        RawCell { tag: (self.side() >> TAG_SHIFT) as u8, word: self.word() }
+    }
+
+    fn store(self, cell: RawCell) {
+        self.set_word(cell.word);
+        self.set_side(side(cell.tag, self.head()));
+    }
+
+    #[inline]
+    fn head(self) -> u64 {
+        self.side() & HEAD_MAX
+    }
+
+    fn link(self, old: u64, new: u64, _: &Memory) -> bool {
+        // Nobody else changes it: the caller holds the latch.
+        debug_assert_eq!(self.head(), old, "the head of a cell is changed under the latch");
+        self.set_side(side((self.side() >> TAG_SHIFT) as u8, new));
+        true
+    }
+
+    fn unlink(self, old: u64) -> bool {
+        debug_assert_eq!(self.head(), old, "the head of a cell is changed under the latch");
+        self.set_side(side((self.side() >> TAG_SHIFT) as u8, 0));
+        true
+    }
+}
+
+/// A cell of either form.
+#[derive(Clone, Copy)]
+pub(super) enum Either<'a> {
+    Dense(Dense<'a>),
+    Sparse(&'a SparseCell),
+}
+
+impl Place for Either<'_> {
+    #[inline]
+    fn load(self) -> RawCell {
+        match self {
+            Either::Dense(place) => place.load(),
+            Either::Sparse(place) => place.load(),
+        }
+    }
+
+    #[inline]
+    fn store(self, cell: RawCell) {
+        match self {
+            Either::Dense(place) => place.store(cell),
+            Either::Sparse(place) => place.store(cell),
+        }
+    }
+
+    #[inline]
+    fn head(self) -> u64 {
+        match self {
+            Either::Dense(place) => place.head(),
+            Either::Sparse(place) => place.head(),
+        }
+    }
+
+    fn link(self, old: u64, new: u64, memory: &Memory) -> bool {
+        match self {
+            Either::Dense(place) => place.link(old, new, memory),
+            Either::Sparse(place) => place.link(old, new, memory),
+        }
+    }
+
+    fn unlink(self, old: u64) -> bool {
+        match self {
+            Either::Dense(place) => place.unlink(old),
+            Either::Sparse(place) => place.unlink(old),
+        }
+    }
+}
+
+/// The value the snapshot sees.
+#[inline]
+pub(super) fn read(place: impl Place, snapshot: &Snapshot<'_>, pool: &UndoPool) -> RawCell {
+    loop {
+        let head = place.head();
+        let seen = match head {
+            0 => Some(place.load()),
+            _ => read_chain(place, head, snapshot, pool),
+        };
+        match seen {
+            Some(cell) if place.head() == head => return cell,
+            _ => spin_loop(),
+        }
+    }
+}
+
+/// As [`read`], from a head that is not 0; `None` when a rollback came between.
+fn read_chain(place: impl Place, head: u64, snapshot: &Snapshot<'_>, pool: &UndoPool) -> Option<RawCell> {
+    let newest = record(pool, head);
+    let begin = newest.begin();
+    if happened(begin, snapshot) {
+        let cell = place.load();
+        return still_happened(begin, snapshot).then_some(cell);
+    }
+    let mut current = newest;
+    loop {
+        let (old, next) = (current.old(), current.next());
+        if next == 0 {
+            break Some(old);
+        }
+        current = record(pool, next);
+        if happened(current.begin(), snapshot) {
+            // A rollback gives begins away newest first: if it made this one true, it changed the
+            // head's before, and `old` may be a value that was rolled back.
+            break (newest.begin() == begin || claimed_by(begin).is_none()).then_some(old);
+        }
+    }
+}
+
+/// When the value in place came to be.
+fn begin_of(head: u64, pool: &UndoPool) -> u64 {
+    if head == 0 { BASE_TS } else { record(pool, head).begin() }
+}
+
+/// Whether another transaction has written the cell in a way the snapshot does not see.
+pub(super) fn is_contested(place: impl Place, snapshot: &Snapshot<'_>, pool: &UndoPool) -> bool {
+    contested(begin_of(place.head(), pool), snapshot)
+}
+
+/// Writes a new value.
+pub(super) fn write(
+    place: impl Place,
+    cell: RawCell,
+    stamp: &WriteStamp<'_>,
+    pool: &UndoPool,
+    memory: &Memory,
+) -> Result<Written, Contested> {
+    loop {
+        let head = place.head();
+        let begin = begin_of(head, pool);
+        if contested(begin, stamp.snapshot) {
+            return Err(Contested);
+        }
+        let unseen = begin == stamp.claim || (head == 0 && stamp.fresh_element);
+        let written = match unseen {
+            true => Written::InPlace(place.load()),
+            false => match link(place, head, stamp, pool, memory) {
+                Some(undo) => Written::Undo(undo),
+                // Another writer came first, and the next look says so; or a collector has cut the chain.
+                None => continue,
+            },
+        };
+        place.store(cell);
+        return Ok(written);
+    }
+}
+
+/// Links a record with the value in place in front of `head`; `None` when the head has changed.
+fn link(place: impl Place, head: u64, stamp: &WriteStamp<'_>, pool: &UndoPool, memory: &Memory) -> Option<u64> {
+    // The value in place belongs to `head`: if it did not any more, linking would fail.
+    let old = place.load();
+    let (index, undo) = pool.allocate(memory);
+    undo.fill(stamp.claim, old, head);
+    let is_linked = place.link(head, index, memory);
+    if !is_linked {
+        // Nobody has seen the record.
+        pool.free(index);
+    }
+    is_linked.then_some(index)
+}
+
+/// Cuts off what no snapshot at or above `oldest` reads any more, and calls `each` with the records cut off.
+pub(super) fn cut(place: impl Place, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
+    loop {
+        let head = place.head();
+        if head == 0 {
+            return;
+        }
+        let newest = record(pool, head);
+        if newest.begin() > oldest {
+            return cut_behind(newest, oldest, pool, each);
+        }
+        if is_waiting(head, pool) {
+            return;
+        }
+        // Everybody sees the value in place. This fails when a writer links a record before us.
+        if place.unlink(head) {
+            return each_record(head, pool, each);
+        }
+    }
+}
+
+/// Forgets value and versions, calls `each` with the records, and returns the value.
+pub(super) fn clear(place: impl Place, pool: &UndoPool, each: impl FnMut(u64)) -> RawCell {
+    let cell = place.load();
+    place.store(RawCell::ABSENT);
+    loop {
+        let head = place.head();
+        if head == 0 {
+            return cell;
+        }
+        if place.unlink(head) {
+            each_record(head, pool, each);
+            return cell;
+        }
+    }
+}
+
+/// Calls `each` with begin word and value of every version, newest first.
+pub(super) fn each_version(place: impl Place, pool: &UndoPool, mut each: impl FnMut(u64, RawCell)) {
+    let mut index = place.head();
+    let mut cell = place.load();
+    while index != 0 {
+        let undo = record(pool, index);
+        let begin = undo.begin();
+        // What a rollback took back is no version; the one that is in place again comes at its own turn.
+        if undo.is_linked() {
+            each(begin, cell);
+        }
+        (cell, index) = (undo.old(), undo.next());
+    }
+    each(BASE_TS, cell);
+}
