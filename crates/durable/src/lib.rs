@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
+//! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
+//! | [`manifest`] | which files make up the graph |
 //! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
 //!
 //! Layouts, protocols and what is assumed of disks are in `docs/design/durability.md`.
@@ -10,5 +12,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod checkpoint;
 pub mod codec;
+mod damage;
 pub mod disk;
+pub mod manifest;
+#[cfg(test)]
+mod testing;

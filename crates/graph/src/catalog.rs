@@ -78,6 +78,11 @@ impl Catalog {
         self.labels.read().by_id[id.0 as usize].clone()
     }
 
+    /// How many labels there are.
+    pub fn label_count(&self) -> usize {
+        self.labels.read().by_id.len()
+    }
+
     /// The key of this name, if it was ever used.
     pub fn key(&self, name: &str) -> Option<KeyId> {
         self.keys.read().get(name).map(KeyId)

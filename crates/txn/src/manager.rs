@@ -114,6 +114,14 @@ impl TransactionManager {
         self.begin(TransactionOptions { read_only: true, ..TransactionOptions::default() })
     }
 
+    /// Begins a read-only transaction that does not expire, however long it is open: for checkpoints and the like, which
+    /// end it soon.
+    pub fn hold_snapshot(&self) -> Result<Transaction> {
+        let held = self.begin_read()?;
+        // The limit is shorter than a thread may be held up.
+        if held.keep() { Ok(held) } else { Err(self.shared.expired_error()) }
+    }
+
     /// Begins loading an empty graph. Fails while transactions are running.
     pub fn bulk_load(&self) -> Result<BulkLoad> {
         if self.shared.loading.swap(true, Ordering::SeqCst) {

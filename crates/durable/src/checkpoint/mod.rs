@@ -1,0 +1,46 @@
+//! Checkpoints: the graph at a snapshot, in files, so that the log before it is not needed any more.
+//!
+//! ```text
+//! snapshot ──▶ tablet by tablet: images of the pages that changed ──▶ segment files, synced ──▶ names ──▶ manifest
+//!                                                                                              └──▶ old files go
+//! ```
+//!
+//! Writers go on meanwhile: the snapshot is registered, and pages are imaged one at a time. A tablet's state is a list of
+//! files, in which the newest image of a page counts. A tablet is written whole again when less than half of the bytes of
+//! its files are images that count, or when it has [`FILES_MAX`] files.
+//!
+//! Invariants:
+//!
+//! 1. A checkpoint at timestamp `S` has all commits up to `S` and nothing later: its pages are images at `S`, or older
+//!    images of pages that no commit has changed since.
+//! 2. All files that a manifest names, and their names, are durable before the manifest is put ([`crate::manifest`]).
+//! 3. A file is removed only when neither of the newest two manifests names it, and the newest is durable. The one before
+//!    is kept for who reads it just now (a backup, a verification); the log is kept for the newest only.
+//! 4. What a checkpoint that did not come to its end has written is named by nobody, and removed by the next one.
+//! 5. Names are taken after the last image: every number in an image has its name.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `page` | a page's image as bytes |
+//! | `names` | names and indexes as bytes |
+//! | `segment` | files of blocks with checksums |
+//! | `take` | writing a checkpoint |
+//! | `load` | reading one |
+
+mod load;
+mod names;
+mod page;
+mod segment;
+mod take;
+
+pub(crate) use load::{Loaded, Source, load};
+pub(crate) use names::Indexes;
+pub use segment::SEGMENT_DIR;
+pub use take::CheckpointReport;
+pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
+
+/// So many files a tablet has at most before it is written whole again.
+pub const FILES_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The names of a graph, and what its indexes are like, as bytes.
+//!
+//! ```text
+//! labels: count, texts
+//! keys: count, texts
+//! label sets: count, then (count, labels)
+//! indexes: number of the next one, count, then (number | flags 1: ordered 1, unique 2, on a label 4 | label | count, keys)
+//! ```
+//!
+//! A name's number is its place. Taken while names come in: the sets first, so that their labels are among those that
+//! are taken afterwards.
+
+use mangrove_graph::{Catalog, IndexId, IndexInfo, KeyId, LabelId};
+use mangrove_store::{INDEX_KEYS_MAX, Store};
+
+use crate::codec::{Malformed, Reader, put_text, put_varint};
+
+const ORDERED: u8 = 1;
+const UNIQUE: u8 = 2;
+const HAS_LABEL: u8 = 4;
+
+/// The names and indexes of a store.
+pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
+    let catalog = store.catalog();
+    let mut sets = Vec::new();
+    let set_count = catalog.label_set_count();
+    put_varint(set_count as u64, &mut sets);
+    for id in 0..set_count {
+        let labels = catalog.labels_of(mangrove_graph::LabelSetId(id as u32));
+        put_varint(labels.len() as u64, &mut sets);
+        labels.iter().for_each(|label| put_varint(u64::from(label.0), &mut sets));
+    }
+    let (label_count, key_count) = (catalog.label_count(), catalog.key_count());
+    put_varint(label_count as u64, out);
+    (0..label_count).for_each(|id| put_text(&catalog.label_name(LabelId(id as u32)), out));
+    put_varint(key_count as u64, out);
+    (0..key_count).for_each(|id| put_text(&catalog.key_name(KeyId(id as u32)), out));
+    out.append(&mut sets);
+    put_indexes(store, out);
+}
+
+fn put_indexes(store: &Store, out: &mut Vec<u8>) {
+    let (indexes, next) = store.online_indexes();
+    put_varint(u64::from(next), out);
+    put_varint(indexes.len() as u64, out);
+    for index in &indexes {
+        put_varint(u64::from(index.id.0), out);
+        let label = index.label.map_or(0, |_| HAS_LABEL);
+        out.push((u8::from(index.ordered) * ORDERED) | (u8::from(index.unique) * UNIQUE) | label);
+        if let Some(label) = index.label {
+            put_varint(u64::from(label.0), out);
+        }
+        put_varint(index.keys.len() as u64, out);
+        index.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
+    }
+}
+
+/// The indexes that were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Indexes {
+    pub(crate) list: Vec<IndexInfo>,
+    /// The number that the next one gets.
+    pub(crate) next: u32,
+}
+
+/// Reads names into an empty catalog, and what the indexes are like.
+pub(super) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<Indexes, Malformed> {
+    let mut reader = Reader::new(bytes);
+    for id in 0..reader.count()? {
+        let twice = reader.malformed("a label that has a number already");
+        if catalog.intern_label(reader.text()?).0 as usize != id {
+            return Err(twice);
+        }
+    }
+    for id in 0..reader.count()? {
+        let twice = reader.malformed("a key that has a number already");
+        if catalog.intern_key(reader.text()?).0 as usize != id {
+            return Err(twice);
+        }
+    }
+    for id in 0..reader.count()? {
+        let count = reader.count()?;
+        let labels = (0..count).map(|_| read_label(&mut reader, catalog)).collect::<Result<Vec<_>, _>>()?;
+        let twice = reader.malformed("a label set that has a number already");
+        if catalog.intern_label_set(&labels).0 as usize != id {
+            return Err(twice);
+        }
+    }
+    let indexes = read_indexes(&mut reader, catalog)?;
+    reader.expect_end()?;
+    Ok(indexes)
+}
+
+fn read_label(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<LabelId, Malformed> {
+    let unknown = reader.malformed("a label without a name");
+    let id = reader.varint_u32()?;
+    if (id as usize) < catalog.label_count() { Ok(LabelId(id)) } else { Err(unknown) }
+}
+
+fn read_key(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<KeyId, Malformed> {
+    let unknown = reader.malformed("a key without a name");
+    let id = reader.varint_u32()?;
+    if (id as usize) < catalog.key_count() { Ok(KeyId(id)) } else { Err(unknown) }
+}
+
+fn read_indexes(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<Indexes, Malformed> {
+    let next = reader.varint_u32()?;
+    let count = reader.count()?;
+    let mut list = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = IndexId(reader.varint_u32()?);
+        let flags = reader.byte()?;
+        let label = match flags & HAS_LABEL {
+            0 => None,
+            _ => Some(read_label(reader, catalog)?),
+        };
+        let none_or_many = reader.malformed("an index on no key, or on too many");
+        let key_count = reader.count()?;
+        if key_count == 0 || key_count > INDEX_KEYS_MAX {
+            return Err(none_or_many);
+        }
+        let keys = (0..key_count).map(|_| read_key(reader, catalog)).collect::<Result<Vec<_>, _>>()?;
+        let (ordered, unique) = (flags & ORDERED != 0, flags & UNIQUE != 0);
+        list.push(IndexInfo { id, label, keys: keys.into(), ordered, unique });
+    }
+    Ok(Indexes { list, next })
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_store::{IndexOptions, StoreOptions};
+
+    use super::*;
+
+    #[test]
+    fn names_and_indexes_come_back_under_their_numbers() {
+        let store = Store::new(&StoreOptions::default());
+        let catalog = store.catalog();
+        catalog.intern_label_text("b::a");
+        catalog.intern_label_text("c");
+        catalog.intern_label_set(&[]);
+        let keys = vec![catalog.intern_key("k"), catalog.intern_key("l")];
+        let label = catalog.label("a");
+        for (label, ordered) in [(label, true), (None, false)] {
+            store.create_index(&IndexOptions { label, keys: keys.clone(), ordered, unique: !ordered }, || 0).unwrap();
+        }
+        store.drop_index(IndexId(0)).unwrap();
+        let mut bytes = Vec::new();
+        put_names(&store, &mut bytes);
+        let read = Catalog::new();
+        let indexes = read_names(&bytes, &read).unwrap();
+        assert_eq!((indexes.list, indexes.next), (store.indexes(), 2));
+        assert_eq!((read.label_count(), read.key_count(), read.label_set_count()), (3, 2, 3));
+        assert_eq!(
+            read.label_set_name(read.intern_label_text("a::b")),
+            catalog.label_set_name(mangrove_graph::LabelSetId(0))
+        );
+        for at in 0..bytes.len() {
+            assert!(read_names(&bytes[..at], &Catalog::new()).is_err());
+        }
+    }
+}

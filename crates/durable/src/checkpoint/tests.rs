@@ -1,0 +1,245 @@
+//! Checkpoints of a graph with a random history, on a disk that loses its power.
+
+use std::sync::Arc;
+
+use mangrove_graph::{Error, ErrorKind, GraphView, LabelFilter, Result, ScanCursor, Share, Value};
+use mangrove_store::WriteCardinality;
+use mangrove_txn::{RecentOptions, TransactionManager};
+use uuid::Uuid;
+
+use super::*;
+use crate::disk::{Disk, SimDisk};
+use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
+
+/// A graph and the state of its checkpoints.
+struct Kept {
+    disk: SimDisk,
+    manager: TransactionManager,
+    checkpoints: Checkpoints,
+}
+
+fn new_disk() -> SimDisk {
+    let disk = SimDisk::new();
+    for directory in [MANIFEST_DIR, SEGMENT_DIR] {
+        disk.create_dir(directory).unwrap();
+    }
+    disk.sync_dir("").unwrap();
+    disk
+}
+
+impl Kept {
+    fn new() -> Self {
+        let (disk, manager) = (new_disk(), new_graph());
+        let manifest = Manifest::first(Uuid::from_u128(1), 3);
+        manifest.put(&disk).unwrap();
+        let checkpoints = Checkpoints::new(manifest, (0..3).map(|_| Default::default()).collect(), Vec::new());
+        Kept { disk, manager, checkpoints }
+    }
+
+    /// What is found on a disk.
+    fn open(disk: SimDisk) -> Result<Kept> {
+        let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
+        let loaded = load(&disk, &manifest, u64::MAX, 2, &|_, _| ())?;
+        let Indexes { list, next } = &loaded.indexes;
+        let at = manifest.checkpoint_ts;
+        let restored = loaded.restore.finish(list, *next, at, 2, &mut |_| ());
+        let restored = restored.map_err(|damage| loaded.source.error(&disk, &damage))?;
+        let manager = TransactionManager::resuming(Arc::new(restored.store), RecentOptions::default(), at);
+        quiet(&manager);
+        Ok(Kept { disk, manager, checkpoints: loaded.checkpoints })
+    }
+
+    /// Takes a checkpoint with transactions in between; what it should have.
+    fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
+        let held = self.manager.hold_snapshot().unwrap();
+        let expected = dump(&held);
+        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment: 1, held: Some(held) };
+        let (manager, store) = (&self.manager, self.manager.store());
+        let mut pause = || {
+            actor.transaction(manager);
+            Ok(())
+        };
+        let taken = self.checkpoints.take(&self.disk, store, snapshot, &mut pause);
+        let cleaned = match &taken {
+            Ok(Some(_)) => clean_up(&self.disk, self.checkpoints.manifest()).map(|_| ()),
+            _ => Ok(()),
+        };
+        (expected, taken.and_then(|report| cleaned.map(|()| report)))
+    }
+
+    /// Changes one property of one vertex.
+    fn change_one(&self, which: usize) {
+        let (mut found, mut cursor) = (Vec::new(), ScanCursor::default());
+        let txn = self.manager.begin(Default::default()).unwrap();
+        while !txn.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 1_000, &mut found).unwrap() {}
+        let key = txn.store().catalog().intern_key("a");
+        txn.set_vertex_property(found[which % found.len()], key, Value::I64(77), WriteCardinality::Single, Vec::new())
+            .unwrap();
+        txn.commit().unwrap();
+    }
+
+    fn run(&self, actor: &mut Actor, transactions: usize) {
+        for _ in 0..transactions {
+            actor.transaction(&self.manager);
+        }
+    }
+}
+
+/// Takes a checkpoint with nothing in between.
+fn take_quietly(kept: &mut Kept) -> Option<CheckpointReport> {
+    let held = kept.manager.hold_snapshot().unwrap();
+    let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment: 1, held: Some(held) };
+    kept.checkpoints.take(&kept.disk, kept.manager.store(), snapshot, &mut || Ok(())).unwrap()
+}
+
+#[test]
+fn the_newest_checkpoint_is_found_again_and_others_go() {
+    let mut kept = Kept::new();
+    let mut actor = Actor::new(1);
+    let (mut rewritten, mut skipped) = (0, 0);
+    for round in 0..40 {
+        kept.run(&mut actor, 1 + round % 4 * 20);
+        kept.manager.compact();
+        let (expected, report) = kept.take(&mut actor);
+        let report = report.unwrap().expect("there is something new");
+        rewritten += report.tablets_rewritten;
+        let pages: u64 = (1..=3)
+            .map(|n| kept.manager.store().pages_changed_since(mangrove_graph::TabletId(n), None).len() as u64)
+            .sum();
+        skipped += pages - report.pages;
+        let found = Kept::open(kept.disk.power_cut(round as u64)).unwrap();
+        assert_eq!(dump_now(&found.manager), expected);
+        assert_eq!(found.manager.store().indexes(), kept.manager.store().indexes());
+        // Now and then the one that was found goes on.
+        if round % 5 == 0 {
+            kept = found;
+            clean_up(&kept.disk, kept.checkpoints.manifest()).unwrap();
+        }
+        let manifest = kept.checkpoints.manifest();
+        assert!(manifest.tablets.iter().all(|tablet| tablet.files.len() <= FILES_MAX));
+        assert!(kept.disk.list(SEGMENT_DIR).unwrap().len() <= 2 * (3 * FILES_MAX + 1));
+        assert!(kept.disk.list(MANIFEST_DIR).unwrap().len() <= 2);
+    }
+    assert!(rewritten > 0 && skipped > 0, "{rewritten} tablets rewritten, {skipped} pages skipped");
+}
+
+#[test]
+fn nothing_new_writes_nothing() {
+    let mut kept = Kept::new();
+    let mut actor = Actor::new(2);
+    kept.run(&mut actor, 20);
+    assert!(take_quietly(&mut kept).is_some());
+    let before = kept.disk.operations();
+    assert_eq!(take_quietly(&mut kept), None);
+    assert_eq!(kept.disk.operations(), before);
+}
+
+/// The power goes off at every operation of a checkpoint in turn: what is found is the old state or the new one, the
+/// new one if that was acknowledged, and goes on.
+#[test]
+fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
+    let seeds: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    for seed in 0..seeds {
+        let mut operation = 0;
+        loop {
+            operation += 1;
+            let mut kept = Kept::new();
+            let mut actor = Actor::new(seed);
+            kept.run(&mut actor, 30);
+            let (old, taken) = kept.take(&mut actor);
+            taken.unwrap();
+            kept.run(&mut actor, 5);
+            kept.disk.power_off_at(kept.disk.operations() + operation);
+            let version = kept.checkpoints.manifest().version;
+            let (new, taken) = kept.take(&mut actor);
+            let is_put = kept.checkpoints.manifest().version > version;
+            let disk = kept.disk.power_cut(seed.wrapping_mul(1_000) + operation);
+            let mut found = Kept::open(disk).unwrap();
+            let state = dump_now(&found.manager);
+            assert!(state == new || (state == old && !is_put), "operation {operation} of seed {seed}");
+            // What was cut off is taken again over its remains.
+            found.run(&mut actor, 3);
+            let (expected, again) = found.take(&mut actor);
+            assert!(again.unwrap().is_some());
+            assert_eq!(dump_now(&Kept::open(found.disk.power_cut(operation)).unwrap().manager), expected);
+            if taken.is_ok() {
+                break;
+            }
+        }
+        assert!(operation > 10, "a checkpoint has more than {operation} operations");
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_any_file_is_found_and_named() {
+    let mut kept = Kept::new();
+    let mut actor = Actor::new(5);
+    kept.run(&mut actor, 100);
+    take_quietly(&mut kept).unwrap();
+    let mut which = 0;
+    loop {
+        kept.change_one(which);
+        let report = take_quietly(&mut kept).unwrap();
+        assert!(which < 50, "a page that is a small part of its tablet is written alone");
+        if report.tablets_rewritten == 0 {
+            break;
+        }
+        which += 1;
+    }
+    let expected = dump_now(&kept.manager);
+    let named: Vec<String> = kept.checkpoints.manifest().files().map(|file| file.path.clone()).collect();
+    let mut harmless = 0;
+    for (path, length) in kept.disk.files().into_iter().filter(|(path, _)| named.contains(path)) {
+        for at in (0..length).step_by(13) {
+            let disk = kept.disk.power_cut(0);
+            disk.flip_bit(&path, at, (at % 8) as u8).unwrap();
+            match Kept::open(disk) {
+                // The bytes of an image that does not count any more.
+                Ok(found) => {
+                    assert_eq!(dump_now(&found.manager), expected);
+                    harmless += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+                    assert!(error.message().contains(&format!("{path} is damaged at byte")), "{error}");
+                }
+            }
+        }
+    }
+    assert!(harmless > 0, "some images are of no account");
+}
+
+#[test]
+fn a_missing_or_a_cut_file_is_named() {
+    let mut kept = Kept::new();
+    let mut actor = Actor::new(6);
+    kept.run(&mut actor, 40);
+    kept.take(&mut actor).1.unwrap();
+    for file in kept.checkpoints.manifest().files() {
+        let disk = kept.disk.power_cut(0);
+        disk.open(&file.path).unwrap().set_len(file.bytes - 1).unwrap();
+        let Err(error) = Kept::open(disk) else { panic!("a file is too short") };
+        assert!(error.message().contains(&file.path) && error.kind() == ErrorKind::Damaged, "{error}");
+        let disk = kept.disk.power_cut(0);
+        disk.remove(&file.path).unwrap();
+        let Err(error) = Kept::open(disk) else { panic!("a file is gone") };
+        assert!(error.message().contains(&file.path), "{error}");
+    }
+}
+
+#[test]
+fn a_full_disk_ends_a_checkpoint_and_the_next_one_makes_up_for_it() {
+    let mut kept = Kept::new();
+    let mut actor = Actor::new(7);
+    kept.run(&mut actor, 40);
+    kept.take(&mut actor).1.unwrap();
+    kept.run(&mut actor, 40);
+    kept.disk.set_capacity(Some(kept.disk.used() + 1_000));
+    let (_, report) = kept.take(&mut actor);
+    assert_eq!(report.unwrap_err().kind(), ErrorKind::Io);
+    kept.disk.set_capacity(None);
+    let (expected, report) = kept.take(&mut actor);
+    assert!(report.unwrap().is_some());
+    assert_eq!(dump_now(&Kept::open(kept.disk.power_cut(3)).unwrap().manager), expected);
+}

@@ -1,0 +1,23 @@
+//! Words for stored bytes that are not what was written.
+
+use mangrove_graph::{Error, ErrorKind};
+
+use crate::disk::Disk;
+
+/// The error for a file whose content at an offset contradicts its checksum, its format or the rest of the graph.
+pub(crate) fn damaged(disk: &dyn Disk, path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
+    let file = disk.describe(path);
+    Error::new(
+        ErrorKind::Damaged,
+        format!("{file} is damaged at byte {offset}: {what}. Nothing was changed; restore the graph from a backup"),
+    )
+}
+
+/// The error for a file of a format that this version does not know.
+pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64) -> Error {
+    let file = disk.describe(path);
+    Error::unsupported(format!(
+        "{file} has format {found}, and this version of Mangrove reads formats up to {known}; open the graph with the \
+         version that wrote it, or a later one"
+    ))
+}

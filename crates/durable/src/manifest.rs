@@ -1,0 +1,283 @@
+//! Manifests: the versions of a graph's durable state.
+//!
+//! `manifest/N.json` says which files make up the graph as of a checkpoint, and with which segment of the log what came
+//! after begins. It is one line of JSON, made to be read by people too:
+//!
+//! ```text
+//! {"crc32c":"xxxxxxxx","manifest":{…}}
+//! ```
+//!
+//! where the CRC32C, in hexadecimal, is of the bytes of the inner object. A manifest is written under another name,
+//! synced, and then given its own *if nobody has it* ([`Disk::link_new`]); then the directory is synced. So
+//!
+//! 1. a manifest that is there is whole, and everything that it names was durable before it was;
+//! 2. of two processes that write the manifest after N, one fails: it has been fenced.
+//!
+//! The newest manifest counts. A damaged one is never passed over for an older one, whose log may be gone.
+
+use std::io;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::damage::{damaged, unknown_format};
+use crate::disk::{Disk, read_file};
+
+/// The directory of manifests.
+pub const MANIFEST_DIR: &str = "manifest";
+/// The version of what a manifest says.
+const FORMAT: u64 = 1;
+
+const HEAD: &str = r#"{"crc32c":""#;
+const MIDDLE: &str = r#"","manifest":"#;
+const TAIL: &str = "}\n";
+const CRC_DIGITS: usize = 8;
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the format.
+    pub format: u64,
+    /// Its number: 1, 2, 3, …
+    pub version: u64,
+    /// The database that it is of: drawn when the database is made, and in every file.
+    pub database: Uuid,
+    /// Counts how often the database was opened to be written to.
+    pub epoch: u64,
+    /// The commit up to which the files have everything.
+    pub checkpoint_ts: u64,
+    /// The first segment of the log that has anything later.
+    pub first_log_segment: u64,
+    /// How many tablets the graph has.
+    pub tablet_count: u16,
+    /// The names of labels and keys, and the indexes; none in a graph that was never checkpointed.
+    pub names: Option<ManifestFile>,
+    /// The tablets that have files.
+    pub tablets: Vec<ManifestTablet>,
+}
+
+/// The files of a tablet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManifestTablet {
+    /// Which tablet.
+    pub tablet: u16,
+    /// Oldest first. Of several images of a page, the one in the last file counts.
+    pub files: Vec<ManifestFile>,
+}
+
+/// A file of a checkpoint.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManifestFile {
+    /// Where it is.
+    pub path: String,
+    /// The version of the manifest that it was written for.
+    pub version: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC32C of all of it.
+    pub crc32c: u32,
+}
+
+impl Manifest {
+    /// The first manifest of a new database.
+    pub fn first(database: Uuid, tablet_count: u16) -> Self {
+        Manifest {
+            format: FORMAT,
+            version: 1,
+            database,
+            epoch: 1,
+            checkpoint_ts: 0,
+            first_log_segment: 1,
+            tablet_count,
+            names: None,
+            tablets: Vec::new(),
+        }
+    }
+
+    /// The files that it names.
+    pub fn files(&self) -> impl Iterator<Item = &ManifestFile> {
+        self.names.iter().chain(self.tablets.iter().flat_map(|tablet| &tablet.files))
+    }
+
+    /// The path of the manifest with a number.
+    pub fn path(version: u64) -> String {
+        format!("{MANIFEST_DIR}/{version}.json")
+    }
+
+    fn to_text(&self) -> String {
+        let inner = serde_json::to_string(self).expect("a manifest is numbers, text and lists of them");
+        format!("{HEAD}{:08x}{MIDDLE}{inner}{TAIL}", crc32c::crc32c(inner.as_bytes()))
+    }
+
+    /// Makes this the newest manifest. Fails with `Closed` where there is one with its number.
+    pub fn put(&self, disk: &dyn Disk) -> Result<()> {
+        let draft = format!("{MANIFEST_DIR}/{}.draft", self.version);
+        let file = match disk.create(&draft) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                disk.remove(&draft)?;
+                disk.create(&draft)?
+            }
+            created => created?,
+        };
+        file.write_at(0, self.to_text().as_bytes())?;
+        file.sync_data()?;
+        let path = Manifest::path(self.version);
+        disk.link_new(&draft, &path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => fenced(&disk.describe(&path)),
+            _ => error.into(),
+        })?;
+        disk.sync_dir(MANIFEST_DIR)?;
+        disk.remove(&draft)?;
+        Ok(())
+    }
+
+    /// The newest manifest; `None` where there is none: the directory is no database yet.
+    pub fn newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
+        match Manifest::versions(disk)?.last() {
+            Some(&version) => Manifest::read(disk, version).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The numbers of the manifests there are, ascending.
+    pub fn versions(disk: &dyn Disk) -> Result<Vec<u64>> {
+        let names = disk.list(MANIFEST_DIR)?;
+        let mut versions: Vec<u64> = names.iter().filter_map(|n| n.strip_suffix(".json")?.parse().ok()).collect();
+        versions.sort_unstable();
+        Ok(versions)
+    }
+
+    /// Reads the manifest with a number.
+    pub fn read(disk: &dyn Disk, version: u64) -> Result<Manifest> {
+        let path = Manifest::path(version);
+        let bytes = read_file(disk, &path)?;
+        let inner = inner_object(&bytes).map_err(|(at, what)| damaged(disk, &path, at as u64, what))?;
+        let start = bytes.len() - TAIL.len() - inner.len();
+        let malformed = |error: serde_json::Error| damaged(disk, &path, (start + error.column()) as u64, error);
+        // The format first: a later one may have other fields.
+        let format: Format = serde_json::from_slice(inner).map_err(malformed)?;
+        if format.format != FORMAT {
+            return Err(unknown_format(disk, &path, format.format, FORMAT));
+        }
+        let manifest: Manifest = serde_json::from_slice(inner).map_err(malformed)?;
+        if manifest.version != version {
+            let what = format!("it is manifest {}, not {version}", manifest.version);
+            return Err(damaged(disk, &path, start as u64, what));
+        }
+        if manifest.tablet_count == 0
+            || manifest.tablets.iter().any(|t| t.tablet == 0 || t.tablet > manifest.tablet_count)
+        {
+            return Err(damaged(disk, &path, start as u64, "it names tablets that there cannot be"));
+        }
+        Ok(manifest)
+    }
+}
+
+#[derive(Deserialize)]
+struct Format {
+    format: u64,
+}
+
+/// The bytes of the inner object, if their checksum is right; else where they are not what they should be.
+fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str)> {
+    let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or((0, "this is not how a manifest begins"))?;
+    let (crc, rest) = rest.split_at_checked(CRC_DIGITS).ok_or((bytes.len(), "the file ends here"))?;
+    let at = HEAD.len() + CRC_DIGITS;
+    let inner = rest.strip_prefix(MIDDLE.as_bytes()).ok_or((at, "this is not how a manifest goes on"))?;
+    let inner = inner.strip_suffix(TAIL.as_bytes()).ok_or((bytes.len(), "this is not how a manifest ends"))?;
+    let expected = std::str::from_utf8(crc).ok().and_then(|crc| u32::from_str_radix(crc, 16).ok());
+    match expected == Some(crc32c::crc32c(inner)) {
+        true => Ok(inner),
+        false => Err((HEAD.len(), "the checksum is wrong")),
+    }
+}
+
+fn fenced(path: &str) -> Error {
+    let message = format!(
+        "another process has opened this database: it wrote {path}, which was this one's to write. Close this handle; what \
+         it has acknowledged is kept"
+    );
+    Error::new(ErrorKind::Closed, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::SimDisk;
+
+    fn disk() -> SimDisk {
+        let disk = SimDisk::new();
+        disk.create_dir(MANIFEST_DIR).unwrap();
+        disk
+    }
+
+    fn manifest(version: u64) -> Manifest {
+        let file = ManifestFile { path: "segment/x".into(), version, bytes: 7, crc32c: u32::MAX };
+        Manifest {
+            version,
+            names: Some(file.clone()),
+            tablets: vec![ManifestTablet { tablet: 2, files: vec![file] }],
+            ..Manifest::first(Uuid::from_u128(7), 3)
+        }
+    }
+
+    #[test]
+    fn the_newest_manifest_counts_and_is_put_once() {
+        let disk = disk();
+        assert_eq!(Manifest::newest(&disk).unwrap(), None);
+        for version in [1, 2, 9, 10] {
+            manifest(version).put(&disk).unwrap();
+            assert_eq!(Manifest::newest(&disk).unwrap(), Some(manifest(version)));
+        }
+        let error = manifest(10).put(&disk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found_and_named() {
+        let length = manifest(1).to_text().len() as u64;
+        for at in 0..length {
+            for bit in 0..8 {
+                let disk = disk();
+                manifest(1).put(&disk).unwrap();
+                disk.flip_bit("manifest/1.json", at, bit).unwrap();
+                // The case of a hexadecimal digit says nothing.
+                match Manifest::newest(&disk) {
+                    Ok(found) => assert_eq!(found, Some(manifest(1))),
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+                        assert!(error.message().contains("manifest/1.json is damaged at byte"), "{error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_format_is_refused_by_name() {
+        let disk = disk();
+        Manifest { format: 2, ..manifest(1) }.put(&disk).unwrap();
+        let error = Manifest::newest(&disk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains("format 2"), "{error}");
+    }
+
+    #[test]
+    fn a_power_cut_leaves_the_old_manifest_or_the_new_one() {
+        for seed in 0..200 {
+            for operation in 1..20 {
+                let disk = disk();
+                disk.sync_dir("").unwrap();
+                manifest(1).put(&disk).unwrap();
+                disk.power_off_at(disk.operations() + operation);
+                let acknowledged = manifest(2).put(&disk).is_ok();
+                let found = Manifest::newest(&disk.power_cut(seed)).unwrap().unwrap();
+                assert!(found == manifest(2) || (found == manifest(1) && !acknowledged));
+                // The one that was cut off can be written again.
+                let disk = disk.power_cut(seed);
+                manifest(found.version + 1).put(&disk).unwrap();
+            }
+        }
+    }
+}
