@@ -25,7 +25,8 @@
 //!   value in place while the claim still hides it, then gives each record the begin of the newest version that is
 //!   not the transaction's own. The records stay linked.
 //! - *Collector* ([`Column::cut`]): takes away what no snapshot at or above the oldest reads any more: the whole
-//!   chain (head → 0) where the value in place is old enough, else what hangs off the first record that is.
+//!   chain (head → 0) where the value in place is old enough, else what hangs off the first record that is. Any number
+//!   of threads may cut one cell: links are taken by exchange, so each record is cut off by one of them.
 //!
 //! Whoever reads or writes is pinned, and that is what makes "the head is the same as before" mean "nothing
 //! happened in between":
@@ -345,7 +346,7 @@ impl Column {
     }
 
     /// Cuts off what no snapshot at or above `oldest` reads any more, and calls `each` with the numbers of the
-    /// records cut off. One thread at a time cuts in a tablet (`reclaim`).
+    /// records cut off.
     pub(crate) fn cut(&self, at: usize, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
         self.change(at, |place| place::cut(place, oldest, pool, each));
     }

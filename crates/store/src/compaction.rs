@@ -150,10 +150,10 @@ impl Store {
     /// Looks at all tables.
     fn compact_others(&self, tablet: &Tablet, horizon: &dyn Horizon, reached: Reached, effort: Effort) -> usize {
         let mut done = 0;
-        for (number, page) in (0_u32..).zip(tablet.vertices.iter()) {
+        for (number, page) in tablet.vertices.numbered() {
             for direction in [Direction::Out, Direction::In] {
                 for (label, table) in page.tables(direction).iter() {
-                    let name = TableName { page: number, direction, label: LabelSetId(label) };
+                    let name = TableName { page: number as u32, direction, label: LabelSetId(label) };
                     done += Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort);
                     if table.changes.count() > 0 {
                         tablet.lists.note_change();

@@ -50,10 +50,13 @@ impl Store {
     pub fn install(&self, log: &[Write], ts: u64) {
         let pin = epoch::pin();
         for write in log {
-            let core = self.stamp_one(write, ts, &pin).core;
+            let Slot { core, tablet, .. } = self.stamp_one(write, ts, &pin);
             core.note_change(ts);
-            match write {
-                Write::Begin(_) => core.add_live(1),
+            match *write {
+                Write::Begin(element) => {
+                    core.add_live(1);
+                    self.give_page(tablet, core, element);
+                }
                 Write::End(_) => core.add_live(-1),
                 Write::Property { .. } => {}
             }

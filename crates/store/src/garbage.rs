@@ -1,21 +1,23 @@
-//! What is known to be garbage, or will be: the way from a finished transaction to the collector's work.
+//! What is known to be garbage, or will be: the way from a finished transaction to the work that it leaves.
 //!
 //! Nothing scans the graph for garbage. A commit hands over its log, which names every version it replaced and every
-//! element it ended:
+//! element it ended. Its thread keeps it in a shard and works it off itself, a batch at a time, once every snapshot
+//! has passed it: the lines that the commits wrote are in its cache still.
 //!
 //! ```text
-//! Store::retire ──▶ queue, by commit timestamp ──▶ (oldest snapshot has passed it) ──▶ tasks of a tablet, by type
-//! Store::retire_aborted ──▶ limbo (readers of the rollback) ──────────────────────────▲
+//! Store::retire ──▶ shard of the thread, by commit timestamp ──▶ (oldest snapshot has passed it) ──▶ Store::sweep
+//! Store::retire_aborted ──▶ limbo (readers of the rollback) ──▶ whoever empties limbo
 //! ```
 //!
-//! Tasks are worked off by `reclaim`, a batch of one type at a time.
+//! What takes longer, or needs a tablet to itself, becomes one of the tablet's [`Tasks`] for a collector: vertices to
+//! be taken apart, pages to be settled, adjacency tables to be compacted. `reclaim` does the work.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
-use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId};
+use mangrove_graph::{Direction, LabelSetId, VertexId};
 
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, thread_local};
@@ -25,8 +27,14 @@ use crate::write::Write;
 const SHARDS: usize = 8;
 /// A log of more writes than this is kept as it came; smaller ones are copied together.
 const SMALL_MAX: usize = 256;
-/// So many writes a shard keeps to itself before it counts them in for all.
-const UNCOUNTED_MAX: usize = 64;
+/// A shard may have so many writes more or fewer than it has told everybody.
+const UNTOLD_MAX: usize = 256;
+/// So many writes in all shards are more than threads leave that clear up behind themselves.
+pub(crate) const BEHIND_WRITES: usize = 1 << 13;
+/// Writes in a shard that are worth a sweep by its thread: as many as leave its cache to the transactions.
+const SWEEP_WRITES: usize = 256;
+/// A sweep takes no more than this, though more may wait since an old snapshot has gone: twice what comes in meanwhile.
+const SWEEP_WRITES_MAX: usize = 2 * SWEEP_WRITES;
 
 thread_local! {
     /// Which shard this thread uses, whatever the queue; drawn when it is first needed.
@@ -41,8 +49,10 @@ struct Shard {
     commits: VecDeque<(u64, u32)>,
     writes: VecDeque<Write>,
     large: VecDeque<(u64, Vec<Write>)>,
-    /// Writes that `Queue::waiting` does not know of yet.
-    uncounted: usize,
+    /// How many writes `Queue::waiting` counts here.
+    told: usize,
+    /// The thread sweeps when `writes` is as long as this.
+    sweep_at: usize,
 }
 
 impl Shard {
@@ -60,10 +70,19 @@ impl Shard {
     }
 
     fn push_small(&mut self, ts: u64, log: &[Write], memory: &Memory) {
-        let before = self.ring_bytes();
-        self.commits.push_back((ts, log.len() as u32));
-        self.writes.extend(log);
+        let (before, len) = (self.ring_bytes(), self.writes.len());
+        self.writes.extend(log.iter().filter(|write| leaves_garbage(write)));
+        self.commits.push_back((ts, (self.writes.len() - len) as u32));
         self.account(before, memory);
+    }
+
+    /// Tells everybody about `here` writes, where that differs enough from what was told.
+    fn tell(&mut self, here: usize, waiting: &AtomicUsize) {
+        if here.abs_diff(self.told) >= UNTOLD_MAX || (here == 0 && self.told > 0) {
+            // It wraps around to a subtraction, and never below zero: every shard takes back only what it has told.
+            waiting.fetch_add(here.wrapping_sub(self.told), Ordering::Relaxed);
+            self.told = here;
+        }
     }
 
     fn account(&self, before: usize, memory: &Memory) {
@@ -93,15 +112,31 @@ impl Shard {
     }
 }
 
+/// A new element leaves nothing behind. (Its page notes that it has come: `ending`.)
+fn leaves_garbage(write: &Write) -> bool {
+    !matches!(write, Write::Begin(_))
+}
+
 fn large_bytes(log: &[Write]) -> usize {
     size_of_val(log) + size_of::<(u64, Vec<Write>)>()
+}
+
+/// What is to be done after a commit has handed over its log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backlog {
+    /// Nothing yet.
+    Small,
+    /// The thread should clear up behind itself: [`crate::Store::sweep`].
+    Sweep,
+    /// So much at once that it is a collector's work.
+    Large,
 }
 
 /// Logs of commits that some snapshot may still look behind.
 #[derive(Debug)]
 pub(crate) struct Queue {
     shards: [CachePadded<Mutex<Shard>>; SHARDS],
-    /// How many writes are waiting, but for a few in each shard.
+    /// About how many writes are waiting.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
 }
@@ -127,54 +162,77 @@ impl Queue {
         &self.shards[number.unwrap_or(0) % SHARDS]
     }
 
-    pub(crate) fn push(&self, ts: u64, mut log: Vec<Write>, memory: &Memory) {
-        let count = log.len();
+    /// Takes over the log of a commit.
+    pub(crate) fn push(&self, ts: u64, mut log: Vec<Write>, memory: &Memory) -> Backlog {
+        if !log.iter().any(leaves_garbage) {
+            return Backlog::Small;
+        }
         let mut shard = self.own_shard().lock();
-        if count <= SMALL_MAX {
+        let is_small = log.len() <= SMALL_MAX;
+        if is_small {
             shard.push_small(ts, &log, memory);
         } else {
+            log.retain(leaves_garbage);
             log.shrink_to_fit();
             memory.add(RecordKind::Log, large_bytes(&log));
             shard.large.push_back((ts, log));
         }
-        shard.uncounted += count;
-        if shard.uncounted >= UNCOUNTED_MAX {
-            self.waiting.fetch_add(std::mem::take(&mut shard.uncounted), Ordering::Relaxed);
+        let here = if shard.large.is_empty() { shard.writes.len() } else { shard.len() };
+        shard.tell(here, &self.waiting);
+        if !is_small {
+            Backlog::Large
+        } else if shard.writes.len() >= shard.sweep_at.max(SWEEP_WRITES) {
+            Backlog::Sweep
+        } else {
+            Backlog::Small
         }
     }
 
-    /// Takes logs whose commit every snapshot sees, of about `limit` writes: each shard's together.
-    pub(crate) fn take(&self, oldest: u64, limit: usize, memory: &Memory) -> Vec<Vec<Write>> {
+    /// Takes what small logs the calling thread has handed over and every snapshot sees by now: enough for a sweep.
+    pub(crate) fn take_own(&self, oldest: u64, memory: &Memory) -> Vec<Write> {
+        let mut shard = self.own_shard().lock();
+        let mut taken = Vec::new();
+        shard.take_small(oldest, SWEEP_WRITES_MAX, &mut taken, memory);
+        // What is too young is not looked at again after every commit.
+        shard.sweep_at = if taken.len() < SWEEP_WRITES_MAX { shard.writes.len() + SWEEP_WRITES } else { SWEEP_WRITES };
+        let here = shard.len();
+        shard.tell(here, &self.waiting);
+        taken
+    }
+
+    /// Takes logs whose commit every snapshot sees, of about `limit` writes: each shard's together. Small logs are left
+    /// to the threads that they came from, unless `all` are wanted or those threads are behind.
+    pub(crate) fn take(&self, oldest: u64, limit: usize, all: bool, memory: &Memory) -> Vec<Vec<Write>> {
         let (mut taken, mut count) = (Vec::new(), 0);
+        let with_small = all || self.len_about() >= BEHIND_WRITES;
         for shard in &self.shards {
             if count >= limit {
                 break;
             }
             let mut shard = shard.lock();
-            let uncounted = std::mem::take(&mut shard.uncounted);
             let mut writes = Vec::new();
             // `limit - count` would release the buffers of the first shards only.
             let left = if limit == usize::MAX { limit } else { limit - count };
-            shard.take_small(oldest, left, &mut writes, memory);
-            let mut here = writes.len();
+            if with_small {
+                shard.take_small(oldest, left, &mut writes, memory);
+            }
+            count += writes.len();
             taken.push(writes);
-            while count + here < limit
+            while count < limit
                 && let Some((ts, log)) = shard.large.front()
                 && *ts <= oldest
             {
                 memory.remove(RecordKind::Log, large_bytes(log));
-                here += log.len();
+                count += log.len();
                 taken.extend(shard.large.pop_front().map(|(_, log)| log));
             }
-            // The sum first: the counter never falls below what is there.
-            self.waiting.fetch_add(uncounted, Ordering::Relaxed);
-            self.waiting.fetch_sub(here, Ordering::Relaxed);
-            count += here;
+            let here = shard.len();
+            shard.tell(here, &self.waiting);
         }
         taken
     }
 
-    /// How many writes are waiting, but for a few of each thread.
+    /// About how many writes are waiting.
     pub(crate) fn len_about(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -198,15 +256,13 @@ pub(crate) struct TableName {
     pub(crate) label: LabelSetId,
 }
 
-/// What is to be done in one tablet.
+/// What a collector is to do in one tablet.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    /// Cells with versions that nobody reads.
-    pub(crate) cells: Vec<(ElementRef, KeyId)>,
-    /// Elements that ended, or never began.
-    pub(crate) elements: Vec<ElementRef>,
-    /// Pages (of vertices: true) with versions that are settled by now.
-    pub(crate) pages: BTreeSet<(bool, u32)>,
+    /// Vertices that ended, or never began.
+    pub(crate) vertices: Vec<VertexId>,
+    /// Pages (of vertices: true) with versions that may be settled by now, each once.
+    pub(crate) pages: Vec<(bool, u32)>,
     /// Adjacency tables that have become due for compaction, each once.
     pub(crate) tables: Vec<TableName>,
     /// Tables with a layout that compaction has replaced, in the order in which the layouts may go: when no
@@ -217,7 +273,7 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// How many tasks are ready.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len() + self.elements.len() + self.pages.len() + self.tables.len()
+        self.vertices.len() + self.pages.len() + self.tables.len()
     }
 }
 

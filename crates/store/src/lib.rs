@@ -79,7 +79,7 @@ pub mod write;
 pub use bulk::{BulkColumn, BulkLoader, ColumnData};
 pub use cell::{Content, MultiProperty, MultiValue};
 pub use compaction::Effort;
-pub use garbage::GarbageReport;
+pub use garbage::{Backlog, GarbageReport};
 pub use memory::{MemoryReport, MemoryRow, RecordKind};
 pub use property_index::{INDEX_KEYS_MAX, IndexOptions, IndexReport};
 pub use reclaim::Horizon;

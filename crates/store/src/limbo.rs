@@ -40,6 +40,10 @@ pub(crate) enum Garbage {
     Aborted(Vec<Write>),
 }
 
+/// Whoever empties limbo a little takes no more than about a bag: a committer is not to be held up by what another one,
+/// or a compaction, has left.
+const BAG_MAX: usize = 1_024;
+
 /// Things unlinked before `tag` was drawn.
 #[derive(Debug)]
 struct Bag {
@@ -67,13 +71,18 @@ pub(crate) struct Limbo {
 
 impl Limbo {
     /// Takes in what was unlinked just now.
-    pub(crate) fn take_in(&self, garbage: Vec<Garbage>) {
+    pub(crate) fn take_in(&self, mut garbage: Vec<Garbage>) {
         if garbage.is_empty() {
             return;
         }
         // Drawn under the lock, so that tags ascend.
         let mut bags = self.bags.lock();
-        bags.push_back(Bag { tag: draw_tag(), garbage });
+        let tag = draw_tag();
+        while garbage.len() > BAG_MAX {
+            let rest = garbage.split_off(garbage.len() - BAG_MAX);
+            bags.push_back(Bag { tag, garbage: rest });
+        }
+        bags.push_back(Bag { tag, garbage });
     }
 
     /// Takes in one box, if there is one.
@@ -86,19 +95,22 @@ impl Limbo {
         self.bags.lock().iter().map(|bag| bag.garbage.len()).sum()
     }
 
-    /// Frees the boxes whose time has come, and hands everything else whose time has come to `each`.
-    pub(crate) fn release(&self, mut each: impl FnMut(Garbage)) {
+    /// Frees the boxes whose time has come, and hands everything else whose time has come to `each`, bag by bag until
+    /// it was about `limit`; returns how many things that were.
+    pub(crate) fn release(&self, limit: usize, mut each: impl FnMut(Garbage)) -> usize {
         free_left_behind();
         let oldest = oldest_pin();
-        loop {
+        let mut count = 0;
+        while count < limit {
             let bag = {
                 let mut bags = self.bags.lock();
                 // Bags that came after `oldest` was read have larger tags.
                 if bags.front().is_none_or(|bag| bag.tag >= oldest) {
-                    return;
+                    break;
                 }
                 bags.pop_front()
             };
+            count += bag.as_ref().map_or(0, |bag| bag.garbage.len());
             for garbage in bag.into_iter().flat_map(|bag| bag.garbage) {
                 match garbage {
                     // SAFETY: the tag was drawn after the box was unlinked, and all pins are younger.
@@ -107,12 +119,13 @@ impl Limbo {
                 }
             }
         }
+        count
     }
 
     /// Frees boxes only, for those who retire nothing else.
     #[cfg(test)]
     pub(crate) fn release_boxes(&self) {
-        self.release(|garbage| unreachable!("{garbage:?} is no box"));
+        self.release(usize::MAX, |garbage| unreachable!("{garbage:?} is no box"));
     }
 }
 

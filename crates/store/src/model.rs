@@ -41,7 +41,7 @@ pub fn a_pinned_reader_keeps_what_it_found() {
         .collect();
     for _ in 0..2 {
         limbo.retire(cell.swap(Some(Tracked(Arc::default()))));
-        limbo.release(|_| unreachable!("only boxes"));
+        limbo.release(usize::MAX, |_| unreachable!("only boxes"));
     }
     readers.into_iter().for_each(|reader| reader.join().expect("a reader that asserts ends the model"));
 }

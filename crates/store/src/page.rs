@@ -25,7 +25,7 @@ use crate::epoch::{self, EpochSlice, Pin, Retired};
 use crate::image::SlotSet;
 use crate::limbo::Space;
 use crate::memory::{Memory, RecordKind};
-use crate::sync::{AtomicU16, AtomicU32, AtomicU64};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
 pub(crate) use mangrove_graph::ids::{GENERATION_SHIFT, PAGE_SLOTS};
@@ -45,6 +45,8 @@ pub(crate) struct PageCore {
     live: AtomicI64,
     /// The last commit that changed what an image of the page holds: elements, their ids and properties.
     changed: AtomicU64,
+    /// Whether the page is in its tablet's list of those that may be settled (`settle`).
+    is_listed: AtomicBool,
     versions: EpochSlice<VersionPair>,
     generations: OnceLock<Box<[AtomicU16]>>,
     ids: OnceLock<Column>,
@@ -69,6 +71,7 @@ impl PageCore {
             used: AtomicU32::new(0),
             live: AtomicI64::new(0),
             changed: AtomicU64::new(BASE_TS),
+            is_listed: AtomicBool::new(false),
             versions: EpochSlice::empty(capacity as usize),
             generations: OnceLock::new(),
             ids: OnceLock::new(),
@@ -243,6 +246,17 @@ impl PageCore {
     /// Counts elements that came and went, for statistics.
     pub(crate) fn add_live(&self, change: i64) {
         self.live.fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// Whether it is the caller's turn to list the page as one that may be settled. Relaxed: the list has a lock.
+    pub(crate) fn enlist(&self) -> bool {
+        !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Says that the page is in that list no more, before the caller looks at the page.
+    pub(crate) fn delist(&self) {
+        // SeqCst: an element that begins after the look finds the page delisted.
+        self.is_listed.swap(false, Ordering::SeqCst);
     }
 
     pub(crate) fn live_count(&self) -> u64 {
@@ -434,7 +448,12 @@ struct Ends {
 pub(crate) struct EdgePage {
     pub(crate) core: PageCore,
     ends: Box<[Ends]>,
+    /// How many parts of an edge that is over are gone: see [`EdgePage::vote`]. Made with the first vote.
+    votes: OnceLock<Box<[AtomicU8]>>,
 }
+
+/// The cells of an edge leave two lists, and its columns are cleared: then its place is free.
+const VOTES: u8 = 3;
 
 impl EdgePage {
     /// A page for transactions.
@@ -448,13 +467,31 @@ impl EdgePage {
     }
 
     fn with_core(core: PageCore, memory: &Memory) -> Self {
-        let page = EdgePage { ends: (0..core.capacity).map(|_| Ends::default()).collect(), core };
-        memory.add(RecordKind::EdgePage, page.own_bytes());
+        let ends = (0..core.capacity).map(|_| Ends::default()).collect();
+        let page = EdgePage { ends, core, votes: OnceLock::new() };
+        memory.add(RecordKind::EdgePage, size_of::<EdgePage>() + size_of_val(&*page.ends));
         page
     }
 
     fn own_bytes(&self) -> usize {
-        size_of::<EdgePage>() + size_of_val(&*self.ends)
+        let votes = self.votes.get().map_or(0, |votes| size_of_val(&**votes));
+        size_of::<EdgePage>() + size_of_val(&*self.ends) + votes
+    }
+
+    /// Says that a part of an edge that is over is gone. Whether it was the last, so that the place may be given back.
+    pub(crate) fn vote(&self, at: usize, memory: &Memory) -> bool {
+        let votes = self.votes.get_or_init(|| {
+            let votes: Box<[AtomicU8]> = (0..self.core.capacity).map(|_| AtomicU8::new(0)).collect();
+            memory.add(RecordKind::EdgePage, size_of_val(&*votes));
+            votes
+        });
+        // Acquire and Release: who has the last vote gives back what the others have let go.
+        let is_last = votes[at].fetch_add(1, Ordering::AcqRel) + 1 == VOTES;
+        if is_last {
+            // For the next element: nobody else is left.
+            votes[at].store(0, Ordering::Relaxed);
+        }
+        is_last
     }
 
     /// Sets the ends, before the edge begins.

@@ -1,9 +1,13 @@
-//! Reclamation: tasks become free records.
+//! Reclamation: what transactions left becomes free records.
 //!
-//! Every task looks at the state it finds, not at what the log said, so that a task done twice, late, or for an
-//! element that is another one by now does nothing. One thread at a time works in a tablet (its `turn`); any number
-//! of threads work in different ones. Nothing here takes a lock that a reader or a writer would wait for, but for
-//! latches of single lists and shards of indexes, for the time of one list or entry.
+//! Most of it is done by committers, each behind itself ([`Store::sweep`]): versions are cut off, edges taken apart, and
+//! what has left limbo is given back. The rest waits for a collector ([`Store::collect`]), which also does a committer's
+//! part where that does not come again.
+//!
+//! Everything here looks at the state it finds, not at what the log said, so that what is done twice, late, or for an
+//! element that is another one by now does nothing. Any number of threads cut versions and take edges apart; one thread
+//! at a time works in a tablet (its `turn`) on vertices, pages and tables. Nothing here takes a lock that a reader or a
+//! writer would wait for, but for latches of single lists and shards of indexes, for the time of one list or entry.
 //!
 //! What goes which way, once no running snapshot reads it:
 //!
@@ -28,11 +32,12 @@ use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
 
 use crate::cell::{Content, RawCell};
 use crate::epoch;
-use crate::garbage::GarbageReport;
+use crate::garbage::{BEHIND_WRITES, Backlog, GarbageReport, TableName};
 use crate::id_index::IdKey;
 use crate::limbo::Garbage;
-use crate::page::VertexPage;
+use crate::page::{PageCore, VertexPage};
 use crate::segments::Segments;
+use crate::settle::Settling;
 use crate::store::{Slot, Store};
 use crate::tablet::{Cursor, Tablet};
 use crate::undo;
@@ -40,9 +45,11 @@ use crate::version::{NEVER, claimed_by};
 use crate::write::Write;
 
 /// Tasks of one type that are worth a visit to a tablet.
-const BATCH: usize = 64;
-/// Cells leave two lists, the columns are cleared: then an edge's place is free.
-const VOTES: u8 = 3;
+const BATCH: usize = 16;
+/// Tasks of all tablets that are worth a collector's round.
+const TASKS_WORTH: u64 = 32;
+/// Writes, and things in limbo, that are worked off under one pin.
+const QUANTUM: usize = 512;
 
 /// What the collector knows about running transactions.
 pub trait Horizon: Sync {
@@ -63,10 +70,8 @@ impl Store {
     // --- Hand-over ----------------------------------------------------------------------------------
 
     /// Takes over the log of a commit that was installed at `ts`.
-    pub fn retire(&self, log: Vec<Write>, ts: u64) {
-        if !log.is_empty() {
-            self.queue.push(ts, log, &self.memory);
-        }
+    pub fn retire(&self, log: Vec<Write>, ts: u64) -> Backlog {
+        self.queue.push(ts, log, &self.memory)
     }
 
     /// Takes over the log of a transaction that was rolled back.
@@ -121,27 +126,43 @@ impl Store {
         edges.chain([&self.vertex_cursors]).map(free).sum()
     }
 
-    /// About how many writes wait for the collector: what decides whether to wake it. Asked after every commit.
+    /// About how many writes wait to be worked off.
     pub fn garbage_waiting(&self) -> usize {
         self.queue.len_about()
     }
 
+    /// Whether there is enough for a collector: tasks that tablets were given since one last looked, or more writes
+    /// than those who hand them over come to.
+    pub fn is_collector_wanted(&self) -> bool {
+        self.tasks_given.load(Ordering::Relaxed) >= TASKS_WORTH || self.queue.len_about() >= BEHIND_WRITES
+    }
+
     // --- Rounds -------------------------------------------------------------------------------------
 
-    /// One round: gives back what left limbo, sorts about `limit` writes of the queue into tasks, and works off the
+    /// Clears up behind the calling thread: works off what it has handed over and every snapshot has passed, the
+    /// oldest of which reads at `oldest`, and gives back some of what has left limbo.
+    pub fn sweep(&self, oldest: u64) {
+        let oldest = self.note_oldest(oldest);
+        let writes = self.queue.take_own(oldest, &self.memory);
+        writes.chunks(QUANTUM).for_each(|writes| self.work(writes, oldest));
+        self.release(QUANTUM);
+    }
+
+    /// One round of a collector: gives back what left limbo, works off about `limit` writes of the queue, and the
     /// tasks of every tablet that has a batch of them (`all`: of every tablet). Returns how much there was to do; 0
     /// when nothing more can be done now.
     pub fn collect(&self, horizon: &dyn Horizon, limit: usize, all: bool) -> usize {
-        let oldest = self.look_at(horizon);
-        let mut done = self.release();
-        for log in self.queue.take(oldest, limit, &self.memory) {
+        let oldest = self.note_oldest(horizon.oldest_snapshot());
+        self.tasks_given.store(0, Ordering::Relaxed);
+        let mut done = self.release(if all { usize::MAX } else { QUANTUM });
+        for log in self.queue.take(oldest, limit, all, &self.memory) {
             done += log.len();
-            self.sort(&log);
+            log.chunks(QUANTUM).for_each(|writes| self.work(writes, oldest));
         }
         for tablet in &self.tablets {
             let turn = if all { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
             if turn.is_some() {
-                done += self.work_cells(tablet, all) + self.work_elements(tablet, all) + self.work_pages(tablet, all);
+                done += self.work_vertices(tablet, all) + self.work_pages(tablet, all);
             }
         }
         done
@@ -149,24 +170,19 @@ impl Store {
 
     /// The oldest snapshot, as the latest of all looks at it said: what was true once stays true, though a
     /// transaction that is just beginning may make a later look say less.
-    fn look_at(&self, horizon: &dyn Horizon) -> u64 {
-        let oldest = horizon.oldest_snapshot();
+    fn note_oldest(&self, oldest: u64) -> u64 {
         self.oldest_seen.fetch_max(oldest, Ordering::SeqCst).max(oldest)
     }
 
-    /// The latest look. Asked after tasks were taken, it is at least what they were sorted by.
+    /// The latest look. Asked after tasks were taken, it is at least what they were given for.
     fn oldest_seen(&self) -> u64 {
         self.oldest_seen.load(Ordering::SeqCst)
     }
 
-    /// Gives back what readers have left behind.
-    pub(crate) fn release(&self) -> usize {
-        let mut count = 0;
+    /// Gives back about `limit` things that readers have left behind.
+    pub(crate) fn release(&self, limit: usize) -> usize {
         let mut second = Vec::new();
-        self.limbo.release(|garbage| {
-            count += 1;
-            self.give_back(garbage, &mut second);
-        });
+        let count = self.limbo.release(limit, |garbage| self.give_back(garbage, &mut second));
         self.limbo.take_in(second);
         count
     }
@@ -198,16 +214,7 @@ impl Store {
             }
             Garbage::Row { tablet, start, len } => self.pools(tablet).lists.free_row(start, len),
             Garbage::Slot(element) => self.free_place(element),
-            Garbage::Aborted(log) => {
-                for write in &log {
-                    if let Write::Property { element, undo, .. } = *write
-                        && let Some(slot) = self.slot(element)
-                    {
-                        undo::settle(undo, &slot.tablet.undo);
-                    }
-                }
-                self.sort_aborted(&log);
-            }
+            Garbage::Aborted(log) => self.work_aborted(&log, second),
         }
     }
 
@@ -228,77 +235,76 @@ impl Store {
         }
     }
 
-    // --- Sorting ------------------------------------------------------------------------------------
+    // --- Tasks of tablets ---------------------------------------------------------------------------
 
-    fn tasks_of(&self, element: ElementRef) -> Option<&Tablet> {
-        self.tablet(match element {
-            ElementRef::Vertex(id) => id.tablet(),
-            ElementRef::Edge(id) => id.tablet(),
-        })
+    /// Has a table compacted that has become due; asked by the one who enlisted it.
+    pub(crate) fn give_table(&self, tablet: &Tablet, name: TableName) {
+        tablet.tasks.lock().tables.push(name);
+        self.tasks_given.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn sort(&self, log: &[Write]) {
-        for write in log {
-            match *write {
-                Write::Property { element, key, .. } => self.add_cell(element, key),
-                Write::End(element) => self.add_element(element),
-                Write::Begin(element) => self.add_page(element),
-            }
+    /// Has the page of an element settled, if the element may be the last that was missing. A hint: an element that
+    /// begins while a collector looks at its page may be missed, until the next one.
+    pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementRef) {
+        if core.is_full_for_good() && core.enlist() {
+            let page = match element {
+                ElementRef::Vertex(id) => (true, id.page() as u32),
+                ElementRef::Edge(id) => (false, id.page() as u32),
+            };
+            tablet.tasks.lock().pages.push(page);
         }
     }
 
-    fn sort_aborted(&self, log: &[Write]) {
+    fn give_vertex(&self, id: VertexId) {
+        if let Some((tablet, _)) = self.vertex_page(id) {
+            tablet.tasks.lock().vertices.push(id);
+            self.tasks_given.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    // --- Logs ---------------------------------------------------------------------------------------
+
+    /// Works off writes of commits that every snapshot sees.
+    fn work(&self, writes: &[Write], oldest: u64) {
+        let _pin = epoch::pin();
+        let mut garbage = Vec::with_capacity(2 * writes.len());
+        for write in writes {
+            match *write {
+                Write::Property { element, key, .. } => self.cut(element, key, oldest, &mut garbage),
+                Write::End(ElementRef::Vertex(id)) => self.give_vertex(id),
+                Write::End(ElementRef::Edge(id)) => self.end_edge(id, oldest, &mut garbage),
+                Write::Begin(_) => {}
+            }
+        }
+        self.limbo.take_in(garbage);
+    }
+
+    /// Works off what was rolled back, now that nobody reads what was there before the rollback.
+    fn work_aborted(&self, log: &[Write], garbage: &mut Vec<Garbage>) {
+        let (_pin, oldest) = (epoch::pin(), self.oldest_seen());
+        for write in log {
+            if let Write::Property { element, undo, .. } = *write
+                && let Some(slot) = self.slot(element)
+            {
+                undo::settle(undo, &slot.tablet.undo);
+            }
+        }
         for write in log {
             match *write {
-                Write::Property { element, key, .. } => self.add_cell(element, key),
-                Write::Begin(element) => self.add_element(element),
+                Write::Property { element, key, .. } => self.cut(element, key, oldest, garbage),
+                Write::Begin(ElementRef::Vertex(id)) => self.give_vertex(id),
+                Write::Begin(ElementRef::Edge(id)) => self.end_edge(id, oldest, garbage),
                 // What nobody ends after all may have been the last thing that unsettled the page.
-                Write::End(element) => self.add_page(element),
+                Write::End(element) => {
+                    if let Some(slot) = self.slot(element) {
+                        self.give_page(slot.tablet, slot.core, element);
+                    }
+                }
             }
-        }
-    }
-
-    fn add_cell(&self, element: ElementRef, key: KeyId) {
-        if let Some(tablet) = self.tasks_of(element) {
-            tablet.tasks.lock().cells.push((element, key));
-        }
-    }
-
-    fn add_page(&self, element: ElementRef) {
-        let page = match element {
-            ElementRef::Vertex(id) => (true, id.page() as u32),
-            ElementRef::Edge(id) => (false, id.page() as u32),
-        };
-        if let Some(tablet) = self.tasks_of(element) {
-            tablet.tasks.lock().pages.insert(page);
-        }
-    }
-
-    fn add_element(&self, element: ElementRef) {
-        if let Some(tablet) = self.tasks_of(element) {
-            tablet.tasks.lock().elements.push(element);
         }
     }
 
     // --- Cells --------------------------------------------------------------------------------------
-
-    fn work_cells(&self, tablet: &Tablet, all: bool) -> usize {
-        let cells = {
-            let mut tasks = tablet.tasks.lock();
-            if tasks.cells.is_empty() || (!all && tasks.cells.len() < BATCH) {
-                return 0;
-            }
-            std::mem::take(&mut tasks.cells)
-        };
-        let oldest = self.oldest_seen();
-        let _pin = epoch::pin();
-        let mut garbage = Vec::new();
-        for &(element, key) in &cells {
-            self.cut(element, key, oldest, &mut garbage);
-        }
-        self.limbo.take_in(garbage);
-        cells.len()
-    }
 
     fn cut(&self, element: ElementRef, key: KeyId, oldest: u64, garbage: &mut Vec<Garbage>) {
         let Some(slot) = self.slot(element) else { return };
@@ -336,51 +342,75 @@ impl Store {
     fn work_pages(&self, tablet: &Tablet, all: bool) -> usize {
         let pages = {
             let mut tasks = tablet.tasks.lock();
-            // Looking at a page costs a thousand words: not after every commit.
-            if tasks.pages.is_empty() || !all {
+            // Looking at a page may cost a thousand words: not after every commit.
+            if tasks.pages.is_empty() || (!all && tasks.pages.len() < BATCH) {
                 return 0;
             }
             std::mem::take(&mut tasks.pages)
         };
         let oldest = self.oldest_seen();
         let pin = epoch::pin();
+        let mut done = 0;
         for &(is_vertices, number) in &pages {
             let core = match is_vertices {
                 true => tablet.vertices.get(number as usize).map(|page| &page.core),
                 false => tablet.edges.get(number as usize).map(|page| &page.core),
             };
-            if let Some(words) = core.and_then(|core| core.settle(oldest, &pin, &self.memory)) {
-                self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
-                self.limbo.retire(Some(words));
+            let Some(core) = core else { continue };
+            core.delist();
+            match core.settle(oldest, &pin, &self.memory) {
+                Settling::Done(words) => {
+                    done += 1;
+                    self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
+                    self.limbo.retire(Some(words));
+                }
+                Settling::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((is_vertices, number)),
+                Settling::TooYoung | Settling::NotNow => {}
             }
         }
-        pages.len()
+        done
     }
 
     // --- Elements -----------------------------------------------------------------------------------
 
-    fn work_elements(&self, tablet: &Tablet, all: bool) -> usize {
-        let elements = {
+    fn work_vertices(&self, tablet: &Tablet, all: bool) -> usize {
+        let vertices = {
             let mut tasks = tablet.tasks.lock();
-            if tasks.elements.is_empty() || (!all && tasks.elements.len() < BATCH) {
+            if tasks.vertices.is_empty() || (!all && tasks.vertices.len() < BATCH) {
                 return 0;
             }
-            std::mem::take(&mut tasks.elements)
+            std::mem::take(&mut tasks.vertices)
         };
         let oldest = self.oldest_seen();
         let _pin = epoch::pin();
         let mut garbage = Vec::new();
-        for &element in &elements {
-            let Some(slot) = self.slot(element) else { continue };
-            let (begin, end) = slot.core.version(slot.at);
-            let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
-            debug_assert!(is_over, "{element:?} was handed over while somebody may see it");
-            if is_over {
+        for &id in &vertices {
+            let element = ElementRef::Vertex(id);
+            if let Some(slot) = self.over(element, oldest) {
                 self.take_apart(element, &slot, &mut garbage);
+                self.empty_lists(id, slot.tablet, &mut garbage);
+                garbage.push(Garbage::Slot(element));
             }
         }
         self.limbo.take_in(garbage);
-        elements.len()
+        vertices.len()
+    }
+
+    fn end_edge(&self, id: EdgeId, oldest: u64, garbage: &mut Vec<Garbage>) {
+        let element = ElementRef::Edge(id);
+        if let Some(slot) = self.over(element, oldest) {
+            self.take_apart(element, &slot, garbage);
+            self.vote(&[id], garbage);
+        }
+    }
+
+    /// The place of an element that was handed over as one that nobody sees any more.
+    fn over(&self, element: ElementRef, oldest: u64) -> Option<Slot<'_>> {
+        let slot = self.slot(element)?;
+        let (begin, end) = slot.core.version(slot.at);
+        let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
+        debug_assert!(is_over, "{element:?} was handed over while somebody may see it");
+        is_over.then_some(slot)
     }
 
     /// Takes away what an element left that nobody sees any more.
@@ -404,14 +434,6 @@ impl Store {
                 }
             }
         }
-        match element {
-            ElementRef::Vertex(id) => {
-                let (tablet, page) = self.vertex_page(id).expect("the slot is there");
-                self.empty_lists(id, tablet, page, garbage);
-                garbage.push(Garbage::Slot(element));
-            }
-            ElementRef::Edge(id) => self.vote(&[id], garbage),
-        }
     }
 
     fn drop_user_id(&self, element: ElementRef, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
@@ -430,7 +452,8 @@ impl Store {
     }
 
     /// Empties the lists of a vertex: their edges are all over, or the vertex would not be.
-    fn empty_lists(&self, id: VertexId, tablet: &Tablet, page: &VertexPage, garbage: &mut Vec<Garbage>) {
+    fn empty_lists(&self, id: VertexId, tablet: &Tablet, garbage: &mut Vec<Garbage>) {
+        let page: &VertexPage = tablet.vertices.get(id.page()).expect("the vertex has a place on it");
         let mut dropped = Vec::new();
         for direction in [Direction::Out, Direction::In] {
             for (_, table) in page.tables(direction).iter() {
@@ -442,12 +465,11 @@ impl Store {
 
     /// Counts that cells of edges that are over have left a list, or the edges their columns.
     pub(crate) fn vote(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
-        let mut votes = self.votes.lock();
         for &edge in edges {
-            let count = votes.entry(edge).or_insert(0);
-            *count += 1;
-            if *count == VOTES {
-                votes.remove(&edge);
+            // The place is its own until the last vote.
+            if let Some((_, page)) = self.edge_page(edge)
+                && page.vote(edge.offset(), &self.memory)
+            {
                 garbage.push(Garbage::Slot(ElementRef::Edge(edge)));
             }
         }

@@ -161,7 +161,7 @@ impl Drop for TabletRestore<'_> {
     fn drop(&mut self) {
         if !self.garbage.is_empty() {
             self.store.limbo.take_in(std::mem::take(&mut self.garbage));
-            self.store.release();
+            self.store.release(usize::MAX);
         }
     }
 }

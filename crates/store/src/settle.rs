@@ -23,23 +23,41 @@ use std::sync::atomic::Ordering;
 use crate::epoch::{Pin, Retired};
 use crate::memory::{Memory, RecordKind};
 use crate::page::PageCore;
-use crate::version::{CLOSED, NEVER, VersionPair};
+use crate::version::{CLOSED, NEVER, TIMESTAMP_MAX, VersionPair};
+
+/// What became of a page that somebody wanted to settle.
+#[derive(Debug)]
+pub(crate) enum Settling {
+    /// It is settled; the words go to a limbo.
+    Done(Retired),
+    /// Some snapshot does not see an element yet: worth another look later.
+    TooYoung,
+    /// Places are free, or somebody ends an element: whoever begins the next one here lists the page again.
+    NotNow,
+}
 
 impl PageCore {
-    /// Takes the version words away if every snapshot from `oldest` on sees every slot; they go to a limbo.
-    pub(crate) fn settle(&self, oldest: u64, pin: &Pin, memory: &Memory) -> Option<Retired> {
-        let words = self.current_versions(pin)?;
-        let filled = self.is_full_for_good().then(|| self.used())?;
-        let is_settled = |pair: &VersionPair| {
+    /// Takes the version words away if every snapshot from `oldest` on sees every slot.
+    pub(crate) fn settle(&self, oldest: u64, pin: &Pin, memory: &Memory) -> Settling {
+        let Some(words) = self.current_versions(pin) else { return Settling::NotNow };
+        let filled = if self.is_full_for_good() { self.used() } else { 0 };
+        let mut is_young = false;
+        for pair in &words[..filled] {
             let (begin, end) = pair.load();
-            begin <= oldest && end == NEVER
-        };
-        if filled == 0 || !words[..filled].iter().all(is_settled) || !close(&words[..filled]) {
-            return None;
+            if begin > TIMESTAMP_MAX || end != NEVER {
+                return Settling::NotNow;
+            }
+            is_young |= begin > oldest;
+        }
+        if is_young {
+            return Settling::TooYoung;
+        }
+        if filled == 0 || !close(&words[..filled]) {
+            return Settling::NotNow;
         }
         memory.remove(RecordKind::Version, size_of_val(words));
         self.set_clean(filled);
-        self.take_versions()
+        self.take_versions().map_or(Settling::NotNow, Settling::Done)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use hashbrown::HashMap;
+use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
@@ -58,8 +58,8 @@ pub struct Store {
     pub(crate) oldest_seen: AtomicU64,
     /// What waits for readers to leave.
     pub(crate) limbo: Limbo,
-    /// Edges that are over and not yet out of all lists: how many of three votes they have (`reclaim`).
-    pub(crate) votes: Mutex<HashMap<EdgeId, u8, foldhash::fast::RandomState>>,
+    /// Tasks that tablets were given since a collector last looked: about, for deciding whether to wake one.
+    pub(crate) tasks_given: CachePadded<AtomicU64>,
     pub(crate) reclaimed: Reclaimed,
 }
 
@@ -106,7 +106,7 @@ impl Store {
             queue: Queue::new(),
             oldest_seen: AtomicU64::new(0),
             limbo: Limbo::default(),
-            votes: Mutex::default(),
+            tasks_given: CachePadded::default(),
             reclaimed: Reclaimed::default(),
             memory,
         }

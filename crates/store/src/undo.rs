@@ -134,8 +134,8 @@ pub(crate) fn cut_behind(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each
             if is_waiting(next, pool) {
                 return;
             }
-            current.next.store(0, Ordering::Relaxed);
-            return each_record(next, pool, each);
+            // Relaxed, here and below: the record was published long ago; who gets its number cut it off.
+            return each_record(current.next.swap(0, Ordering::Relaxed), pool, each);
         }
         current = following;
     }
@@ -153,10 +153,11 @@ pub(crate) fn is_waiting(mut index: u64, pool: &UndoPool) -> bool {
     false
 }
 
-/// Calls `each` with the numbers of a chain that was cut off.
+/// Calls `each` with the numbers of a chain that was cut off. Another thread may be cutting behind one of the records,
+/// which then gets what follows. Readers that are inside know by the begin of the record before that they go no further.
 pub(crate) fn each_record(mut index: u64, pool: &UndoPool, mut each: impl FnMut(u64)) {
     while index != 0 {
-        let next = record(pool, index).next();
+        let next = record(pool, index).next.swap(0, Ordering::Relaxed);
         each(index);
         index = next;
     }

@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.memory);
         if table.append(at.offset(), neighbor, edge, &tablet.lists, &self.store.memory) {
-            tablet.tasks.lock().tables.push(TableName { page: at.page() as u32, direction, label });
+            self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }
 
@@ -340,7 +340,7 @@ impl<'a> Writer<'a> {
         if let Some(table) = page.tables(direction).get(label.0)
             && table.mark_ended(at.offset(), edge, &tablet.lists, &self.store.memory, &self.pin)
         {
-            tablet.tasks.lock().tables.push(TableName { page: at.page() as u32, direction, label });
+            self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }
 

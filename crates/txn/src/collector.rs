@@ -1,33 +1,37 @@
 //! Who collects garbage, and when.
 //!
-//! The store knows what is garbage and how it is reclaimed; this part lends it threads. A worker is started when
-//! commits have handed over enough to be worth one, and stays: it is woken by the next commits that leave enough
-//! behind, and looks around on its own now and then for what trickled in. It works in short rounds and rests after
-//! each for as long as the round took, so that it never has more than half a core; only when commits outrun it does
-//! it work without rest.
+//! The store knows what is garbage and how it is reclaimed; this part lends it threads.
 //!
-//! - How many workers there are is a setting (`gc_workers`), as is whether they work at all: with
-//!   `garbage_collection` off the logs of commits stay in the queue, are counted against the memory limit, and are
-//!   worked off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`]
-//!   collects.
-//! - Workers hold the graph weakly: they end with its last handle.
+//! - *Committers* clear up behind themselves: every few hundred writes a thread works off what its own commits have left
+//!   meanwhile, some ten microseconds in one go. It pays for what it writes, nothing is passed between cores, and what a
+//!   collector could fall behind with does not pile up.
+//! - *Workers* do what needs longer: compaction, vertices to be taken apart, pages to be settled, and the leavings of
+//!   huge transactions, of threads that rest, and of snapshots that were old. A worker is started when there is
+//!   something for it, and stays: it is woken by committers that find tasks waiting, and looks around on its own now
+//!   and then for what trickled in. It works in short rounds and rests after each for as long as the round took, so
+//!   that it never has more than half a core; only when commits outrun it does it work without rest.
+//!
+//! How many workers there are is a setting (`gc_workers`), as is whether anybody collects at all: with
+//! `garbage_collection` off the logs of commits stay in the queue, are counted against the memory limit, and are worked
+//! off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`] collects.
+//! Workers hold the graph weakly: they end with its last handle.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mangrove_store::{Effort, Horizon, Write};
+use mangrove_store::{Backlog, Effort, Horizon, Write};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::manager::Shared;
 
-/// Writes in the queue that are worth waking a worker.
-const WAKE_WRITES: usize = 1 << 10;
 /// Writes in the queue from which on workers do not rest.
 const HURRY_WRITES: usize = 1 << 16;
 /// Writes that one round takes from the queue.
 const ROUND_WRITES: usize = 1 << 10;
+/// A round of a worker that was woken, and that found less than this to do, was its last.
+const ROUND_WORTH: usize = 256;
 /// How often a worker looks around without being woken: looking at a large graph that rests is not free, so each look
 /// that finds nothing makes the next one come later.
 const TICK: Duration = Duration::from_millis(50);
@@ -63,6 +67,8 @@ pub(crate) struct Collector {
     workers: Mutex<Vec<JoinHandle<()>>>,
     /// Shared by workers while they work a round, so that who collects everything has it all to itself.
     rounds: RwLock<()>,
+    /// Whether a worker was ever wanted: the first finds what is too little for anybody to be woken.
+    started: AtomicBool,
 }
 
 impl Horizon for Shared {
@@ -84,8 +90,18 @@ impl Horizon for Shared {
 impl Shared {
     /// Hands the log of an installed commit over to the collector.
     pub(crate) fn hand_over(self: &Arc<Self>, log: Vec<Write>, timestamp: u64) {
-        self.store.retire(log, timestamp);
-        if self.store.garbage_waiting() >= WAKE_WRITES && self.settings.garbage_collection.load(Ordering::Relaxed) {
+        let backlog = self.store.retire(log, timestamp);
+        if backlog == Backlog::Small || !self.settings.garbage_collection.load(Ordering::Relaxed) {
+            return;
+        }
+        // Nobody collects behind the back of who asked for no workers.
+        if backlog == Backlog::Sweep && self.settings.gc_workers.load(Ordering::Relaxed) > 0 {
+            self.store.sweep(self.oldest_snapshot());
+        }
+        if backlog == Backlog::Large
+            || self.store.is_collector_wanted()
+            || !self.collector.started.load(Ordering::Relaxed)
+        {
             self.collector.wake(self);
         }
     }
@@ -115,13 +131,16 @@ impl Shared {
         }
     }
 
-    /// One round of a worker; whether there was anything to do.
+    /// One round of a worker; whether another one is worth it.
     fn collect_some(&self, all: bool) -> bool {
         let _round = self.collector.rounds.read();
         self.expire_old();
-        let collected = self.store.collect(self, ROUND_WRITES, all);
-        let effort = if all { Effort::Worthwhile } else { Effort::Due };
-        collected + self.store.compact(self, effort) > 0
+        if all {
+            let collected = self.store.collect(self, ROUND_WRITES, true);
+            return collected + self.store.compact(self, Effort::Worthwhile) > 0;
+        }
+        let collected = self.store.collect(self, ROUND_WRITES, false);
+        collected + self.store.compact(self, Effort::Due) >= ROUND_WORTH
     }
 }
 
@@ -133,6 +152,7 @@ impl Collector {
         if wanted == 0 {
             return;
         }
+        self.started.store(true, Ordering::Relaxed);
         {
             let mut state = self.signal.state.lock();
             if state.woken || state.stop {
