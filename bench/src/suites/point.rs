@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove::{Database, Result, UserId, Value, ValueRows, VertexId};
+use mangrove::{Database, KeyId, Result, UserId, Value, ValueRows, VertexId};
 use smol_str::SmolStr;
 
 use super::{Context, ReadCase, against_rival};
@@ -93,13 +93,12 @@ impl Bare {
 /// Look-up and two columns by the typed interface, in a read-only transaction of their own.
 struct Typed {
     database: Database,
-    names: Names,
+    keys: [KeyId; 2],
     person_count: u64,
     batch: usize,
     ids: Vec<UserId>,
     found: Vec<Option<VertexId>>,
-    vertices: Vec<VertexId>,
-    values: ValueRows,
+    values: [ValueRows; 2],
 }
 
 impl Typed {
@@ -110,13 +109,12 @@ impl Typed {
         });
         Typed {
             database: database.clone(),
-            names,
+            keys: [names.born, names.name],
             person_count: person_count.unwrap_or(0),
             batch,
             ids: Vec::new(),
             found: Vec::new(),
-            vertices: Vec::new(),
-            values: ValueRows::default(),
+            values: Default::default(),
         }
     }
 }
@@ -124,17 +122,12 @@ impl Typed {
 impl Operation for Typed {
     fn perform(&mut self, input: u64) -> Result<u64> {
         let transaction = self.database.begin_read()?;
-        let view = transaction.view();
         self.ids.clear();
         self.ids.extend(spread(input, self.person_count, self.batch).map(people::id));
         self.found.clear();
-        view.find_vertices(&self.ids, &mut self.found)?;
-        self.vertices.clear();
-        self.vertices.extend(self.found.iter().flatten());
-        self.values.clear();
-        view.vertex_values(&self.vertices, self.names.born, &mut self.values)?;
-        view.vertex_values(&self.vertices, self.names.name, &mut self.values)?;
-        Ok(self.values.value.iter().map(digest).fold(0, u64::wrapping_add))
+        self.values.iter_mut().for_each(ValueRows::clear);
+        transaction.view().look_up_vertices(&self.ids, &self.keys, &mut self.found, &mut self.values)?;
+        Ok(self.values.iter().flat_map(|values| &values.value).map(digest).fold(0, u64::wrapping_add))
     }
 }
 

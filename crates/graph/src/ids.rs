@@ -46,6 +46,7 @@ const EXTERNAL_BASE: u64 = 1 << 16;
 pub const PAGE_SLOTS: u64 = 1024;
 
 /// A slot as external numbers have it: the generation between the low and the high bits of the place.
+#[inline]
 fn shuffle_slot(slot: u64) -> u64 {
     let (generation, place) = (slot >> PLACE_BITS, slot & PLACE_MASK);
     let high = (place >> LOW_PLACE_BITS) << (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS);
@@ -53,6 +54,7 @@ fn shuffle_slot(slot: u64) -> u64 {
 }
 
 /// The other way round.
+#[inline]
 fn unshuffle_slot(shuffled: u64) -> u64 {
     let generation = (shuffled >> LOW_PLACE_BITS) & u64::from(GENERATION_MAX);
     let high = (shuffled >> (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS)) << LOW_PLACE_BITS;
@@ -73,45 +75,56 @@ macro_rules! element_id {
         impl $name {
             /// An id from its tablet and slot. Panics when `slot` needs more than 48 bits: slots are
             /// handed out by the store, never taken from outside.
+            #[inline]
             pub fn new(tablet: TabletId, slot: u64) -> Self {
                 assert!(slot <= SLOT_MASK, "slot {slot} needs more than 48 bits");
                 Self((u64::from(tablet.0) << SLOT_BITS) | slot)
             }
 
             /// The tablet the element lives in.
+            #[inline]
             pub fn tablet(self) -> TabletId { TabletId((self.0 >> SLOT_BITS) as u16) }
 
             /// The slot inside the tablet: generation and place.
+            #[inline]
             pub fn slot(self) -> u64 { self.0 & SLOT_MASK }
 
             /// How many elements had the place before this one.
+            #[inline]
             pub fn generation(self) -> u16 { (self.slot() >> PLACE_BITS) as u16 }
 
             /// The same place in another generation, at most [`GENERATION_MAX`].
+            #[inline]
             pub fn with_generation(self, generation: u16) -> Self {
                 assert!(generation <= GENERATION_MAX, "generation {generation} needs more than 10 bits");
                 Self((self.0 & !(SLOT_MASK ^ PLACE_MASK)) | (u64::from(generation) << PLACE_BITS))
             }
 
             /// The page of the place: `place / PAGE_SLOTS`.
+            #[inline]
             pub fn page(self) -> usize { ((self.0 & PLACE_MASK) / PAGE_SLOTS) as usize }
 
             /// The position inside the page: `place % PAGE_SLOTS`.
+            #[inline]
             pub fn offset(self) -> usize { (self.0 % PAGE_SLOTS) as usize }
 
             /// The 64 bits as they are kept inside the engine.
+            #[inline]
             pub fn to_bits(self) -> u64 { self.0 }
 
             /// The id with these bits; whether it names anything is for the store to say.
+            #[inline]
             pub fn from_bits(bits: u64) -> Self { Self(bits) }
 
             /// The number a user sees when the id was not chosen by the user.
+            #[inline]
             pub fn external(self) -> i64 {
                 let bits = (shuffle_slot(self.slot()) << (64 - SLOT_BITS)) | u64::from(self.tablet().0);
                 bits.wrapping_add(EXTERNAL_BASE) as i64
             }
 
             /// The id behind an external number.
+            #[inline]
             pub fn from_external(external: i64) -> Self {
                 let bits = (external as u64).wrapping_sub(EXTERNAL_BASE);
                 Self((bits << SLOT_BITS) | unshuffle_slot(bits >> (64 - SLOT_BITS)))

@@ -1,6 +1,6 @@
 //! How a property value is kept in a column: a tag byte and a word.
 //!
-//! Small values (booleans, integers, floats, characters, strings of at most seven bytes) live in the word
+//! Small values (booleans, integers, floats, characters, strings of at most eight bytes) live in the word
 //! itself. The rest live in the tablet's value region, a pool of write-once records, and the word is their
 //! number. Several values under one key, or one with meta-properties, are a single immutable
 //! [`MultiProperty`] in the region that is replaced as a whole, so a column has one cell a vertex whatever
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use mangrove_graph::{KeyId, NumberType, Value};
 use smol_str::SmolStr;
 
-use crate::epoch::{self, RecordCell};
+use crate::epoch::{self, Pin, RecordCell};
 use crate::memory::{Memory, RecordKind};
 use crate::segments::{Pool, Usage};
 
 /// What a cell of a column holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct RawCell {
     pub(crate) tag: u8,
     pub(crate) word: u64,
@@ -33,8 +33,10 @@ const CHAR: u8 = 8;
 const SHORT_STRING: u8 = 9;
 const POOLED: u8 = 10;
 const MULTI: u8 = 11;
+/// A string that fills the word: no byte is left for its length, so the tag says it.
+const WORD_STRING: u8 = 12;
 
-/// The longest string kept in the word; its length is in the top byte.
+/// The longest string kept in a word with its length in the top byte.
 const SHORT_STRING_MAX: usize = 7;
 
 impl RawCell {
@@ -61,7 +63,7 @@ pub(crate) enum CellKind {
     Integer(i64),
     /// A float of either width.
     Float(f64),
-    /// A string that is the word itself: see [`packed_text`].
+    /// A string in the word: see [`packed_text`].
     ShortString,
     /// A record of the value region.
     Record,
@@ -77,10 +79,30 @@ impl RawCell {
             I8..=I64 => CellKind::Integer(self.word as i64),
             F32 => CellKind::Float(f64::from(f32::from_bits(self.word as u32))),
             F64 => CellKind::Float(f64::from_bits(self.word)),
-            SHORT_STRING => CellKind::ShortString,
+            SHORT_STRING | WORD_STRING => CellKind::ShortString,
             POOLED | MULTI => CellKind::Record,
             _ => CellKind::Other,
         }
+    }
+}
+
+impl RawCell {
+    /// The value that is the cell itself; none where there is none, or it is a record.
+    #[inline]
+    pub(crate) fn inline_value(self) -> Option<Value> {
+        let word = self.word;
+        Some(match self.tag {
+            BOOL => Value::Bool(word != 0),
+            I8 => Value::I8(word as i8),
+            I16 => Value::I16(word as i16),
+            I32 => Value::I32(word as i32),
+            I64 => Value::I64(word as i64),
+            F32 => Value::F32(f32::from_bits(word as u32)),
+            F64 => Value::F64(f64::from_bits(word)),
+            CHAR => Value::Char(char::from_u32(word as u32)?),
+            SHORT_STRING | WORD_STRING => Value::String(unpack_string(self)?),
+            _ => return None,
+        })
     }
 }
 
@@ -98,9 +120,16 @@ pub(crate) fn number_type(tag: u8) -> Option<NumberType> {
     })
 }
 
-/// The word of a string that is short enough for one.
-pub(crate) fn packed_text(text: &str) -> Option<u64> {
-    (text.len() <= SHORT_STRING_MAX).then(|| pack_string(text))
+/// The cell of a string that is short enough for a word. Equal cells are equal strings.
+pub(crate) fn packed_text(text: &str) -> Option<RawCell> {
+    let bytes = text.as_bytes();
+    if let Ok(word) = bytes.try_into().map(u64::from_le_bytes) {
+        return Some(RawCell { tag: WORD_STRING, word });
+    }
+    let mut word = [0; 8];
+    word.get_mut(..SHORT_STRING_MAX)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    word[SHORT_STRING_MAX] = bytes.len() as u8;
+    Some(RawCell { tag: SHORT_STRING, word: u64::from_le_bytes(word) })
 }
 
 /// One of several values under a key.
@@ -161,7 +190,10 @@ impl ValueRegion {
             Value::F32(v) => (F32, u64::from(v.to_bits())),
             Value::F64(v) => (F64, v.to_bits()),
             Value::Char(v) => (CHAR, u64::from(*v)),
-            Value::String(s) if s.len() <= SHORT_STRING_MAX => (SHORT_STRING, pack_string(s)),
+            Value::String(text) => match packed_text(text) {
+                Some(cell) => return cell,
+                None => (POOLED, self.keep(Pooled::Value(value), memory)),
+            },
             _ => (POOLED, self.keep(Pooled::Value(value), memory)),
         };
         RawCell { tag, word }
@@ -230,49 +262,37 @@ impl ValueRegion {
     /// What a cell holds. A cell whose word is no content of its tag holds nothing: only a reader that
     /// looks at an uncommitted cell while its owner writes it (building an index) can meet one, and the
     /// owner then takes care of the index itself.
-    #[inline]
     pub(crate) fn decode(&self, cell: RawCell) -> Content {
-        let word = cell.word;
-        let value = match cell.tag {
-            BOOL => Value::Bool(word != 0),
-            I8 => Value::I8(word as i8),
-            I16 => Value::I16(word as i16),
-            I32 => Value::I32(word as i32),
-            I64 => Value::I64(word as i64),
-            F32 => Value::F32(f32::from_bits(word as u32)),
-            F64 => Value::F64(f64::from_bits(word)),
-            CHAR => match char::from_u32(word as u32) {
-                Some(c) => Value::Char(c),
-                None => return Content::Absent,
-            },
-            SHORT_STRING => match unpack_string(word) {
-                Some(s) => Value::String(s),
-                None => return Content::Absent,
-            },
-            POOLED | MULTI => {
-                let pin = epoch::pin();
-                match self.pool.get(word).and_then(|record| record.get(&pin)) {
-                    Some(Pooled::Value(v)) => v.clone(),
-                    Some(Pooled::Multi(m)) => return Content::Multi(m.clone()),
-                    None => return Content::Absent,
-                }
-            }
-            _ => return Content::Absent,
-        };
-        Content::One(value)
+        self.decode_under(&epoch::pin(), cell)
+    }
+
+    /// As [`ValueRegion::decode`], under a pin that the caller has.
+    pub(crate) fn decode_under(&self, pin: &Pin, cell: RawCell) -> Content {
+        if !cell.is_record() {
+            return cell.inline_value().map_or(Content::Absent, Content::One);
+        }
+        match self.pool.get(cell.word).and_then(|record| record.get(pin)) {
+            Some(Pooled::Value(value)) => Content::One(value.clone()),
+            Some(Pooled::Multi(multi)) => Content::Multi(multi.clone()),
+            None => Content::Absent,
+        }
     }
 
     /// The values of a cell, without meta-properties.
-    pub(crate) fn values(&self, cell: RawCell, mut each: impl FnMut(&Value)) {
+    pub(crate) fn values(&self, cell: RawCell, each: impl FnMut(&Value)) {
+        self.values_under(&epoch::pin(), cell, each);
+    }
+
+    /// As [`ValueRegion::values`], under a pin that the caller has.
+    pub(crate) fn values_under(&self, pin: &Pin, cell: RawCell, mut each: impl FnMut(&Value)) {
         // A record is shown where it lies: making a copy of it may cost more than all the rest.
         if cell.is_record() {
-            let pin = epoch::pin();
-            match self.pool.get(cell.word).and_then(|record| record.get(&pin)) {
+            match self.pool.get(cell.word).and_then(|record| record.get(pin)) {
                 Some(Pooled::Value(value)) => each(value),
                 Some(Pooled::Multi(multi)) => multi.values.iter().for_each(|v| each(&v.value)),
                 None => {}
             }
-        } else if let Content::One(value) = self.decode(cell) {
+        } else if let Some(value) = cell.inline_value() {
             each(&value);
         }
     }
@@ -285,17 +305,14 @@ impl ValueRegion {
     }
 }
 
-fn pack_string(s: &str) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..s.len()].copy_from_slice(s.as_bytes());
-    bytes[7] = s.len() as u8;
-    u64::from_le_bytes(bytes)
-}
-
-fn unpack_string(word: u64) -> Option<SmolStr> {
-    let bytes = word.to_le_bytes();
-    let text = bytes.get(..usize::from(bytes[7]))?;
-    std::str::from_utf8(text).ok().map(SmolStr::new_inline)
+#[inline]
+fn unpack_string(cell: RawCell) -> Option<SmolStr> {
+    let bytes = cell.word.to_le_bytes();
+    let text = match cell.tag {
+        WORD_STRING => &bytes[..],
+        _ => bytes[..SHORT_STRING_MAX].get(..usize::from(bytes[SHORT_STRING_MAX]))?,
+    };
+    crate::text::utf8(text).map(SmolStr::new_inline)
 }
 
 impl Pooled {
@@ -357,13 +374,15 @@ mod tests {
             Value::Char('ß'),
             Value::from(""),
             Value::from("1234567"),
+            Value::from("12345678"),
+            Value::from("äöü\0\u{7}"),
         ];
         for value in inline {
             let (cell, back) = round_trip(value.clone());
             assert_eq!(back, value);
             assert_ne!(cell.tag, POOLED, "{value:?}");
         }
-        for value in [Value::from("12345678"), Value::list(vec![Value::I32(1)]), Value::from("x".repeat(100))] {
+        for value in [Value::from("123456789"), Value::list(vec![Value::I32(1)]), Value::from("x".repeat(100))] {
             let (cell, back) = round_trip(value.clone());
             assert_eq!((back, cell.tag), (value, POOLED));
         }

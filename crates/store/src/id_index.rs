@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{Result, UserId};
 
-use crate::epoch::{self, EpochCell, Guarded};
+use crate::epoch::{self, EpochCell, Guarded, Pin};
 use crate::limbo::Limbo;
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU64, Mutex};
@@ -34,6 +34,7 @@ pub(crate) struct IdKey {
 }
 
 /// The finalizer of MurmurHash3: a bijection on 64 bits whose output bits each depend on all input bits.
+#[inline]
 fn mix(mut word: u64) -> u64 {
     word ^= word >> 33;
     word = word.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -43,6 +44,7 @@ fn mix(mut word: u64) -> u64 {
 }
 
 impl IdKey {
+    #[inline]
     pub(crate) fn of(id: &UserId) -> Self {
         match id {
             UserId::Int(n) => IdKey::of_int(n.number),
@@ -54,6 +56,7 @@ impl IdKey {
         }
     }
 
+    #[inline]
     pub(crate) fn of_int(number: i64) -> Self {
         IdKey { word: mix(number as u64), is_int: true }
     }
@@ -81,6 +84,7 @@ impl Table {
         Table { slots: (0..len).map(|_| Slot::default()).collect() }
     }
 
+    #[inline]
     fn home(&self, key: u64) -> usize {
         key as usize & (self.slots.len() - 1)
     }
@@ -136,6 +140,11 @@ impl Shard {
     fn table(&self) -> Guarded<'_, Table> {
         self.table.load().expect("a shard always has a table")
     }
+
+    #[inline]
+    fn table_under<'p>(&'p self, pin: &'p Pin) -> &'p Table {
+        self.table.get(pin).expect("a shard always has a table")
+    }
 }
 
 /// See the module.
@@ -172,11 +181,22 @@ impl IdIndex {
         self.has_ints.load(Ordering::SeqCst)
     }
 
-    /// Starts loading what [`IdIndex::candidates`] reads first.
+    /// Starts loading what [`IdIndex::first_candidate`] reads first.
     #[inline]
-    pub(crate) fn prefetch(&self, key: IdKey) {
-        let table = self.shard(key).table();
+    pub(crate) fn prefetch(&self, pin: &Pin, key: IdKey) {
+        let table = self.shard(key).table_under(pin);
         crate::prefetch::prefetch(&table.slots[table.home(key.word)]);
+    }
+
+    /// One of the elements that may have the id.
+    #[inline]
+    pub(crate) fn first_candidate(&self, pin: &Pin, key: IdKey) -> Option<u64> {
+        let mut first = None;
+        self.shard(key).table_under(pin).probe(key.word, |id| {
+            first = Some(id);
+            true
+        });
+        first
     }
 
     /// The elements that may have the id, until `each` returns true.
@@ -258,7 +278,7 @@ impl IdIndex {
 /// Replaces a full table by one without tombstones, twice as large unless those made it full.
 fn rebuild(shard: &Shard, counts: &mut Counts, memory: &Memory, limbo: &Limbo) {
     let pin = epoch::pin();
-    let old = shard.table.get(&pin).expect("a shard always has a table");
+    let old = shard.table_under(&pin);
     let is_crowded = counts.live * 4 > old.slots.len();
     let new = Table::new(if is_crowded { old.slots.len() * 2 } else { old.slots.len() });
     old.entries().for_each(|(key, id)| new.put(key, id));

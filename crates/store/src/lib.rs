@@ -13,7 +13,7 @@
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
 //! | [`write`](mod@write), `unique`, `ending` | what transactions claim, and how claims end: read this second |
 //! | [`footprint`] | what transactions read and wrote, to be compared |
-//! | `view`, `scan`, `expand`, `properties` | the batched read interface |
+//! | `view`, `look_up`, `scan`, `expand`, `properties`, `element` | the batched read interface |
 //! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
 //! | [`image`], [`restore`] | pages as a checkpoint has them, and a store made of them again |
@@ -27,7 +27,7 @@
 //! All shared mutable state is atomics, `OnceLock` and `parking_lot` locks. Lock order: an id index shard,
 //! a list latch, a placement turn, a property index shard: none is held while another is taken, but for a collector's
 //! turn in a tablet, which comes before all of them. `unsafe` is in `epoch` and its users `limbo` and `reclaim`, and in
-//! `prefetch`.
+//! `prefetch` and `text`.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -38,6 +38,7 @@ pub mod bulk;
 mod cell;
 mod column;
 mod compaction;
+mod element;
 mod ending;
 pub mod epoch;
 mod expand;
@@ -47,6 +48,7 @@ mod id_index;
 pub mod image;
 mod index_build;
 mod limbo;
+mod look_up;
 mod memory;
 #[cfg(feature = "model")]
 pub mod model;
@@ -70,6 +72,7 @@ mod store;
 mod sync;
 mod tablet;
 mod tail;
+mod text;
 mod undo;
 mod unique;
 pub mod version;

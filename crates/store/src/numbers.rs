@@ -10,8 +10,9 @@ use mangrove_graph::{KeyId, Numbers};
 
 use crate::cell::{CellKind, RawCell, ValueRegion, number_type};
 use crate::column::{Column, Plain};
-use crate::epoch;
-use crate::properties::{Cells, Element};
+use crate::element::Element;
+use crate::epoch::Pin;
+use crate::properties::Cells;
 use crate::store::Slot;
 use crate::view::StoreView;
 
@@ -25,12 +26,18 @@ fn stretch<T: Element>(elements: &[T]) -> usize {
 const LONG_STRETCH: usize = 16;
 
 /// See [`mangrove_graph::GraphView::vertex_numbers`].
-pub(crate) fn numbers<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
+pub(crate) fn numbers<T: Element>(
+    view: &StoreView<'_>,
+    pin: &Pin,
+    elements: &[T],
+    key: KeyId,
+    out: &mut Numbers,
+) -> bool {
     let before = out.len();
     let changes = elements.windows(2).filter(|pair| pair[0].page() != pair[1].page()).count();
     let read = match elements.len() >= LONG_STRETCH * (changes + 1) {
-        true => by_stretches(view, elements, key, out),
-        false => by_cells(view, elements, key, out),
+        true => by_stretches(view, pin, elements, key, out),
+        false => by_cells(view, pin, elements, key, out),
     };
     if !read {
         out.truncate(before);
@@ -38,11 +45,11 @@ pub(crate) fn numbers<T: Element>(view: &StoreView<'_>, elements: &[T], key: Key
     read
 }
 
-fn by_stretches<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
+fn by_stretches<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
     let mut row = 0;
     while row < elements.len() {
         let stretch = &elements[row..row + stretch(&elements[row..])];
-        if !read_stretch(view, stretch, row as u32, key, out) {
+        if !read_stretch(view, pin, stretch, row as u32, key, out) {
             return false;
         }
         row += stretch.len();
@@ -50,17 +57,17 @@ fn by_stretches<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, ou
     true
 }
 
-fn by_cells<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
-    let mut cells = Cells::new(view, elements, key);
+fn by_cells<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
+    let mut cells = Cells::new(view, pin, elements, key);
     (0..elements.len()).all(|row| match cells.next(row) {
-        Some(place) => push(place.read(view), place.region(), row as u32, out),
+        Some(place) => push(place.read(view, pin), (place.region(), pin), row as u32, out),
         None => true,
     })
 }
 
 /// Appends the numbers of a cell; false where it holds anything else.
 #[inline]
-fn push(cell: RawCell, region: &ValueRegion, row: u32, out: &mut Numbers) -> bool {
+fn push(cell: RawCell, (region, pin): (&ValueRegion, &Pin), row: u32, out: &mut Numbers) -> bool {
     match (cell.kind(), number_type(cell.tag)) {
         (CellKind::Absent, _) => true,
         (CellKind::Integer(n), Some(kind)) if out.kind.is_none_or(|k| k == kind) => {
@@ -77,7 +84,7 @@ fn push(cell: RawCell, region: &ValueRegion, row: u32, out: &mut Numbers) -> boo
         }
         (CellKind::Record, _) => {
             let mut all = true;
-            region.values(cell, |value| all = all && out.push(row, value));
+            region.values_under(pin, cell, |value| all = all && out.push(row, value));
             all
         }
         _ => false,
@@ -85,22 +92,29 @@ fn push(cell: RawCell, region: &ValueRegion, row: u32, out: &mut Numbers) -> boo
 }
 
 /// Reads elements of one page; `row` is the first one's.
-fn read_stretch<T: Element>(view: &StoreView<'_>, elements: &[T], row: u32, key: KeyId, out: &mut Numbers) -> bool {
+fn read_stretch<T: Element>(
+    view: &StoreView<'_>,
+    pin: &Pin,
+    elements: &[T],
+    row: u32,
+    key: KeyId,
+    out: &mut Numbers,
+) -> bool {
     let Some(first) = view.store.slot(elements[0].reference()) else {
         // The first is no element of the page; others may be.
-        return elements.len() == 1 || read_stretch(view, &elements[1..], row + 1, key, out);
+        return elements.len() == 1 || read_stretch(view, pin, &elements[1..], row + 1, key, out);
     };
     let Some(column) = first.core.column(key) else { return true };
     if let Some(plain) = column.plain() {
         let before = out.len();
         let read = copy_run(&first, plain, elements, row, out)
-            || read_each(view, &first, elements, row, out, |at| plain.get(at));
+            || read_each(view, pin, &first, elements, row, out, |at| plain.get(at));
         if plain.held() {
             return read;
         }
         out.truncate(before);
     }
-    read_each(view, &first, elements, row, out, |at| read(view, &first, column, at))
+    read_each(view, pin, &first, elements, row, out, |at| read(view, &first, column, at))
 }
 
 fn read(view: &StoreView<'_>, slot: &Slot<'_>, column: &Column, at: usize) -> RawCell {
@@ -110,21 +124,21 @@ fn read(view: &StoreView<'_>, slot: &Slot<'_>, column: &Column, at: usize) -> Ra
 /// Reads a stretch a cell at a time.
 fn read_each<T: Element>(
     view: &StoreView<'_>,
+    pin: &Pin,
     page: &Slot<'_>,
     elements: &[T],
     row: u32,
     out: &mut Numbers,
     cell: impl Fn(usize) -> RawCell,
 ) -> bool {
-    let pin = epoch::pin();
     // A stretch is of one generation.
     let generation = elements.first().map_or(0, |element| element.generation());
     (row..).zip(elements).all(|(row, element)| {
         let at = element.at();
         let seen = at < page.core.capacity()
             && page.core.generation(at) == generation
-            && page.core.visible_under(&pin, at, &view.snapshot);
-        !seen || push(cell(at), &page.tablet.values, row, out)
+            && page.core.visible_under(pin, at, &view.snapshot);
+        !seen || push(cell(at), (&page.tablet.values, pin), row, out)
     })
 }
 

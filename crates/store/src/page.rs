@@ -358,6 +358,14 @@ impl PageCore {
         self.ids.get().is_some()
     }
 
+    /// Starts loading what [`PageCore::user_id`] needs.
+    #[inline]
+    pub(crate) fn prefetch_user_id(&self, at: usize) {
+        if let Some(ids) = self.ids.get() {
+            ids.prefetch(at);
+        }
+    }
+
     /// Takes the chosen id away from a slot whose element is gone for everybody.
     pub(crate) fn clear_user_id(&self, at: usize) {
         if let Some(ids) = self.ids.get() {

@@ -1,8 +1,7 @@
 //! Asking the processor for memory before it is needed.
 //!
 //! The batched reads of this crate keep many cache misses in flight; on machines where a dependent random
-//! read costs thirty times an overlapped one that is worth 2 to 3 times their speed. This is the only
-//! module of the crate with `unsafe` in it.
+//! read costs thirty times an overlapped one that is worth 2 to 3 times their speed.
 
 #![expect(unsafe_code, reason = "the prefetch instruction has no safe form")]
 

@@ -2,69 +2,24 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{EdgeId, ElementRef, KeyId, PropertyRow, Value, ValueRows, VertexId};
+use mangrove_graph::{ElementRef, KeyId, PropertyRow, Value, ValueRows, VertexId};
 
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
-use crate::epoch;
+use crate::element::Element;
+use crate::epoch::Pin;
 use crate::store::Slot;
 use crate::view::{LOOK_AHEAD, StoreView};
 
 impl<'a> StoreView<'a> {
     /// The place of an element the snapshot sees.
-    fn seen(&self, element: ElementRef) -> Option<Slot<'a>> {
-        self.store.slot(element).filter(|slot| slot.visible(&self.snapshot))
+    fn seen(&self, pin: &Pin, element: ElementRef) -> Option<Slot<'a>> {
+        self.store.slot(element).filter(|slot| slot.core.visible_under(pin, slot.at, &self.snapshot))
     }
 
+    #[inline]
     fn cell(&self, slot: &Slot<'_>, column: &Column) -> RawCell {
         column.read(slot.at, &self.snapshot, &slot.tablet.undo)
-    }
-}
-
-/// An element's id: the bits that name its page, and its place there.
-pub(crate) trait Element: Copy {
-    fn bits(self) -> u64;
-    fn reference(self) -> ElementRef;
-
-    /// What ids of one page and one generation have in common.
-    #[inline]
-    fn page(self) -> u64 {
-        self.bits() / PAGE_SLOTS
-    }
-
-    /// How many elements had the place before.
-    #[inline]
-    fn generation(self) -> u16 {
-        VertexId::from_bits(self.bits()).generation()
-    }
-
-    /// The place on the page.
-    #[inline]
-    fn at(self) -> usize {
-        (self.bits() % PAGE_SLOTS) as usize
-    }
-}
-
-impl Element for VertexId {
-    #[inline]
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    #[inline]
-    fn reference(self) -> ElementRef {
-        ElementRef::Vertex(self)
-    }
-}
-
-impl Element for EdgeId {
-    #[inline]
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    #[inline]
-    fn reference(self) -> ElementRef {
-        ElementRef::Edge(self)
     }
 }
 
@@ -78,8 +33,8 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     /// The cell as the snapshot sees it; absent where it does not see the element.
     #[inline]
-    pub(crate) fn read(&self, view: &StoreView<'_>) -> RawCell {
-        match self.slot.visible(&view.snapshot) {
+    pub(crate) fn read(&self, view: &StoreView<'_>, pin: &Pin) -> RawCell {
+        match self.slot.core.visible_under(pin, self.slot.at, &view.snapshot) {
             true => view.cell(&self.slot, self.column),
             false => RawCell::ABSENT,
         }
@@ -92,8 +47,8 @@ impl<'a> Place<'a> {
     }
 
     #[inline]
-    fn prefetch(&self) {
-        self.slot.core.prefetch_version(&epoch::pin(), self.slot.at);
+    fn prefetch(&self, pin: &Pin) {
+        self.slot.core.prefetch_version(pin, self.slot.at);
         self.column.prefetch(self.slot.at);
     }
 }
@@ -137,6 +92,7 @@ const RECORD_AHEAD: usize = LOOK_AHEAD / 2;
 /// records that cells name (long strings and the like) half as far ahead. Records are looked for only once there
 /// was one.
 pub(crate) struct Cells<'a, 'e, T> {
+    pin: &'a Pin,
     finder: Finder<'a>,
     elements: &'e [T],
     /// Places found ahead, by row modulo the size.
@@ -145,8 +101,9 @@ pub(crate) struct Cells<'a, 'e, T> {
 }
 
 impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
-    pub(crate) fn new(view: &'a StoreView<'a>, elements: &'e [T], key: KeyId) -> Self {
-        let mut cells = Cells { finder: Finder::new(view, key), elements, ahead: [None; LOOK_AHEAD], records: false };
+    pub(crate) fn new(view: &'a StoreView<'a>, pin: &'a Pin, elements: &'e [T], key: KeyId) -> Self {
+        let finder = Finder::new(view, key);
+        let mut cells = Cells { pin, finder, elements, ahead: [None; LOOK_AHEAD], records: false };
         for row in 0..LOOK_AHEAD.min(elements.len()) {
             cells.look_ahead(row);
         }
@@ -179,7 +136,7 @@ impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
         if let Some(&element) = self.elements.get(row) {
             let place = self.finder.find(element);
             if let Some(place) = &place {
-                place.prefetch();
+                place.prefetch(self.pin);
             }
             self.ahead[row % LOOK_AHEAD] = place;
         }
@@ -195,33 +152,39 @@ impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
 }
 
 /// The values of one key; see [`mangrove_graph::GraphView::vertex_values`].
-pub(crate) fn values<T: Element>(view: &StoreView<'_>, elements: &[T], key: KeyId, out: &mut ValueRows) {
+pub(crate) fn values<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: KeyId, out: &mut ValueRows) {
     if let [only] = elements {
         // One element has nothing to overlap with.
         if let Some(place) = Finder::new(view, key).find(*only) {
-            push_values(&place, place.read(view), 0, out);
+            push_values(place.region(), pin, place.read(view, pin), 0, out);
         }
         return;
     }
-    let mut cells = Cells::new(view, elements, key);
+    let mut cells = Cells::new(view, pin, elements, key);
     for row in 0..elements.len() {
         let Some(place) = cells.next(row) else { continue };
-        let cell = place.read(view);
+        let cell = place.read(view, pin);
         if cell.is_record() {
             cells.expect_records();
         }
-        push_values(&place, cell, row as u32, out);
+        push_values(place.region(), pin, cell, row as u32, out);
     }
 }
 
+/// Appends the values of a cell.
 #[inline]
-fn push_values(place: &Place<'_>, cell: RawCell, row: u32, out: &mut ValueRows) {
-    match place.region().decode(cell) {
+pub(crate) fn push_values(region: &ValueRegion, pin: &Pin, cell: RawCell, row: u32, out: &mut ValueRows) {
+    let mut one = |value| {
+        out.row.push(row);
+        out.value.push(value);
+    };
+    if !cell.is_record() {
+        // No detour by `Content`: this is what most cells are.
+        return cell.inline_value().into_iter().for_each(one);
+    }
+    match region.decode_under(pin, cell) {
         Content::Absent => {}
-        Content::One(value) => {
-            out.row.push(row);
-            out.value.push(value);
-        }
+        Content::One(value) => one(value),
         Content::Multi(multi) => {
             out.row.extend(multi.values.iter().map(|_| row));
             out.value.extend(multi.values.iter().map(|v| v.value.clone()));
@@ -232,16 +195,17 @@ fn push_values(place: &Place<'_>, cell: RawCell, row: u32, out: &mut ValueRows) 
 /// Appends the visible vertices that have a value under the key that passes the test.
 pub(crate) fn with_value(
     view: &StoreView<'_>,
+    pin: &Pin,
     vertices: &[VertexId],
     key: KeyId,
     test: impl Fn(&Value) -> bool,
     out: &mut Vec<VertexId>,
 ) {
-    let mut cells = Cells::new(view, vertices, key);
+    let mut cells = Cells::new(view, pin, vertices, key);
     for (row, &vertex) in vertices.iter().enumerate() {
         let Some(place) = cells.next(row) else { continue };
         let mut found = false;
-        place.region().values(place.read(view), |value| found = found || test(value));
+        place.region().values_under(pin, place.read(view, pin), |value| found = found || test(value));
         if found {
             out.push(vertex);
         }
@@ -251,13 +215,14 @@ pub(crate) fn with_value(
 /// Whole properties; see [`mangrove_graph::GraphView::vertex_properties`].
 pub(crate) fn rows<T: Element>(
     view: &StoreView<'_>,
+    pin: &Pin,
     elements: &[T],
     keys: Option<&[KeyId]>,
     out: &mut Vec<PropertyRow>,
 ) {
     let none = Arc::default();
     for (row, &id) in elements.iter().enumerate() {
-        let Some(slot) = view.seen(id.reference()) else { continue };
+        let Some(slot) = view.seen(pin, id.reference()) else { continue };
         let row = row as u32;
         match keys {
             Some(keys) => {

@@ -198,15 +198,6 @@ impl Store {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
     }
 
-    /// The same of any element.
-    #[inline]
-    pub(crate) fn core(&self, element: ElementRef) -> Option<&PageCore> {
-        match element {
-            ElementRef::Vertex(id) => self.tablet(id.tablet())?.vertices.get(id.page()).map(|page| &page.core),
-            ElementRef::Edge(id) => self.edge_core(id),
-        }
-    }
-
     /// The place of an element, visible or not.
     #[inline]
     pub(crate) fn slot(&self, element: ElementRef) -> Option<Slot<'_>> {

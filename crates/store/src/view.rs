@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use mangrove_graph::view::check_places;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor,
     ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
@@ -16,19 +17,13 @@ use mangrove_graph::{
 };
 
 use crate::epoch;
-use crate::id_index::IdKey;
-use crate::store::{Slot, Store, edge, vertex};
+use crate::look_up::look_up;
+use crate::store::{Slot, Store};
 use crate::version::Snapshot;
 use crate::{expand, numbers, properties, runs, scan};
 
 /// How many elements ahead a batch loads version words, columns and ends.
 pub(crate) const LOOK_AHEAD: usize = 32;
-/// How many look-ups of ids are in flight at a time.
-const FIND_GROUP: usize = 64;
-
-/// From so many look-ups on it pays to go through them in passes.
-const PASSES_FROM: usize = 8;
-
 /// A snapshot of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreView<'a> {
@@ -52,46 +47,10 @@ impl<'a> StoreView<'a> {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{element:?} is not an element of this graph")))
     }
 
-    fn find_all(&self, ids: &[UserId], element: fn(u64) -> ElementRef, mut each: impl FnMut(Option<ElementRef>)) {
-        let index = self.store.ids_of(element(0));
-        let mut keys = [IdKey::of_int(0); FIND_GROUP];
-        for group in ids.chunks(FIND_GROUP) {
-            for (key, id) in keys.iter_mut().zip(group) {
-                *key = IdKey::of(id);
-                index.prefetch(*key);
-            }
-            if group.len() >= PASSES_FROM {
-                self.prefetch_found(&keys[..group.len()], element);
-            }
-            for (key, id) in keys.iter().zip(group) {
-                each(self.store.find(id, *key, &self.snapshot, element));
-            }
-        }
-    }
-
-    /// Starts loading what says whether the first candidates of these keys are visible: for each step from the index
-    /// to the version words a pass of its own, so that the misses of a step overlap.
-    fn prefetch_found(&self, keys: &[IdKey], element: fn(u64) -> ElementRef) {
-        let index = self.store.ids_of(element(0));
-        let pin = epoch::pin();
-        let mut cores = [None; FIND_GROUP];
-        for (core, key) in cores.iter_mut().zip(keys) {
-            index.candidates(*key, |bits| {
-                let candidate = element(bits);
-                *core = self.store.core(candidate).map(|core| (core, bits));
-                true
-            });
-            if let Some((core, _)) = core {
-                core.prefetch();
-            }
-        }
-        for (core, bits) in cores.iter().flatten() {
-            core.prefetch_version(&pin, VertexId::from_bits(*bits).offset());
-        }
-    }
-
     fn retain(&self, mut each: impl FnMut(&dyn Fn(ElementRef) -> bool)) {
-        each(&|element| self.store.slot(element).is_some_and(|slot| slot.visible(&self.snapshot)));
+        let pin = epoch::pin();
+        let seen = |slot: Slot<'_>| slot.core.visible_under(&pin, slot.at, &self.snapshot);
+        each(&|element| self.store.slot(element).is_some_and(seen));
     }
 }
 
@@ -101,35 +60,33 @@ impl GraphView for StoreView<'_> {
     }
 
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
-        let _pin = epoch::pin();
-        self.find_all(ids, vertex, |found| {
-            out.push(found.and_then(|element| match element {
-                ElementRef::Vertex(id) => Some(id),
-                ElementRef::Edge(_) => None,
-            }));
-        });
+        look_up(self, &epoch::pin(), ids, &[], &mut [], |found| out.push(found));
         Ok(())
     }
 
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
-        let _pin = epoch::pin();
-        self.find_all(ids, edge, |found| {
-            out.push(found.and_then(|element| match element {
-                ElementRef::Edge(id) => Some(id),
-                ElementRef::Vertex(_) => None,
-            }));
-        });
+        look_up(self, &epoch::pin(), ids, &[], &mut [], |found| out.push(found));
+        Ok(())
+    }
+
+    fn look_up_vertices(
+        &self,
+        ids: &[UserId],
+        keys: &[KeyId],
+        found: &mut Vec<Option<VertexId>>,
+        values: &mut [ValueRows],
+    ) -> Result<()> {
+        check_places(keys, values)?;
+        look_up(self, &epoch::pin(), ids, keys, values, |vertex| found.push(vertex));
         Ok(())
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
-        let _pin = epoch::pin();
         self.retain(|visible| ids.retain(|id| visible(ElementRef::Vertex(*id))));
         Ok(())
     }
 
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
-        let _pin = epoch::pin();
         self.retain(|visible| ids.retain(|id| visible(ElementRef::Edge(*id))));
         Ok(())
     }
@@ -279,25 +236,25 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        let _pin = epoch::pin();
-        properties::values(self, vertices, key, out);
+        let pin = epoch::pin();
+        properties::values(self, &pin, vertices, key, out);
         Ok(())
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        let _pin = epoch::pin();
-        properties::values(self, edges, key, out);
+        let pin = epoch::pin();
+        properties::values(self, &pin, edges, key, out);
         Ok(())
     }
 
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        let _pin = epoch::pin();
-        Ok(numbers::numbers(self, vertices, key, out))
+        let pin = epoch::pin();
+        Ok(numbers::numbers(self, &pin, vertices, key, out))
     }
 
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        let _pin = epoch::pin();
-        Ok(numbers::numbers(self, edges, key, out))
+        let pin = epoch::pin();
+        Ok(numbers::numbers(self, &pin, edges, key, out))
     }
 
     fn vertex_properties(
@@ -306,14 +263,14 @@ impl GraphView for StoreView<'_> {
         keys: Option<&[KeyId]>,
         out: &mut Vec<PropertyRow>,
     ) -> Result<()> {
-        let _pin = epoch::pin();
-        properties::rows(self, vertices, keys, out);
+        let pin = epoch::pin();
+        properties::rows(self, &pin, vertices, keys, out);
         Ok(())
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
-        let _pin = epoch::pin();
-        properties::rows(self, edges, keys, out);
+        let pin = epoch::pin();
+        properties::rows(self, &pin, edges, keys, out);
         Ok(())
     }
 
@@ -333,7 +290,7 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        let _pin = epoch::pin();
+        let pin = epoch::pin();
         let indexes = self.store.indexes.load();
         let index = indexes
             .iter()
@@ -350,11 +307,18 @@ impl GraphView for StoreView<'_> {
         candidates.retain(|v| share.takes(v.tablet()));
         for (&key, value) in index.info.keys.iter().zip(prefix) {
             let mut kept = Vec::new();
-            properties::with_value(self, &candidates, key, |v| mangrove_graph::compare::equal(v, value), &mut kept);
+            properties::with_value(
+                self,
+                &pin,
+                &candidates,
+                key,
+                |v| mangrove_graph::compare::equal(v, value),
+                &mut kept,
+            );
             candidates = kept;
         }
         if let Some(&key) = index.info.keys.get(prefix.len()) {
-            properties::with_value(self, &candidates, key, |v| range.holds(v), out);
+            properties::with_value(self, &pin, &candidates, key, |v| range.holds(v), out);
         }
         Ok(())
     }

@@ -40,7 +40,8 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let elapsed = self.opened.elapsed();
+        elapsed.as_secs().saturating_mul(1_000).saturating_add(u64::from(elapsed.subsec_millis()))
     }
 }
 

@@ -79,8 +79,9 @@ pub struct Transaction {
     finished: AtomicU16,
     doomed: AtomicBool,
     writes: Mutex<Writes>,
-    /// Absent where nobody will ask: read-only and snapshot transactions see one moment.
-    tracking: Option<Tracking>,
+    /// Absent where nobody will ask: read-only and snapshot transactions see one moment. In a box, since most
+    /// transactions only read, and a transaction is moved a few times while it begins.
+    tracking: Option<Box<Tracking>>,
     /// Committed or rolled back: nothing is left to undo.
     ended: bool,
 }
@@ -88,14 +89,16 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(shared: Arc<Shared>, options: TransactionOptions, registration: Registration) -> Self {
         let is_tracked = options.isolation == Isolation::Serializable && !options.read_only;
-        let tracking = is_tracked.then(|| Tracking {
-            reads: Mutex::default(),
-            pre_reads: shared.settings.optimistic_pre_read.load(std::sync::atomic::Ordering::Relaxed),
-            known: KnownNames {
-                label_sets: shared.store.catalog().label_set_count() as u32,
-                keys: shared.store.catalog().key_count() as u32,
-            },
-            latest: AtomicU64::new(0),
+        let tracking = is_tracked.then(|| {
+            Box::new(Tracking {
+                reads: Mutex::default(),
+                pre_reads: shared.settings.optimistic_pre_read.load(std::sync::atomic::Ordering::Relaxed),
+                known: KnownNames {
+                    label_sets: shared.store.catalog().label_set_count() as u32,
+                    keys: shared.store.catalog().key_count() as u32,
+                },
+                latest: AtomicU64::new(0),
+            })
         });
         Transaction {
             shared,
@@ -137,7 +140,7 @@ impl Transaction {
     }
 
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
-        self.tracking.as_ref()
+        self.tracking.as_deref()
     }
 
     pub(crate) fn take_log(&mut self) -> Vec<Write> {
@@ -466,11 +469,12 @@ impl Drop for Transaction {
         let doomed = *self.doomed.get_mut();
         if !self.ended && !doomed {
             let log = self.take_log();
-            self.shared.status.set(self.slot(), Status::Aborted);
-            self.shared.store.rollback(&log, self.number());
             if log.is_empty() {
+                // It has no claims, so nobody asks what became of it.
                 self.shared.counters.read_only.add();
             } else {
+                self.shared.status.set(self.slot(), Status::Aborted);
+                self.shared.store.rollback(&log, self.number());
                 self.shared.counters.count_abort(AbortCause::Rollback);
                 self.shared.store.retire_aborted(log);
             }

@@ -3,6 +3,7 @@
 //! For a serializable transaction that may write, every read says what could change it: see `tracking`. What is
 //! immutable (labels, ids, the ends of edges) is read without a trace.
 
+use mangrove_graph::view::look_up_in_steps;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion,
     GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
@@ -38,6 +39,19 @@ impl GraphView for Transaction {
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
         let items = |row: usize, add: AddItem<'_>| Item::look_up(ElementKind::Edge, &ids[row]).for_each(add);
         self.read_batch(ids.len(), out, items, |view, rows, out| view.find_edges(&ids[rows], out))
+    }
+
+    fn look_up_vertices(
+        &self,
+        ids: &[UserId],
+        keys: &[KeyId],
+        found: &mut Vec<Option<VertexId>>,
+        values: &mut [ValueRows],
+    ) -> Result<()> {
+        match self.tracking() {
+            None => self.view()?.look_up_vertices(ids, keys, found, values),
+            Some(_) => look_up_in_steps(self, ids, keys, found, values),
+        }
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
