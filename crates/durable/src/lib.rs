@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
+//! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
 //! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
 //! | [`manifest`] | which files make up the graph |
 //! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
@@ -16,6 +17,8 @@ pub mod checkpoint;
 pub mod codec;
 mod damage;
 pub mod disk;
+pub mod log;
 pub mod manifest;
+mod sync;
 #[cfg(test)]
 mod testing;

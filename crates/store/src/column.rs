@@ -284,6 +284,11 @@ impl Column {
         self.look(at, |place| place.load()).unwrap_or(RawCell::ABSENT)
     }
 
+    /// Whether an undo record is that of the newest version of a cell.
+    pub(crate) fn is_newest(&self, at: usize, index: u64) -> bool {
+        self.look(at, |place| place.head()) == Some(index)
+    }
+
     /// Starts loading what [`Column::read`] needs.
     #[inline]
     pub(crate) fn prefetch(&self, at: usize) {

@@ -13,6 +13,7 @@
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
 //! | [`write`](mod@write), `unique`, `ending` | what transactions claim, and how claims end: read this second |
 //! | [`footprint`] | what transactions read and wrote, to be compared |
+//! | `redo` | what a commit leaves, to be done again elsewhere |
 //! | `view`, `look_up`, `scan`, `expand`, `properties`, `element` | the batched read interface |
 //! | `predicate`, `numbers`, `runs` | tests of cells, cells as plain numbers, adjacency in place |
 //! | [`bulk`], `pack` | loading an empty graph without transactions |
@@ -61,6 +62,7 @@ mod prefetch;
 mod properties;
 mod property_index;
 mod reclaim;
+mod redo;
 pub mod restore;
 mod runs;
 mod scan;
@@ -86,6 +88,7 @@ pub use garbage::{Backlog, GarbageReport};
 pub use memory::{MemoryReport, MemoryRow, RecordKind};
 pub use property_index::{INDEX_KEYS_MAX, IndexOptions, IndexReport};
 pub use reclaim::Horizon;
+pub use redo::Redo;
 pub use store::{Store, StoreOptions};
 pub use version::{ClaimStatus, Snapshot, Watch};
 pub use view::StoreView;

@@ -13,10 +13,12 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Error, Result};
 use mangrove_store::Write;
 
 use crate::counters::AbortCause;
+use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
+use crate::manager::Shared;
 use crate::recent::Outcome;
 use crate::status::Status;
 use crate::transaction::{CommitInfo, Transaction};
@@ -32,6 +34,8 @@ pub struct Validating {
     timestamp: u64,
     /// Absent where nothing that was read can have changed.
     validation: Option<Validation>,
+    /// Its place in the log, until it is decided; absent where there is no log, or nothing to be logged.
+    prepared: Option<Box<dyn PreparedCommit>>,
     progress: Progress,
 }
 
@@ -72,7 +76,8 @@ impl Transaction {
             Validation::new(reads, self.begin_ts(), self.known_names(), is_optimistic)
         });
         let timestamp = latest.max(self.begin_ts());
-        let mut validating = Validating { transaction: self, log, timestamp, validation, progress: Progress::Undrawn };
+        let (prepared, progress) = (None, Progress::Undrawn);
+        let mut validating = Validating { transaction: self, log, timestamp, validation, prepared, progress };
         if !validating.log.is_empty() {
             validating.draw()?;
         }
@@ -90,11 +95,27 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
+        self.prepare()?;
         let shared = &self.transaction.shared;
         let slot = self.transaction.slot();
         self.timestamp = shared.recent.enter(writes, |ts| shared.status.set(slot, Status::Validating(ts)));
         self.progress = Progress::Drawn;
         Ok(())
+    }
+
+    /// Takes its place in the log, where there is one: after this only a failing disk stands in its way.
+    fn prepare(&mut self) -> Result<()> {
+        let Some(log) = &self.transaction.shared.log else { return Ok(()) };
+        match log.prepare(&self.log, self.transaction.number()) {
+            Ok(prepared) => {
+                self.prepared = Some(prepared);
+                Ok(())
+            }
+            Err(error) => {
+                self.abort(AbortCause::Refused);
+                Err(error)
+            }
+        }
     }
 
     fn check_to(&mut self, ts: u64) -> std::result::Result<(), AbortCause> {
@@ -130,17 +151,36 @@ impl Validating {
             self.progress = Progress::Finished;
             self.transaction.end();
             self.transaction.shared.counters.read_only.add();
+            // What a read-only transaction reads is durable.
+            if !self.transaction.is_read_only() {
+                self.acknowledge(unsure_reads)?;
+            }
             return Ok(info);
         }
         self.install();
         self.transaction.shared.counters.commits.add();
+        self.acknowledge(unknown_outcome)?;
         Ok(info)
+    }
+
+    /// Waits, where there is a log, until what was read and written is durable. `unsure` is what is to be said if that
+    /// will never be known.
+    fn acknowledge(self, unsure: fn(&Error) -> Error) -> Result<()> {
+        if self.transaction.shared.log.is_none() {
+            return Ok(());
+        }
+        let (shared, ts) = (self.transaction.shared.clone(), self.timestamp);
+        // Before the wait: it reads nothing more, and holds nothing back.
+        drop(self);
+        shared.wait_until_durable(ts).map_err(|cause| unsure(&cause))
     }
 
     fn install(&mut self) {
         let shared = &self.transaction.shared;
         // The status before the outcome: who sees the outcome may look a claim up.
         shared.status.set(self.transaction.slot(), Status::Committed(self.timestamp));
+        // Before the watermark can pass: invariant 1 of `log`.
+        self.prepared.take().into_iter().for_each(|prepared| prepared.hand_over(self.timestamp));
         shared.recent.decide(self.timestamp, Outcome::Committed);
         self.progress = Progress::Decided;
         shared.store.install(&self.log, self.timestamp);
@@ -171,6 +211,16 @@ impl Validating {
         shared.counters.count_abort(cause);
         self.progress = Progress::Finished;
         self.transaction.end();
+    }
+}
+
+impl Shared {
+    /// Waits, where there is a log, until what was read or written up to a moment is durable.
+    fn wait_until_durable(&self, ts: u64) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        // What was read beyond the watermark is finished, but perhaps not what is before it.
+        self.recent.wait_for(ts);
+        log.wait(ts, &self.recent)
     }
 }
 

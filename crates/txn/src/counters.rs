@@ -20,17 +20,20 @@ pub enum AbortCause {
     Rollback,
     /// It was open for longer than snapshots are kept (`max_snapshot_age_ms`).
     Expired,
+    /// The log took no commits: its disk is full, or has failed.
+    Refused,
 }
 
 impl AbortCause {
     /// All causes.
-    pub const ALL: [AbortCause; 6] = [
+    pub const ALL: [AbortCause; 7] = [
         AbortCause::WriteConflict,
         AbortCause::ReadConflict,
         AbortCause::Dependency,
         AbortCause::TooOld,
         AbortCause::Rollback,
         AbortCause::Expired,
+        AbortCause::Refused,
     ];
 
     /// A name for tables and metrics.
@@ -42,6 +45,7 @@ impl AbortCause {
             AbortCause::TooOld => "too_old",
             AbortCause::Rollback => "rollback",
             AbortCause::Expired => "expired",
+            AbortCause::Refused => "refused",
         }
     }
 }
@@ -69,9 +73,11 @@ impl TransactionCounters {
         self.aborts[cause as usize]
     }
 
-    /// How many transactions aborted because of others: everything but their owners' rollbacks and delays.
+    /// How many transactions aborted because of others: everything but their owners' rollbacks and delays, and a log that
+    /// takes nothing.
     pub fn conflicts(&self) -> u64 {
-        self.aborts.iter().sum::<u64>() - self.aborted(AbortCause::Rollback) - self.aborted(AbortCause::Expired)
+        let own = [AbortCause::Rollback, AbortCause::Expired, AbortCause::Refused];
+        self.aborts.iter().sum::<u64>() - own.into_iter().map(|cause| self.aborted(cause)).sum::<u64>()
     }
 }
 

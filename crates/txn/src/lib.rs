@@ -23,6 +23,7 @@
 //! | `recent` | RCT: clock, recent write sets and outcomes, watermark |
 //! | `reads`, `tracking`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
+//! | `log` | what a commit log is told, and who waits for it |
 //! | `age`, `collector` | who is too old; who collects what nobody sees, and when |
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!
@@ -37,6 +38,7 @@ mod bulk;
 mod collector;
 mod commit;
 mod counters;
+mod log;
 mod manager;
 mod reads;
 mod recent;
@@ -51,6 +53,7 @@ mod view;
 pub use bulk::BulkLoad;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
+pub use log::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 pub use manager::{Isolation, TransactionManager, TransactionOptions};
 pub use recent::RecentOptions;
 pub use settings::Settings;

@@ -9,6 +9,7 @@ use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
 use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
+use crate::log::{CommitLog, IndexChange};
 use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
 use crate::status::StatusTable;
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) recent: RecentCommits,
     pub(crate) status: StatusTable,
+    /// Where commits are made durable; absent where they are not.
+    pub(crate) log: Option<Arc<dyn CommitLog>>,
     /// Set while the graph belongs to a bulk load.
     loading: AtomicBool,
     pub(crate) counters: Counters,
@@ -77,11 +80,23 @@ impl TransactionManager {
     /// The transactions of a store that was restored as it was at a timestamp: the first one sees all of it, and
     /// commits after it.
     pub fn resuming(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> Self {
+        Self::build(store, RecentCommits::resuming(recent, last_ts), None)
+    }
+
+    /// As [`TransactionManager::resuming`], with a log that makes commits durable. Everything up to `last_ts` is.
+    pub fn with_log(store: Arc<Store>, recent: RecentOptions, last_ts: u64, log: Arc<dyn CommitLog>) -> Self {
+        let recent = RecentCommits::resuming(recent, last_ts);
+        recent.set_durable(last_ts);
+        Self::build(store, recent, Some(log))
+    }
+
+    fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
         TransactionManager {
             shared: Arc::new(Shared {
                 store,
-                recent: RecentCommits::resuming(recent, last_ts),
+                recent,
                 status: StatusTable::new(),
+                log,
                 loading: AtomicBool::new(false),
                 counters: Counters::default(),
                 settings: Settings::default(),
@@ -99,7 +114,11 @@ impl TransactionManager {
 
     /// Begins a transaction. Fails with `Closed` while the graph is loaded in bulk.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        let registration = self.shared.status.register(&self.shared.recent, self.shared.clock.now());
+        let Shared { status, recent, clock, .. } = &*self.shared;
+        let registration = match options.read_only {
+            true => status.register_reader(recent, clock.now()),
+            false => status.register(recent, clock.now()),
+        };
         // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
         if self.shared.loading.load(Ordering::SeqCst) {
             self.shared.status.release(registration.slot);
@@ -143,9 +162,15 @@ impl TransactionManager {
         }
     }
 
-    /// The stable watermark: what a transaction that begins now sees.
+    /// The stable watermark: what a transaction that begins now and may write sees.
     pub fn watermark(&self) -> u64 {
         self.shared.recent.stable()
+    }
+
+    /// What a read-only transaction that begins now sees: the watermark or, where there is a log and it is behind, what is
+    /// durable.
+    pub fn readable(&self) -> u64 {
+        self.shared.recent.readable()
     }
 
     /// No running or future transaction reads at an earlier timestamp.
@@ -197,11 +222,36 @@ impl TransactionManager {
             // The limit is shorter than a thread may be held up.
             return Err(self.shared.expired_error());
         }
-        self.shared.store.create_index(options, || self.watermark())
+        let id = self.shared.store.create_index(options, || self.watermark())?;
+        self.log_index(id)?;
+        Ok(id)
     }
 
     /// Drops an index. Fails with `NotFound` where there is none.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
+        if let Some(log) = &self.shared.log
+            && self.shared.store.indexes().iter().any(|index| index.id == id)
+        {
+            log.change_index(&IndexChange::Dropped(id), &self.shared.recent)?;
+        }
         self.shared.store.drop_index(id)
+    }
+
+    /// Makes a new index durable, or drops it.
+    fn log_index(&self, id: IndexId) -> Result<()> {
+        let Some(log) = &self.shared.log else { return Ok(()) };
+        let created = self.shared.store.indexes().into_iter().find(|index| index.id == id);
+        let logged = created.map_or(Ok(()), |info| log.change_index(&IndexChange::Created(info), &self.shared.recent));
+        let is_there = self.shared.store.indexes().iter().any(|index| index.id == id);
+        match logged {
+            Err(error) if is_there => {
+                self.shared.store.drop_index(id)?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+            Ok(()) if is_there => Ok(()),
+            // Somebody dropped it meanwhile, and the log may say so before it says that the index is there.
+            Ok(()) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
+        }
     }
 }

@@ -128,6 +128,8 @@ pub(crate) struct RecentCommits {
     /// The last timestamp drawn: everything up to it is in the ring.
     clock: CachePadded<AtomicU64>,
     stable: CachePadded<AtomicU64>,
+    /// Every commit up to here is durable; without a log all that is said of it is that it holds nobody back.
+    durable: CachePadded<AtomicU64>,
     /// Held during the ordered step.
     order: CachePadded<Mutex<()>>,
     ring: Box<[OnceLock<Box<[Entry]>>]>,
@@ -145,6 +147,7 @@ impl RecentCommits {
         RecentCommits {
             clock: CachePadded::new(AtomicU64::new(last)),
             stable: CachePadded::new(AtomicU64::new(last)),
+            durable: CachePadded::new(AtomicU64::new(u64::MAX)),
             order: CachePadded::new(Mutex::new(())),
             ring: (0..entries.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             options: RecentOptions { entries, ..options },
@@ -159,6 +162,18 @@ impl RecentCommits {
         // SeqCst: a begin publishes its slot before it reads this (`status`). Acquire would do for seeing
         // what the commits up to here installed: its partner is the compare-and-swap in `advance`.
         self.stable.load(Ordering::SeqCst)
+    }
+
+    /// What a read-only transaction sees that begins now: what is stable, and durable where there is a log.
+    #[inline]
+    pub(crate) fn readable(&self) -> u64 {
+        // SeqCst, both, as in `stable`. Neither falls, so the smaller one does not.
+        self.durable.load(Ordering::SeqCst).min(self.stable())
+    }
+
+    /// Says what is durable; see `log`.
+    pub(crate) fn set_durable(&self, ts: u64) {
+        self.durable.store(ts, Ordering::SeqCst);
     }
 
     /// The last timestamp drawn: write set and status of everything up to it can be looked at.

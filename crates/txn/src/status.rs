@@ -172,9 +172,19 @@ impl StatusTable {
         &self.level(id.level)[id.at]
     }
 
-    /// Registers a transaction that begins now, which is `born` by the clock.
+    /// Registers a transaction that begins now, which is `born` by the clock, and reads at the watermark.
     pub(crate) fn register(&self, recent: &RecentCommits, born: u64) -> Registration {
-        let lower_bound = recent.stable();
+        self.register_at(|| recent.stable(), born)
+    }
+
+    /// As [`StatusTable::register`], for one that only reads.
+    pub(crate) fn register_reader(&self, recent: &RecentCommits, born: u64) -> Registration {
+        self.register_at(|| recent.readable(), born)
+    }
+
+    /// Registers a transaction that reads at what `begin` says: a number that never falls.
+    fn register_at(&self, begin: impl Fn() -> u64, born: u64) -> Registration {
+        let lower_bound = begin();
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::Relaxed);
         let id = self.claim(thread_number(), lower_bound + 1);
         let slot = self.slot(id);
@@ -185,7 +195,7 @@ impl StatusTable {
         slot.number.store(0, Ordering::Relaxed);
         slot.status.store(Status::Running.to_word(), Ordering::Release);
         slot.number.store(number, Ordering::Release);
-        let begin_ts = recent.stable();
+        let begin_ts = begin();
         if begin_ts != lower_bound {
             slot.begin.store(begin_ts + 1, Ordering::SeqCst);
         }
@@ -284,8 +294,9 @@ impl StatusTable {
 
     /// No running or future transaction has a begin timestamp below this.
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
-        let stable = recent.stable();
-        self.reading().map(|(begin, _)| begin).fold(stable, u64::min)
+        // A reader may begin at what is durable, which is behind.
+        let readable = recent.readable();
+        self.reading().map(|(begin, _)| begin).fold(readable, u64::min)
     }
 
     /// When the oldest transaction began for which something is kept.

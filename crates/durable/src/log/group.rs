@@ -1,0 +1,157 @@
+//! Group commit: who writes for whom.
+//!
+//! Whoever needs something durable comes with a goal. If nobody is flushing, it leads: it flushes whatever is there,
+//! its own included. If somebody is, it waits; when that flush is over, those whose goals it has reached are woken, and
+//! one of the others, to lead the next flush for all that came meanwhile. So there is one flush in flight, nobody is
+//! woken for nothing, a lone committer never waits, and no thread is needed that only writes.
+//!
+//! Invariants:
+//!
+//! 1. While `flushing` is set there is exactly one leader: it was set by that leader, or handed on to it.
+//! 2. A waiter is in the list only while `flushing` is set; so the leader, who empties the list or hands on, misses
+//!    nobody.
+//! 3. A waiter's goal was flushable when it came: what it needs is handed over. So the flush that it leads reaches its
+//!    goal, or fails for good.
+
+use std::sync::Arc;
+
+use crate::sync::{AtomicU8, Mutex, Ordering, Thread, current, park};
+
+/// What has to be durable: everything up to a timestamp, and up to an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Goal {
+    /// Commits up to here.
+    pub(crate) ts: u64,
+    /// What was ordered besides commits, up to this number.
+    pub(crate) order: u64,
+}
+
+impl Goal {
+    pub(crate) fn is_within(self, reached: Goal) -> bool {
+        self.ts <= reached.ts && self.order <= reached.order
+    }
+}
+
+/// How far things are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reached {
+    /// So far, and going on.
+    Now(Goal),
+    /// No further, ever.
+    Failed,
+}
+
+impl Reached {
+    fn settles(self, goal: Goal) -> bool {
+        match self {
+            Reached::Now(reached) => goal.is_within(reached),
+            Reached::Failed => true,
+        }
+    }
+}
+
+/// What a group flushes.
+pub(crate) trait Flush {
+    /// How far things are.
+    fn reached(&self) -> Reached;
+    /// Makes durable what is there. Called by one thread at a time.
+    fn flush(&self);
+}
+
+const WAITING: u8 = 0;
+const DONE: u8 = 1;
+const LEADING: u8 = 2;
+
+#[derive(Debug)]
+struct Waiter {
+    goal: Goal,
+    state: AtomicU8,
+    thread: Thread,
+}
+
+impl Waiter {
+    fn wake(&self, state: u8) {
+        self.state.store(state, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    /// What it was woken for.
+    fn wait(&self) -> u8 {
+        loop {
+            // Acquire: what the leader has done before it woke this one.
+            match self.state.load(Ordering::Acquire) {
+                WAITING => park(),
+                state => return state,
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    flushing: bool,
+    waiting: Vec<Arc<Waiter>>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    state: Mutex<State>,
+}
+
+impl Group {
+    /// Returns when the goal is reached, or will never be.
+    pub(crate) fn wait(&self, goal: Goal, flush: &dyn Flush) {
+        while !flush.reached().settles(goal) {
+            let waiter = {
+                let mut state = self.state.lock();
+                // Under the lock: a leader that has reached the goal, and has been through the list, is seen here.
+                if flush.reached().settles(goal) {
+                    return;
+                }
+                if state.flushing {
+                    let (state_of, thread) = (AtomicU8::new(WAITING), current());
+                    let waiter = Arc::new(Waiter { goal, state: state_of, thread });
+                    state.waiting.push(waiter.clone());
+                    Some(waiter)
+                } else {
+                    state.flushing = true;
+                    None
+                }
+            };
+            if waiter.is_some_and(|waiter| waiter.wait() == DONE) {
+                return;
+            }
+            self.lead(flush);
+        }
+    }
+
+    fn lead(&self, flush: &dyn Flush) {
+        /// Hands on when the flush is over, should it panic too.
+        struct HandOn<'a>(&'a Group, &'a dyn Flush);
+        impl Drop for HandOn<'_> {
+            fn drop(&mut self) {
+                self.0.hand_on(self.1.reached());
+            }
+        }
+        let _over = HandOn(self, flush);
+        flush.flush();
+    }
+
+    /// Wakes those who are done, and the next leader.
+    fn hand_on(&self, reached: Reached) {
+        let (done, next) = {
+            let mut state = self.state.lock();
+            let waiting = std::mem::take(&mut state.waiting);
+            let (done, mut left): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|waiter| reached.settles(waiter.goal));
+            let next = (!left.is_empty()).then(|| left.remove(0));
+            state.waiting = left;
+            state.flushing = next.is_some();
+            (done, next)
+        };
+        // The leader first: the next flush begins while the others wake up.
+        next.iter().for_each(|waiter| waiter.wake(LEADING));
+        done.iter().for_each(|waiter| waiter.wake(DONE));
+    }
+}

@@ -1,0 +1,442 @@
+//! What the log says: commits, names, indexes.
+//!
+//! A record is its length (a varint, of what follows), a byte that says what it is, and its content:
+//!
+//! | byte | record | content |
+//! |---|---|---|
+//! | 1 | commit | timestamp (8 bytes), then redo entries to the end |
+//! | 2 | names | first label, count, names; first key, count, names; first label set, count, each a count and labels |
+//! | 3 | index created | id, flags (1 ordered, 2 unique, 4 of one label), label if any, count, keys |
+//! | 4 | index dropped | id |
+//!
+//! A redo entry is a byte and its content; element ids are the 64 bits of the id as a varint of their *rotation* (tablet
+//! last), so that those of small graphs are short:
+//!
+//! | byte | entry | content |
+//! |---|---|---|
+//! | 1, 2 | vertex inserted; with an id of its own | id, label set; user id |
+//! | 3, 4 | edge inserted; with an id of its own | id, label set, source, target; user id |
+//! | 5, 6 | vertex, edge deleted | id |
+//! | 7, 8 | property of a vertex, of an edge | id, key, content |
+//!
+//! Names are in the log before whatever uses them: a batch begins with those that its commits need and that no earlier
+//! batch has.
+
+use mangrove_graph::{Catalog, EdgeId, ElementRef, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, VertexId};
+use mangrove_store::{Redo, Store, Write};
+use smol_str::SmolStr;
+
+use crate::codec::{Malformed, Reader, put_content, put_text, put_user_id, put_varint, read_content, read_user_id};
+
+const COMMIT: u8 = 1;
+const NAMES: u8 = 2;
+const INDEX_CREATED: u8 = 3;
+const INDEX_DROPPED: u8 = 4;
+
+const VERTEX: u8 = 1;
+const VERTEX_WITH_ID: u8 = 2;
+const EDGE: u8 = 3;
+const EDGE_WITH_ID: u8 = 4;
+const DELETE_VERTEX: u8 = 5;
+const DELETE_EDGE: u8 = 6;
+const VERTEX_PROPERTY: u8 = 7;
+const EDGE_PROPERTY: u8 = 8;
+
+const ORDERED: u8 = 1;
+const UNIQUE: u8 = 2;
+const OF_ONE_LABEL: u8 = 4;
+
+/// The bits of an id that say its tablet.
+const TABLET_BITS: u32 = 16;
+/// The most bytes that frame, kind and timestamp of a commit take.
+pub(crate) const COMMIT_OVERHEAD: usize = 10 + 1 + 8;
+
+/// How many names of each kind there are, or are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NameCounts {
+    /// Labels.
+    pub labels: u32,
+    /// Keys.
+    pub keys: u32,
+    /// Label sets.
+    pub label_sets: u32,
+}
+
+impl NameCounts {
+    /// Those of a catalog now. What the sets are made of is among the labels.
+    pub fn of(catalog: &Catalog) -> Self {
+        // Sets first: a label that is made in between is one too many, which does no harm.
+        let label_sets = catalog.label_set_count() as u32;
+        NameCounts { labels: catalog.label_count() as u32, keys: catalog.key_count() as u32, label_sets }
+    }
+
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        NameCounts {
+            labels: self.labels.max(other.labels),
+            keys: self.keys.max(other.keys),
+            label_sets: self.label_sets.max(other.label_sets),
+        }
+    }
+}
+
+/// Names that came to a catalog, with the number of the first of each kind.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// How many names there were before.
+    pub first: NameCounts,
+    /// Labels.
+    pub labels: Vec<SmolStr>,
+    /// Keys.
+    pub keys: Vec<SmolStr>,
+    /// Label sets: their labels.
+    pub label_sets: Vec<Vec<LabelId>>,
+}
+
+impl Names {
+    /// The names of a catalog between two counts.
+    pub fn between(catalog: &Catalog, first: NameCounts, end: NameCounts) -> Self {
+        Names {
+            first,
+            labels: (first.labels..end.labels).map(|id| catalog.label_name(LabelId(id))).collect(),
+            keys: (first.keys..end.keys).map(|id| catalog.key_name(KeyId(id))).collect(),
+            label_sets: (first.label_sets..end.label_sets).map(|id| catalog.labels_of(LabelSetId(id))).collect(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.keys.is_empty() && self.label_sets.is_empty()
+    }
+
+    /// How many names there are with these.
+    pub fn end(&self) -> NameCounts {
+        NameCounts {
+            labels: self.first.labels + self.labels.len() as u32,
+            keys: self.first.keys + self.keys.len() as u32,
+            label_sets: self.first.label_sets + self.label_sets.len() as u32,
+        }
+    }
+
+    /// Puts them into a catalog, which may have some of them; false if that has other names in their places, or not all
+    /// those before them.
+    #[must_use]
+    pub fn put_into(&self, catalog: &Catalog) -> bool {
+        let numbered = |first: u32, i: usize| first + i as u32;
+        let mut labels = self.labels.iter().enumerate();
+        let mut keys = self.keys.iter().enumerate();
+        let mut sets = self.label_sets.iter().enumerate();
+        labels.all(|(i, name)| catalog.intern_label(name).0 == numbered(self.first.labels, i))
+            && keys.all(|(i, name)| catalog.intern_key(name).0 == numbered(self.first.keys, i))
+            && sets.all(|(i, set)| self.put_set(set, numbered(self.first.label_sets, i), catalog))
+    }
+
+    fn put_set(&self, labels: &[LabelId], number: u32, catalog: &Catalog) -> bool {
+        let are_known = labels.iter().all(|label| (label.0 as usize) < catalog.label_count());
+        are_known && catalog.intern_label_set(labels).0 == number
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        for (first, names) in [(self.first.labels, &self.labels), (self.first.keys, &self.keys)] {
+            put_varint(u64::from(first), out);
+            put_varint(names.len() as u64, out);
+            names.iter().for_each(|name| put_text(name, out));
+        }
+        put_varint(u64::from(self.first.label_sets), out);
+        put_varint(self.label_sets.len() as u64, out);
+        for labels in &self.label_sets {
+            put_varint(labels.len() as u64, out);
+            labels.iter().for_each(|label| put_varint(u64::from(label.0), out));
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        fn texts(reader: &mut Reader<'_>) -> Result<(u32, Vec<SmolStr>), Malformed> {
+            let first = reader.varint_u32()?;
+            let count = reader.count()?;
+            let names = (0..count).map(|_| reader.text().map(SmolStr::from)).collect::<Result<Vec<_>, _>>()?;
+            match first.checked_add(names.len() as u32) {
+                Some(_) => Ok((first, names)),
+                None => Err(reader.malformed("more names than there are numbers")),
+            }
+        }
+        let (first_label, labels) = texts(reader)?;
+        let (first_key, keys) = texts(reader)?;
+        let first_set = reader.varint_u32()?;
+        let count = reader.count()?;
+        let mut label_sets = Vec::new();
+        for _ in 0..count {
+            let labels = reader.count()?;
+            label_sets.push((0..labels).map(|_| reader.varint_u32().map(LabelId)).collect::<Result<_, _>>()?);
+        }
+        if first_set.checked_add(label_sets.len() as u32).is_none() {
+            return Err(reader.malformed("more names than there are numbers"));
+        }
+        let first = NameCounts { labels: first_label, keys: first_key, label_sets: first_set };
+        Ok(Names { first, labels, keys, label_sets })
+    }
+}
+
+/// A record of the log.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Record<'a> {
+    /// A transaction that committed.
+    Commit(CommitRecord<'a>),
+    /// Names that came to the catalog.
+    Names(Names),
+    /// An index that is there from now on.
+    IndexCreated(IndexInfo),
+    /// An index that is gone.
+    IndexDropped(IndexId),
+}
+
+/// A commit: when, and what it left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommitRecord<'a> {
+    /// The commit timestamp.
+    pub timestamp: u64,
+    body: &'a [u8],
+}
+
+impl CommitRecord<'_> {
+    /// Shows what the commit left, in the order in which it is to be done again. Stops at the first error, of `each` or
+    /// of the bytes.
+    pub fn each_redo<E: From<Malformed>>(&self, mut each: impl FnMut(Redo) -> Result<(), E>) -> Result<(), E> {
+        let mut reader = Reader::new(self.body);
+        while !reader.is_at_end() {
+            each(read_redo(&mut reader)?)?;
+        }
+        Ok(())
+    }
+
+    /// How many bytes say it.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether it left nothing.
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+}
+
+/// What the commit of a transaction's log would leave, as the body of a commit record.
+pub(crate) fn commit_body(store: &Store, log: &[Write], txn: u64) -> Vec<u8> {
+    let mut body = Vec::with_capacity(log.len() * 16);
+    store.each_redo(log, txn, &mut |redo| put_redo(&redo, &mut body));
+    body
+}
+
+/// Appends what stands in front of a commit's body, framed.
+pub(crate) fn put_commit_head(timestamp: u64, body_len: usize, out: &mut Vec<u8>) {
+    put_varint(1 + 8 + body_len as u64, out);
+    out.push(COMMIT);
+    out.extend_from_slice(&timestamp.to_le_bytes());
+}
+
+fn put_framed(kind: u8, out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    let mut content = vec![kind];
+    put(&mut content);
+    put_varint(content.len() as u64, out);
+    out.extend_from_slice(&content);
+}
+
+/// Appends names, framed.
+pub(crate) fn put_names(names: &Names, out: &mut Vec<u8>) {
+    put_framed(NAMES, out, |content| names.put(content));
+}
+
+/// Appends the creation of an index, framed.
+pub(crate) fn put_index_created(info: &IndexInfo, out: &mut Vec<u8>) {
+    put_framed(INDEX_CREATED, out, |content| put_index(info, content));
+}
+
+/// Appends the end of an index, framed.
+pub(crate) fn put_index_dropped(id: IndexId, out: &mut Vec<u8>) {
+    put_framed(INDEX_DROPPED, out, |content| put_varint(u64::from(id.0), content));
+}
+
+/// Appends what an index is.
+pub fn put_index(info: &IndexInfo, out: &mut Vec<u8>) {
+    put_varint(u64::from(info.id.0), out);
+    let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+    out.push(flag(info.ordered, ORDERED) | flag(info.unique, UNIQUE) | flag(info.label.is_some(), OF_ONE_LABEL));
+    info.label.iter().for_each(|label| put_varint(u64::from(label.0), out));
+    put_varint(info.keys.len() as u64, out);
+    info.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
+}
+
+/// Reads what [`put_index`] has written.
+pub fn read_index(reader: &mut Reader<'_>) -> Result<IndexInfo, Malformed> {
+    let id = IndexId(reader.varint_u32()?);
+    let flags = reader.byte()?;
+    let label = match flags & OF_ONE_LABEL {
+        0 => None,
+        _ => Some(LabelId(reader.varint_u32()?)),
+    };
+    let count = reader.count()?;
+    let keys: Vec<KeyId> = (0..count).map(|_| reader.varint_u32().map(KeyId)).collect::<Result<_, _>>()?;
+    Ok(IndexInfo { id, label, keys: keys.into(), ordered: flags & ORDERED != 0, unique: flags & UNIQUE != 0 })
+}
+
+/// Reads a record without its length.
+pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let record = match reader.byte()? {
+        COMMIT => {
+            let timestamp = reader.u64()?;
+            let body = reader.take(reader.left())?;
+            Record::Commit(CommitRecord { timestamp, body })
+        }
+        NAMES => Record::Names(Names::read(&mut reader)?),
+        INDEX_CREATED => Record::IndexCreated(read_index(&mut reader)?),
+        INDEX_DROPPED => Record::IndexDropped(IndexId(reader.varint_u32()?)),
+        _ => return Err(Malformed { at: 0, what: "a record of an unknown kind" }),
+    };
+    reader.expect_end()?;
+    Ok(record)
+}
+
+fn put_id(bits: u64, out: &mut Vec<u8>) {
+    put_varint(bits.rotate_left(TABLET_BITS), out);
+}
+
+fn read_id(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+    Ok(reader.varint()?.rotate_right(TABLET_BITS))
+}
+
+fn put_redo(redo: &Redo, out: &mut Vec<u8>) {
+    let mut tagged = |element: &ElementRef, of_vertex: u8, of_edge: u8| {
+        let (tag, bits) = match element {
+            ElementRef::Vertex(id) => (of_vertex, id.to_bits()),
+            ElementRef::Edge(id) => (of_edge, id.to_bits()),
+        };
+        out.push(tag);
+        put_id(bits, out);
+    };
+    match redo {
+        Redo::Insert { element, labels, ends, user_id } => {
+            match user_id {
+                None => tagged(element, VERTEX, EDGE),
+                Some(_) => tagged(element, VERTEX_WITH_ID, EDGE_WITH_ID),
+            }
+            put_varint(u64::from(labels.0), out);
+            ends.iter().flat_map(|(source, target)| [source, target]).for_each(|end| put_id(end.to_bits(), out));
+            user_id.iter().for_each(|id| put_user_id(id, out));
+        }
+        Redo::Delete(element) => tagged(element, DELETE_VERTEX, DELETE_EDGE),
+        Redo::Property { element, key, content } => {
+            tagged(element, VERTEX_PROPERTY, EDGE_PROPERTY);
+            put_varint(u64::from(key.0), out);
+            put_content(content, out);
+        }
+    }
+}
+
+fn read_redo(reader: &mut Reader<'_>) -> Result<Redo, Malformed> {
+    let at = reader.malformed("a redo entry of an unknown kind");
+    let tag = reader.byte()?;
+    let bits = read_id(reader)?;
+    let element = match tag {
+        VERTEX | VERTEX_WITH_ID | DELETE_VERTEX | VERTEX_PROPERTY => ElementRef::Vertex(VertexId::from_bits(bits)),
+        EDGE | EDGE_WITH_ID | DELETE_EDGE | EDGE_PROPERTY => ElementRef::Edge(EdgeId::from_bits(bits)),
+        _ => return Err(at),
+    };
+    Ok(match tag {
+        DELETE_VERTEX | DELETE_EDGE => Redo::Delete(element),
+        VERTEX_PROPERTY | EDGE_PROPERTY => {
+            Redo::Property { element, key: KeyId(reader.varint_u32()?), content: read_content(reader)? }
+        }
+        _ => {
+            let labels = LabelSetId(reader.varint_u32()?);
+            let ends = match element {
+                ElementRef::Vertex(_) => None,
+                ElementRef::Edge(_) => Some((read_end(reader)?, read_end(reader)?)),
+            };
+            let user_id = match tag {
+                VERTEX_WITH_ID | EDGE_WITH_ID => Some(read_user_id(reader)?),
+                _ => None,
+            };
+            Redo::Insert { element, labels, ends, user_id }
+        }
+    })
+}
+
+fn read_end(reader: &mut Reader<'_>) -> Result<VertexId, Malformed> {
+    Ok(VertexId::from_bits(read_id(reader)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{TabletId, UserId, Value};
+    use mangrove_store::Content;
+
+    use super::*;
+
+    #[test]
+    fn redo_comes_back_and_short() {
+        let vertex = |slot| VertexId::new(TabletId(3), slot);
+        let (v, e) = (ElementRef::Vertex(vertex(5)), ElementRef::Edge(EdgeId::new(TabletId(3), 1 << 40)));
+        let labels = LabelSetId(2);
+        let insert = |element, ends, user_id| Redo::Insert { element, labels, ends, user_id };
+        let redo = [
+            insert(v, None, None),
+            insert(v, None, Some(UserId::from("x"))),
+            insert(e, Some((vertex(5), vertex(6))), None),
+            insert(e, Some((vertex(5), vertex(6))), Some(UserId::int(-4))),
+            Redo::Delete(v),
+            Redo::Delete(e),
+            Redo::Property { element: v, key: KeyId(9), content: Content::One(Value::from("text")) },
+            Redo::Property { element: e, key: KeyId(9), content: Content::Absent },
+        ];
+        let mut body = Vec::new();
+        redo.iter().for_each(|redo| put_redo(redo, &mut body));
+        let mut bytes = Vec::new();
+        put_commit_head(77, body.len(), &mut bytes);
+        bytes.extend_from_slice(&body);
+        let mut reader = Reader::new(&bytes);
+        let framed = reader.bytes().unwrap();
+        let Record::Commit(commit) = read_record(framed).unwrap() else { panic!("a commit was written") };
+        let mut read = Vec::new();
+        commit
+            .each_redo::<Malformed>(|redo| {
+                read.push(redo);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((commit.timestamp, read.as_slice()), (77, &redo[..]));
+        let mut short = Vec::new();
+        put_redo(&redo[0], &mut short);
+        assert_eq!(short.len(), 5, "a small graph's ids take three bytes");
+    }
+
+    #[test]
+    fn names_and_indexes_come_back() {
+        let catalog = Catalog::new();
+        catalog.intern_label_text("a");
+        let first = NameCounts::of(&catalog);
+        catalog.intern_label_text("a::b");
+        catalog.intern_key("k");
+        let names = Names::between(&catalog, first, NameCounts::of(&catalog));
+        assert_eq!(names.end(), NameCounts { labels: 2, keys: 1, label_sets: 2 });
+        let label = Some(LabelId(1));
+        let info = IndexInfo { id: IndexId(4), label, keys: [KeyId(0)].into(), ordered: true, unique: false };
+        let mut bytes = Vec::new();
+        put_names(&names, &mut bytes);
+        put_index_created(&info, &mut bytes);
+        put_index_dropped(IndexId(4), &mut bytes);
+        let mut reader = Reader::new(&bytes);
+        let mut next = || read_record(reader.bytes().unwrap()).unwrap();
+        assert_eq!(next(), Record::Names(names.clone()));
+        assert_eq!(next(), Record::IndexCreated(info));
+        assert_eq!(next(), Record::IndexDropped(IndexId(4)));
+        let other = Catalog::new();
+        assert!(!names.clone().put_into(&other), "the names before are missing");
+        let other = Catalog::new();
+        other.intern_label_text("a");
+        assert!(names.put_into(&other) && names.put_into(&other));
+        assert_eq!(NameCounts::of(&other), names.end());
+        assert_eq!(other.label_set_name(LabelSetId(1)), "a::b");
+    }
+}

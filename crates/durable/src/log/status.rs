@@ -1,0 +1,115 @@
+//! What there is to know about a running log.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::disk::DiskResult;
+
+/// The upper bounds of the classes of [`DurabilityStatus::sync_times`], in microseconds; one more class is above them.
+pub const SYNC_TIME_BOUNDS_US: [u64; 12] =
+    [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 500_000, 2_000_000];
+
+/// Whether the log takes commits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LogState {
+    /// It does.
+    Running,
+    /// No space can be had for more; commits are refused before they are decided. It goes on by itself when the cause is
+    /// gone.
+    Refusing {
+        /// What failed.
+        cause: String,
+    },
+    /// A write or a sync has failed. What is durable is what was before, and nothing is added until the database is
+    /// opened again.
+    Failed {
+        /// What failed.
+        cause: String,
+    },
+}
+
+impl LogState {
+    /// A word for metrics and `/health`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LogState::Running => "running",
+            LogState::Refusing { .. } => "refusing",
+            LogState::Failed { .. } => "failed",
+        }
+    }
+}
+
+/// A look at a running log. Counts are since it was opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DurabilityStatus {
+    /// Whether it takes commits.
+    pub state: LogState,
+    /// Every commit up to this timestamp is durable.
+    pub durable_ts: u64,
+    /// Bytes written, with headers and padding.
+    pub bytes: u64,
+    /// Batches written: one sync each.
+    pub batches: u64,
+    /// Commits in them.
+    pub commits: u64,
+    /// Segments begun.
+    pub segments: u64,
+    /// The segment that is written to; `None` before the first batch.
+    pub segment: Option<u64>,
+    /// How many syncs took how long: by [`SYNC_TIME_BOUNDS_US`], and one class for those beyond.
+    pub sync_times: [u64; SYNC_TIME_BOUNDS_US.len() + 1],
+    /// The time of all syncs together, in microseconds.
+    pub sync_us: u64,
+}
+
+/// The counters behind it.
+#[derive(Debug, Default)]
+pub(crate) struct Meters {
+    bytes: AtomicU64,
+    batches: AtomicU64,
+    commits: AtomicU64,
+    segments: AtomicU64,
+    sync_times: [AtomicU64; SYNC_TIME_BOUNDS_US.len() + 1],
+    sync_us: AtomicU64,
+}
+
+impl Meters {
+    pub(crate) fn count_batch(&self, bytes: u64, commits: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.commits.fetch_add(commits, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_segment(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn time_sync(&self, sync: impl FnOnce() -> DiskResult<()>) -> DiskResult<()> {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "how long a sync takes decides nothing that can be observed in data"
+        )]
+        let begun = Instant::now();
+        let outcome = sync();
+        let micros = begun.elapsed().as_micros() as u64;
+        let class = SYNC_TIME_BOUNDS_US.partition_point(|bound| *bound < micros);
+        self.sync_times[class].fetch_add(1, Ordering::Relaxed);
+        self.sync_us.fetch_add(micros, Ordering::Relaxed);
+        outcome
+    }
+
+    pub(crate) fn status(&self, state: LogState, durable_ts: u64, segment: Option<u64>) -> DurabilityStatus {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        DurabilityStatus {
+            state,
+            durable_ts,
+            bytes: load(&self.bytes),
+            batches: load(&self.batches),
+            commits: load(&self.commits),
+            segments: load(&self.segments),
+            segment,
+            sync_times: std::array::from_fn(|class| load(&self.sync_times[class])),
+            sync_us: load(&self.sync_us),
+        }
+    }
+}

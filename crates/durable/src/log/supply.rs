@@ -1,0 +1,255 @@
+//! Segments before they are written to, and the space there is in them.
+//!
+//! A segment is made whole before its turn comes: filled with zeros, its header written and synced, and only then given
+//! its name. So a segment that has a name is complete, and writing to it allocates nothing and changes no file-system
+//! metadata. Sizes double from segment to segment up to the limit, so that small graphs stay small on disk.
+//!
+//! Who wants to write *reserves* blocks first, and is refused while nothing has been decided yet. What is reserved always
+//! fits: a segment offers two blocks less than it has, one for its header and one because a batch that crosses into the
+//! next segment needs a header more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use uuid::Uuid;
+
+use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path};
+use super::options::LogOptions;
+use crate::disk::{Disk, DiskError, DiskFile, DiskResult};
+
+/// No segment is larger: lengths in it are numbers of 32 bits.
+const SEGMENT_MAX: u64 = 1 << 30;
+
+/// A segment that can be written to.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) header: SegmentHeader,
+    pub(crate) file: Arc<dyn DiskFile>,
+}
+
+#[derive(Debug)]
+struct Space {
+    /// Blocks that nobody has reserved.
+    free: u64,
+    ready: VecDeque<Segment>,
+    /// The number of the next segment to be made, and its size.
+    next_seq: u64,
+    next_bytes: u64,
+    /// Why the last attempt to make one failed.
+    trouble: Option<DiskError>,
+    /// Files that are segments no more, to be used again.
+    spare: Vec<String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Supply {
+    disk: Arc<dyn Disk>,
+    database: Uuid,
+    epoch: u64,
+    options: LogOptions,
+    space: Mutex<Space>,
+    /// Held while a segment is made.
+    making: Mutex<()>,
+    /// For whoever makes segments ahead of need.
+    low: Condvar,
+}
+
+impl Supply {
+    /// A supply without segments. The first will have this number.
+    pub(crate) fn new(disk: Arc<dyn Disk>, database: Uuid, epoch: u64, next_seq: u64, options: LogOptions) -> Self {
+        let next_bytes = round_up(options.segment_bytes_min.clamp(4 * BLOCK, SEGMENT_MAX));
+        let space = Space { free: 0, ready: VecDeque::new(), next_seq, next_bytes, trouble: None, spare: Vec::new() };
+        let (space, making, low) = (Mutex::new(space), Mutex::new(()), Condvar::new());
+        Supply { disk, database, epoch, options, space, making, low }
+    }
+
+    /// Takes so many blocks, if need be of new segments. After an error nothing is taken.
+    pub(crate) fn reserve(&self, blocks: u64) -> DiskResult<()> {
+        loop {
+            {
+                let mut space = self.space.lock();
+                if space.free >= blocks {
+                    space.free -= blocks;
+                    if Self::is_low(&space) {
+                        self.low.notify_one();
+                    }
+                    return Ok(());
+                }
+            }
+            self.make_one(blocks)?;
+        }
+    }
+
+    /// Gives back what was reserved and not used.
+    pub(crate) fn give_back(&self, blocks: u64) {
+        self.space.lock().free += blocks;
+    }
+
+    /// The next segment to be written to.
+    pub(crate) fn next(&self) -> Option<Segment> {
+        self.space.lock().ready.pop_front()
+    }
+
+    /// Why no more segments can be made at the moment.
+    pub(crate) fn trouble(&self) -> Option<DiskError> {
+        self.space.lock().trouble.clone()
+    }
+
+    /// The number of the next segment to be made: all before it exist, or existed.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.space.lock().next_seq
+    }
+
+    /// Whether the next segment should be made: there is less left than a quarter of it.
+    fn is_low(space: &Space) -> bool {
+        space.trouble.is_none() && space.free < Self::low_mark(space)
+    }
+
+    fn low_mark(space: &Space) -> u64 {
+        (space.next_bytes / BLOCK / 4).max(1)
+    }
+
+    /// Makes a segment if there is little space left.
+    pub(crate) fn make_ahead(&self) -> DiskResult<()> {
+        let mark = Self::low_mark(&self.space.lock());
+        self.make_one(mark)
+    }
+
+    /// Waits until a segment should be made ahead of need; false when `is_over` says so.
+    pub(crate) fn wait_until_low(&self, is_over: impl Fn() -> bool) -> bool {
+        let mut space = self.space.lock();
+        while !is_over() {
+            if Self::is_low(&space) {
+                return true;
+            }
+            self.low.wait(&mut space);
+        }
+        false
+    }
+
+    /// Has whoever waits look around.
+    pub(crate) fn wake(&self) {
+        // Under the lock: not between another's look and its wait.
+        let _space = self.space.lock();
+        self.low.notify_all();
+    }
+
+    /// Makes a segment, unless another thread has made one meanwhile that leaves so many blocks free.
+    pub(crate) fn make_one(&self, blocks: u64) -> DiskResult<()> {
+        let _turn = self.making.lock();
+        let (seq, size, spare) = {
+            let mut space = self.space.lock();
+            if space.free >= blocks {
+                return Ok(());
+            }
+            (space.next_seq, space.next_bytes, space.spare.pop())
+        };
+        let made = self.make(seq, size, spare);
+        let mut space = self.space.lock();
+        match made {
+            Ok(segment) => {
+                space.free += segment.header.size / BLOCK - 2;
+                space.ready.push_back(segment);
+                space.next_seq = seq + 1;
+                space.next_bytes = (size * 2).min(round_up(self.options.segment_bytes_max)).clamp(size, SEGMENT_MAX);
+                space.trouble = None;
+                Ok(())
+            }
+            Err(error) => {
+                space.trouble = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&self, seq: u64, size: u64, spare: Option<String>) -> DiskResult<Segment> {
+        let path = segment_path(seq);
+        let unfinished = format!("{path}{UNFINISHED}");
+        let made = match spare {
+            Some(spare) => self.reuse(&spare, &unfinished).map(|(file, size)| (file, size, true)),
+            None => self.fill(&unfinished, size).map(|file| (file, size, false)),
+        };
+        let made = made.and_then(|(file, size, is_reused)| {
+            let header = SegmentHeader { database: self.database, epoch: self.epoch, seq, size, is_reused };
+            file.write_at(0, &header.encode())?;
+            file.sync_data()?;
+            self.disk.link_new(&unfinished, &path)?;
+            Ok(Segment { header, file })
+        });
+        // With its name it needs the other no more; without, it is of no use.
+        let removed = self.disk.remove(&unfinished);
+        let segment = made?;
+        removed?;
+        self.disk.sync_dir(DIRECTORY)?;
+        Ok(segment)
+    }
+
+    /// A file full of zeros.
+    fn fill(&self, path: &str, size: u64) -> DiskResult<Arc<dyn DiskFile>> {
+        if let Some(free) = self.disk.free_space()?
+            && free < size
+        {
+            let cause = format!("a log segment needs {size} bytes, and {free} are free");
+            let full = std::io::Error::new(std::io::ErrorKind::StorageFull, cause);
+            return Err(DiskError::new("create", self.disk.describe(path), &full));
+        }
+        let file = match self.disk.create(path) {
+            // Left by an attempt that could not clean up.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                self.disk.remove(path)?;
+                self.disk.create(path)?
+            }
+            created => created?,
+        };
+        file.zero_fill(0, size)?;
+        Ok(file)
+    }
+
+    /// A file that was a segment: what is in it belongs to another number, and is not taken for anything.
+    fn reuse(&self, spare: &str, path: &str) -> DiskResult<(Arc<dyn DiskFile>, u64)> {
+        self.disk.rename(spare, path)?;
+        // Before its header changes: the old name never leads to the new header.
+        self.disk.sync_dir(DIRECTORY)?;
+        let file = self.disk.open(path)?;
+        let size = file.len()?;
+        Ok((file, size))
+    }
+
+    /// Takes segments that are needed no more: keeps some to be used again, and removes the others. Says how many.
+    pub(crate) fn retire(&self, paths: Vec<String>) -> DiskResult<usize> {
+        // Not while one is made: it may be of these.
+        let _turn = self.making.lock();
+        let mut count = 0;
+        for path in paths {
+            let is_spare = {
+                let mut space = self.space.lock();
+                if space.spare.contains(&path) {
+                    continue;
+                }
+                count += 1;
+                // Only whole ones of the size that is made now, and not more than will be needed soon.
+                let is_wanted =
+                    space.spare.len() < self.options.spare_segments && self.is_whole(&path, space.next_bytes);
+                if is_wanted {
+                    space.spare.push(path.clone());
+                }
+                is_wanted
+            };
+            if !is_spare {
+                self.disk.remove(&path)?;
+            }
+        }
+        self.disk.sync_dir(DIRECTORY)?;
+        Ok(count)
+    }
+
+    fn is_whole(&self, path: &str, size: u64) -> bool {
+        self.disk.open_read(path).and_then(|file| file.len()).is_ok_and(|len| len == size)
+    }
+}
+
+fn round_up(bytes: u64) -> u64 {
+    bytes.div_ceil(BLOCK) * BLOCK
+}

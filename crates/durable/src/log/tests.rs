@@ -1,0 +1,411 @@
+//! The log over a disk that loses its power, fills up, fails, and flips bits.
+//!
+//! Transactions here insert some vertices with one mark each. What is read from the log must be whole transactions, in
+//! order and without a gap, and every acknowledged one among them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64 as Counter;
+
+use mangrove_graph::{GraphView, LabelFilter, Share, Value};
+use mangrove_store::{Content, IndexOptions, Redo, StoreOptions, WriteCardinality};
+use mangrove_txn::{CommitInfo, Isolation, RecentOptions, TransactionManager, TransactionOptions};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::read::{LogEnd, read};
+use super::record::Record;
+use super::*;
+use crate::disk::{SimDisk, read_file};
+
+const DATABASE: Uuid = Uuid::from_u128(7);
+
+/// How many cases a test tries; `MANGROVE_CASES` says another number.
+fn cases(default: u64) -> u64 {
+    std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+fn small_segments() -> LogOptions {
+    let bytes = 5 * 4096;
+    LogOptions { segment_bytes_min: bytes, segment_bytes_max: 2 * bytes, prepare_ahead: false, ..LogOptions::default() }
+}
+
+/// Marks of the commits in a log, by timestamp.
+type Marks = BTreeMap<u64, String>;
+
+struct Graph {
+    disk: SimDisk,
+    log: Arc<Log>,
+    manager: TransactionManager,
+    /// What the log had when it was opened.
+    found: Marks,
+    end: LogEnd,
+}
+
+fn mark_of(commit: &record::CommitRecord<'_>, place: &read::Place<'_>) -> String {
+    let mut marks = Vec::new();
+    let mut vertices = 0;
+    commit
+        .each_redo::<crate::codec::Malformed>(|redo| {
+            match redo {
+                Redo::Insert { .. } => vertices += 1,
+                Redo::Property { content: Content::One(Value::String(mark)), .. } => marks.push(mark),
+                other => panic!("nobody wrote {other:?} at {place:?}"),
+            }
+            Ok(())
+        })
+        .unwrap();
+    let mut words = marks[0].split(' ');
+    let (mark, count) = (words.next().unwrap(), words.next().unwrap());
+    assert_eq!((vertices, marks.len()), (count.parse().unwrap(), count.parse().unwrap()), "a part of a commit");
+    assert!(marks.iter().all(|other| *other == marks[0]), "parts of several commits");
+    mark.to_owned()
+}
+
+fn read_marks(disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Marks, LogEnd)> {
+    read_marks_from(1, disk, catalog)
+}
+
+fn read_marks_from(first: u64, disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Marks, LogEnd)> {
+    let mut marks = Marks::new();
+    let end = read(disk, DATABASE, first, &mut |record, place| {
+        match record {
+            Record::Commit(commit) => {
+                marks.insert(commit.timestamp, mark_of(&commit, &place));
+            }
+            Record::Names(names) => assert!(names.put_into(catalog), "{names:?}"),
+            Record::IndexCreated(_) | Record::IndexDropped(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok((marks, end))
+}
+
+impl Graph {
+    fn open(disk: &SimDisk, options: LogOptions) -> Result<Self> {
+        let store = Arc::new(Store::new(&StoreOptions::default()));
+        let (found, end) = read_marks(disk, store.catalog())?;
+        end.cut(disk)?;
+        let start = LogStart {
+            database: DATABASE,
+            epoch: end.epoch + 1,
+            next_segment: end.next_segment,
+            next_batch: end.next_batch,
+            durable_ts: end.last_ts,
+            names: NameCounts::of(store.catalog()),
+        };
+        let log = Arc::new(Log::open(Arc::new(disk.clone()), store.clone(), start, options)?);
+        let manager = TransactionManager::with_log(store, RecentOptions::default(), end.last_ts, log.clone());
+        Ok(Graph { disk: disk.clone(), log, manager, found, end })
+    }
+
+    /// A transaction that inserts vertices with a mark; longer ones are filled up.
+    fn insert(&self, mark: &str, vertices: usize, filler: usize) -> Result<CommitInfo> {
+        let txn = self.manager.begin(TransactionOptions::default())?;
+        let catalog = txn.catalog();
+        // Now and then a name that is new.
+        let label = catalog.intern_label_text(&format!("label{}", vertices % 5));
+        let key = catalog.intern_key(&format!("key{}", filler % 7));
+        for _ in 0..vertices {
+            let vertex = txn.insert_vertex(label, None)?;
+            let text = format!("{mark} {vertices} {}", "x".repeat(filler));
+            txn.set_vertex_property(vertex, key, text.into(), WriteCardinality::Single, Vec::new())?;
+        }
+        txn.commit()
+    }
+
+    fn count(&self, read_only: bool) -> u64 {
+        let txn = self.manager.begin(TransactionOptions { read_only, isolation: Isolation::Snapshot }).unwrap();
+        txn.count_vertices(&LabelFilter::Any, Share::ALL).unwrap()
+    }
+}
+
+/// Commits of a random size, until the power goes off; what was acknowledged.
+fn commit_until_dark(graph: &Graph, rng: &mut SmallRng, who: &str, acknowledged: &mut Marks) {
+    for i in 0.. {
+        let mark = format!("{who}.{i}");
+        let filler = match rng.random_range(0..20) {
+            0 => rng.random_range(4_000..60_000),
+            _ => rng.random_range(0..300),
+        };
+        match graph.insert(&mark, rng.random_range(1..4), filler) {
+            Ok(info) => assert_eq!(acknowledged.insert(info.timestamp, mark), None),
+            Err(error) => {
+                let is_expected = matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly);
+                assert!(is_expected, "{error}");
+                return;
+            }
+        }
+    }
+}
+
+/// Every acknowledged commit is there, and there is no gap before any.
+fn check_recovered(found: &Marks, acknowledged: &Marks) {
+    for (ts, mark) in acknowledged {
+        assert_eq!(found.get(ts), Some(mark), "acknowledged at {ts}");
+    }
+    let last = found.keys().next_back().copied().unwrap_or(0);
+    assert_eq!(found.len() as u64, last, "the commits up to {last} without a gap");
+}
+
+/// Some lives of a database on one disk, each ended by a power cut.
+fn check_power_cuts(seed: u64, threads: usize) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let (mut disk, mut acknowledged) = (SimDisk::new(), Marks::new());
+    for life in 0..4 {
+        // The power may go off while the log is opened, too.
+        disk.power_off_at(disk.operations() + rng.random_range(1..120));
+        if let Ok(graph) = Graph::open(&disk, small_segments()) {
+            check_recovered(&graph.found, &acknowledged);
+            // What was not acknowledged and is there stays there.
+            acknowledged = graph.found.clone();
+            let seeds: Vec<u64> = (0..threads).map(|_| rng.random()).collect();
+            let lives = std::thread::scope(|scope| {
+                let threads: Vec<_> = (seeds.into_iter().enumerate())
+                    .map(|(who, seed)| {
+                        let graph = &graph;
+                        scope.spawn(move || {
+                            let mut marks = Marks::new();
+                            commit_until_dark(
+                                graph,
+                                &mut SmallRng::seed_from_u64(seed),
+                                &format!("{life}-{who}"),
+                                &mut marks,
+                            );
+                            marks
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            acknowledged.extend(lives.into_iter().flatten());
+        }
+        disk = disk.power_cut(rng.random());
+    }
+    let catalog = mangrove_graph::Catalog::new();
+    let (found, end) = read_marks(&disk, &catalog).unwrap();
+    check_recovered(&found, &acknowledged);
+    // To cut is to change nothing of it, and may be interrupted itself.
+    disk.power_off_at(disk.operations() + rng.random_range(1..5));
+    let _ = end.cut(&disk);
+    let disk = disk.power_cut(rng.random());
+    assert_eq!(read_marks(&disk, &catalog).unwrap().0, found);
+}
+
+#[test]
+fn power_cuts_lose_nothing_that_was_acknowledged() {
+    for seed in 0..cases(400) {
+        check_power_cuts(seed, 1);
+    }
+}
+
+#[test]
+fn power_cuts_under_threads_lose_nothing_that_was_acknowledged() {
+    for seed in 0..cases(60) {
+        check_power_cuts(seed, 3);
+    }
+}
+
+#[test]
+fn commits_that_wait_together_share_a_sync() {
+    let graph = Graph::open(&SimDisk::new(), LogOptions::default()).unwrap();
+    let next = Counter::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let n = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    graph.insert(&format!("m{n}"), 1, 0).unwrap();
+                }
+            });
+        }
+    });
+    let status = graph.log.status();
+    assert_eq!((status.commits, status.durable_ts, status.state), (400, 400, LogState::Running));
+    assert!(status.batches <= 400 && status.sync_times.iter().sum::<u64>() == status.batches);
+    assert_eq!(status.bytes, status.batches * 4096);
+    let (found, end) = read_marks(&graph.disk, &mangrove_graph::Catalog::new()).unwrap();
+    assert_eq!((found.len(), end.commits, end.torn), (400, 400, None));
+}
+
+#[test]
+fn a_transaction_larger_than_segments_is_one() {
+    let disk = SimDisk::new();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    graph.insert("small", 1, 0).unwrap();
+    graph.insert("large", 10, 50_000).unwrap();
+    graph.insert("after", 1, 0).unwrap();
+    assert!(graph.log.status().segments > 10);
+    let again = Graph::open(&disk.power_cut(1), small_segments()).unwrap();
+    assert_eq!(again.found.into_values().collect::<Vec<_>>(), ["small", "large", "after"]);
+}
+
+#[test]
+fn a_full_disk_refuses_writes_until_there_is_space() {
+    let disk = SimDisk::new();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    disk.set_capacity(Some(disk.used()));
+    let mut committed = 0;
+    let error = loop {
+        match graph.insert("m", 1, 10) {
+            Ok(_) => committed += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(committed >= 2);
+    assert_eq!((error.kind(), error.remedy()), (ErrorKind::ReadOnly, mangrove_graph::Remedy::RetryLater));
+    assert!(error.message().contains("no space"), "{error}");
+    assert!(matches!(graph.log.status().state, LogState::Refusing { .. }));
+    assert_eq!((graph.count(true), graph.count(false)), (committed, committed), "the refused one left nothing");
+    disk.set_capacity(None);
+    graph.insert("m", 1, 10).unwrap();
+    assert_eq!((graph.log.status().state, graph.count(true)), (LogState::Running, committed + 1));
+    let counters = graph.manager.counters();
+    assert_eq!(counters.aborted(mangrove_txn::AbortCause::Refused), 1);
+    assert_eq!(Graph::open(&disk.power_cut(3), small_segments()).unwrap().found.len() as u64, committed + 1);
+}
+
+#[test]
+fn a_failed_sync_ends_the_log_and_nothing_durable_with_it() {
+    for seed in 0..30 {
+        let disk = SimDisk::new();
+        let graph = Graph::open(&disk, LogOptions { prepare_ahead: false, ..LogOptions::default() }).unwrap();
+        for n in 0..5 {
+            graph.insert(&format!("m{n}"), 1, 0).unwrap();
+        }
+        disk.fail_sync(disk.syncs() + 1);
+        let error = graph.insert("lost", 1, 0).unwrap_err();
+        assert_eq!((error.kind(), error.remedy()), (ErrorKind::OutcomeUnknown, mangrove_graph::Remedy::CheckOutcome));
+        let syncs = disk.syncs();
+        let refused = graph.insert("m6", 1, 0).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+        assert!(refused.message().contains("cannot sync wal/"), "{refused}");
+        assert_eq!(disk.syncs(), syncs, "never synced again");
+        assert!(matches!(graph.log.status().state, LogState::Failed { .. }));
+        assert_eq!(graph.count(true), 5, "readers go on with what is durable");
+        // One that may write sees the commit whose outcome is unknown, and is told that it may be gone.
+        let txn = graph.manager.begin(TransactionOptions::default()).unwrap();
+        assert_eq!(txn.count_vertices(&LabelFilter::Any, Share::ALL).unwrap(), 6);
+        assert_eq!(txn.commit().unwrap_err().kind(), ErrorKind::ReadOnly);
+        let again = Graph::open(&disk.power_cut(seed), LogOptions::default()).unwrap();
+        assert!(matches!(again.found.len(), 5 | 6));
+    }
+}
+
+#[test]
+fn read_only_disks_refuse_too() {
+    let disk = SimDisk::new();
+    drop(Graph::open(&disk, small_segments()).unwrap());
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    disk.set_read_only(true);
+    // The first batches have space; a disk that turns read-only under it fails the write.
+    assert_eq!(graph.insert("m", 1, 0).unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    assert_eq!(graph.insert("m", 1, 0).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+/// A log with a few batches in two segments, and the paths of these.
+fn written() -> (SimDisk, Vec<String>) {
+    let disk = SimDisk::new();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    for n in 0..7 {
+        graph.insert(&format!("m{n}"), 1, 0).unwrap();
+    }
+    let paths = disk.files().into_iter().map(|(path, _)| path).collect();
+    (disk, paths)
+}
+
+#[test]
+fn damage_is_named_with_file_and_offset() {
+    let read = |disk: &SimDisk| read_marks(disk, &mangrove_graph::Catalog::new());
+    let (disk, paths) = written();
+    assert_eq!((paths.len(), read(&disk).unwrap().0.len()), (2, 7));
+    // Batches lie a block each: four in the first segment, three in the second.
+    for (path, block, batches) in [(&paths[0], 1, 5), (&paths[0], 4, 5), (&paths[1], 2, 3)] {
+        for bit in (0..90 * 8).step_by(13) {
+            let (disk, _) = written();
+            disk.flip_bit(path, block * 4096 + bit / 8, (bit % 8) as u8).unwrap();
+            let error = read(&disk).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged);
+            let place = format!("{path}, offset {}", block * 4096);
+            assert!(error.message().contains(&place), "{block} of {batches}: {error}");
+        }
+    }
+    for (path, what) in [(&paths[0], "segment"), (&paths[1], "segment")] {
+        let (disk, _) = written();
+        disk.flip_bit(path, 20, 1).unwrap();
+        let error = read(&disk).unwrap_err();
+        assert!(error.message().contains(&format!("{path}, offset 0")) && error.message().contains(what), "{error}");
+    }
+    let (disk, _) = written();
+    disk.flip_bit(&paths[1], 8, 1).unwrap();
+    let error = read(&disk).unwrap_err();
+    assert!(error.message().contains("format version of the log: expected 1, found 3"), "{error}");
+    let (disk, _) = written();
+    disk.create("wal/0000000000000004").unwrap();
+    assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000003"));
+}
+
+#[test]
+fn a_torn_end_is_cut_and_reported() {
+    let (disk, paths) = written();
+    // The last batch: nothing follows, so it may be what a power cut has left.
+    let before = read_file(&disk, &paths[1]).unwrap();
+    disk.flip_bit(&paths[1], 3 * 4096 + 70, 0).unwrap();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    let torn = graph.end.torn.clone().unwrap();
+    assert_eq!((graph.found.len(), &torn.path, torn.offset), (6, &paths[1], 3 * 4096));
+    assert!(torn.bytes > 64 && torn.bytes <= 4096 && torn.reason.contains("checksum"), "{torn:?}");
+    assert_eq!(read_file(&disk, &paths[1]).unwrap(), before[..3 * 4096]);
+    graph.insert("new", 1, 0).unwrap();
+    let again = Graph::open(&disk, small_segments()).unwrap();
+    assert_eq!((again.found.len(), again.end.torn), (7, None));
+    assert_eq!(again.found[&7], "new");
+}
+
+#[test]
+fn segments_that_a_checkpoint_covers_are_used_again() {
+    let disk = SimDisk::new();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    let names = graph.manager.store().catalog();
+    let mut reused = 0;
+    for n in 1..=60 {
+        graph.insert(&format!("m{n}"), 1, 2_000).unwrap();
+        let floor = graph.log.checkpoint_floor();
+        graph.log.release_before(floor).unwrap();
+        // The current one, one to be used again, and at times one that is ready.
+        assert!(disk.files().len() <= 3, "{:?}", disk.files());
+        // What an earlier use has left is behind the last batch, and is taken for nothing.
+        let (found, end) = read_marks_from(floor, &disk.power_cut(n), names).unwrap();
+        assert_eq!((end.last_ts, found.get(&n)), (n, Some(&format!("m{n}"))));
+        assert_eq!(end.torn, None, "nobody was interrupted");
+        let path = format::segment_path(floor);
+        reused += u64::from(format::SegmentHeader::decode(&read_file(&disk, &path).unwrap()).unwrap().is_reused);
+    }
+    assert!(reused > 20, "{reused} commits went to files that were used before");
+}
+
+#[test]
+fn indexes_are_in_the_log() {
+    let disk = SimDisk::new();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    let key = graph.manager.store().catalog().intern_key("name");
+    let options = IndexOptions { label: None, keys: vec![key], ordered: true, unique: false };
+    let first = graph.manager.create_index(&options).unwrap();
+    let second = graph.manager.create_index(&IndexOptions { ordered: false, unique: true, ..options }).unwrap();
+    graph.manager.drop_index(first).unwrap();
+    let mut said = Vec::new();
+    read(&disk.power_cut(5), DATABASE, 1, &mut |record, _| {
+        match record {
+            Record::IndexCreated(info) => said.push((info.id, info.unique)),
+            Record::IndexDropped(id) => said.push((id, false)),
+            Record::Names(names) => assert_eq!(names.keys, ["name"]),
+            Record::Commit(_) => panic!("nobody committed"),
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(said, [(first, false), (second, true), (first, false)]);
+    disk.set_capacity(Some(0));
+    disk.fail_sync(disk.syncs() + 1);
+    assert!(graph.manager.drop_index(second).is_err());
+    assert_eq!(graph.manager.store().indexes().len(), 1, "not dropped, as the log does not say so");
+}
