@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::ElementRef;
 
 use crate::epoch::{self, Pin};
+use crate::installing::Announced;
 use crate::reclaim::value_garbage;
 use crate::store::{Slot, Store};
 use crate::undo;
@@ -21,17 +22,6 @@ impl Store {
         let pin = epoch::pin();
         for write in log {
             self.stamp_one(write, word, &pin);
-            match *write {
-                Write::Begin(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&pin, &self.memory)[slot.at].begin.store(word, Ordering::Release);
-                }
-                Write::End(element) => {
-                    let slot = self.log_slot(element);
-                    slot.core.versions(&pin, &self.memory)[slot.at].end.store(word, Ordering::Release);
-                }
-                Write::Property { element, undo, .. } => undo::stamp(undo, word, &self.log_slot(element).tablet.undo),
-            }
         }
     }
 
@@ -45,8 +35,14 @@ impl Store {
         slot
     }
 
+    /// Lets snapshots from `ts` on see a commit before its claims are stamped, which is what the caller does next, before
+    /// it drops the guard and while its transaction counts as running. `None` where this cannot be done just now.
+    pub fn announce(&self, txn: u64, ts: u64) -> Option<Announced<'_>> {
+        self.installing.announce(txn, ts)
+    }
+
     /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
-    /// running snapshot.
+    /// running snapshot, or announced.
     pub fn install(&self, log: &[Write], ts: u64) {
         let pin = epoch::pin();
         for write in log {

@@ -17,7 +17,7 @@
 //! 2. The generation of a slot without an element is at least that of the last element that anybody saw there up to the
 //!    snapshot: what came to be later was given the next one, and a later log may say which.
 //! 3. Whatever changed a page up to a timestamp was noted on the page before that timestamp was finished
-//!    ([`Store::pages_changed_since`]), so a page without a note since the last image needs no new one.
+//!    ([`Store::pages_changed_since`] waits for commits that are seen already and not noted everywhere), so a page without a note since the last image needs no new one.
 //!
 //! Not here: bytes (`durable`), and the names of labels and keys, of which an image has the numbers.
 
@@ -257,6 +257,7 @@ impl Store {
     /// all pages where `since` is none. `since` must be a snapshot that all pages were looked at from before.
     pub fn pages_changed_since(&self, tablet: TabletId, since: Option<u64>) -> Vec<PageName> {
         let Some(found) = self.tablet(tablet) else { return Vec::new() };
+        self.installing.wait();
         let is_due = |core: &PageCore| since.is_none_or(|since| core.changed() > since);
         let names =
             |kind, due: Vec<usize>| due.into_iter().map(move |number| PageName { tablet, kind, number: number as u32 });
@@ -269,7 +270,7 @@ impl Store {
     /// reads at the timestamp (invariant 1).
     pub fn page_image(&self, name: PageName, at_ts: u64) -> Option<PageImage> {
         let tablet = self.tablet(name.tablet)?;
-        let snapshot = Snapshot::committed(at_ts);
+        let snapshot = Snapshot::committed(at_ts).amid(&self.installing);
         let number = name.number as usize;
         match name.kind {
             PageKind::Vertices => Some(image(name, tablet, &tablet.vertices.get(number)?.core, &snapshot)),

@@ -19,8 +19,14 @@ impl Store {
     /// nothing behind, where the same index exists or a unique one would start with duplicates.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
         self.check_options(options)?;
+        let moment = || {
+            let ts = now();
+            // The builder compares version words with it.
+            self.installing.wait();
+            Snapshot::committed(ts)
+        };
         // Asked first: what a later snapshot sees is not older than this.
-        let start = Snapshot::committed(now());
+        let start = moment();
         let index = self.register(options)?;
         // Pairs with the fence after a writer's store into a cell: either the writer sees the index
         // registered, or the scan sees the cell.
@@ -33,7 +39,7 @@ impl Store {
             }
         }
         if options.unique
-            && let Err(error) = self.check_unique_from(&index, &Snapshot::committed(now()))
+            && let Err(error) = self.check_unique_from(&index, &moment())
         {
             self.drop_index(index.info.id)?;
             return Err(error);

@@ -155,6 +155,7 @@ impl Store {
         let oldest = self.note_oldest(horizon.oldest_snapshot());
         self.tasks_given.store(0, Ordering::Relaxed);
         let mut done = self.release(if all { usize::MAX } else { QUANTUM });
+        self.installing.tidy();
         for log in self.queue.take(oldest, limit, all, &self.memory) {
             done += log.len();
             log.chunks(QUANTUM).for_each(|writes| self.work(writes, oldest));

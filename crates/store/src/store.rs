@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use crate::cell::{Content, RawCell};
 use crate::garbage::{Queue, Reclaimed};
 use crate::id_index::{IdIndex, IdKey};
+use crate::installing::Installing;
 use crate::limbo::{Limbo, Space};
 use crate::memory::{Memory, MemoryReport, RecordKind};
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
@@ -54,6 +55,8 @@ pub struct Store {
     pub(crate) next_tablet: AtomicU32,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
+    /// Large commits that are being stamped.
+    pub(crate) installing: Installing,
     /// The largest timestamp that was found to be at or below every snapshot, running or to come.
     pub(crate) oldest_seen: AtomicU64,
     /// What waits for readers to leave.
@@ -104,6 +107,7 @@ impl Store {
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             queue: Queue::new(),
+            installing: Installing::default(),
             oldest_seen: AtomicU64::new(0),
             limbo: Limbo::default(),
             tasks_given: CachePadded::default(),

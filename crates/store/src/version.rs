@@ -21,7 +21,8 @@
 //!    rollback.
 //! 2. Only the transaction named in a claim replaces it. Claims are taken by compare-and-swap.
 //! 3. A commit timestamp is stored only while it is greater than the begin timestamp of every running
-//!    snapshot (see `txn::watermark`), so a word that turns from claim to timestamp changes the answer
+//!    snapshot (see `txn::watermark`), or its commit is announced (`installing`) and its claims count as the timestamp
+//!    for those snapshots that are not older. So a word that turns from claim to timestamp changes the answer
 //!    for no snapshot: readers may read the word at any moment, once, and need no lock. (A *watched* read, which
 //!    looks beyond its begin, asks for the status of claims instead, and repeats where it has changed: [`Watch`].)
 //! 4. Statements count from 1. A transaction's reads see its own writes of finished statements only, so
@@ -31,6 +32,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::installing::Installing;
 use crate::sync::AtomicU64;
 
 const CLAIM: u64 = 1 << 63;
@@ -119,6 +121,8 @@ impl<'a> Watch<'a> {
 }
 
 /// The moment a reader looks at the graph from.
+///
+/// Until it is handed to a view or a writer of a store, it does not see large commits that are just being stamped.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
     /// Commits up to and including this timestamp are seen.
@@ -128,12 +132,13 @@ pub struct Snapshot<'a> {
     /// Own writes up to and including this statement are seen.
     pub statement: u16,
     watch: Option<&'a Watch<'a>>,
+    installing: Option<&'a Installing>,
 }
 
 impl<'a> Snapshot<'a> {
     /// The snapshot at a timestamp, of a transaction whose statements up to this one are finished.
     pub fn new(begin_ts: u64, txn: u64, statement: u16) -> Self {
-        Snapshot { begin_ts, txn, statement, watch: None }
+        Snapshot { begin_ts, txn, statement, watch: None, installing: None }
     }
 
     /// A snapshot of committed data only.
@@ -144,6 +149,17 @@ impl<'a> Snapshot<'a> {
     /// The same moment, for a read that learns of newer versions.
     pub fn watched(self, watch: &'a Watch<'a>) -> Self {
         Snapshot { watch: Some(watch), ..self }
+    }
+
+    /// The same moment, for a store with these commits under way.
+    pub(crate) fn amid(self, installing: &'a Installing) -> Self {
+        Snapshot { installing: Some(installing), ..self }
+    }
+
+    /// Whether a claim of another transaction is that of a commit which the snapshot sees.
+    #[inline]
+    fn sees_claim_of(&self, txn: u64) -> bool {
+        self.installing.is_some_and(|installing| installing.has_committed(txn, self.begin_ts))
     }
 
     /// The same moment, with all own writes whatever their statement: what a writer checks against.
@@ -173,7 +189,7 @@ pub fn happened(word: u64, snapshot: &Snapshot<'_>) -> bool {
         let statement = ((word >> STATEMENT_SHIFT) & u64::from(STATEMENT_MAX)) as u16;
         statement <= snapshot.statement
     } else {
-        snapshot.watch.is_some_and(|watch| watch.has_happened(word))
+        snapshot.sees_claim_of(word & TXN_MASK) || snapshot.watch.is_some_and(|watch| watch.has_happened(word))
     }
 }
 
@@ -191,7 +207,7 @@ pub fn visible(begin: u64, end: u64, snapshot: &Snapshot<'_>) -> bool {
 }
 
 /// Whether the word is the work of somebody a writer with this snapshot must give way to: a claim of
-/// another transaction, or a commit after the snapshot. First updater wins.
+/// another transaction (of an announced one too: `installing`), or a commit after the snapshot. First updater wins.
 #[inline]
 pub fn contested(word: u64, snapshot: &Snapshot<'_>) -> bool {
     match claimed_by(word) {

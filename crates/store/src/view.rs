@@ -35,7 +35,7 @@ impl Store {
     /// The graph as this snapshot shows it. The caller sees to it that everything the snapshot covers is
     /// installed (`txn` does).
     pub fn view<'a>(&'a self, snapshot: Snapshot<'a>) -> StoreView<'a> {
-        StoreView { store: self, snapshot }
+        StoreView { store: self, snapshot: snapshot.amid(&self.installing) }
     }
 }
 

@@ -105,7 +105,8 @@ impl<'a> Writer<'a> {
     /// `statement` is the number of the running statement.
     pub fn new(store: &'a Store, snapshot: Snapshot<'a>, statement: u16, log: &'a mut Vec<Write>) -> Self {
         let claim = claim(snapshot.txn, statement);
-        Writer { store, pin: epoch::pin(), snapshot: snapshot.with_all_own_writes(), claim, log, has_written: false }
+        let snapshot = snapshot.with_all_own_writes().amid(&store.installing);
+        Writer { store, pin: epoch::pin(), snapshot, claim, log, has_written: false }
     }
 
     /// Whether it has changed anything: in place too, where the log has an entry for the element already.

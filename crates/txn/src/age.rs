@@ -17,6 +17,7 @@
 //!   owner's work, whose log it is. Others that meet such a claim conflict with it, as with any other.
 //! - Who has entered validation does not expire: it is about to end.
 
+#[cfg(not(feature = "model"))]
 use std::time::Instant;
 
 use mangrove_graph::{Error, ErrorKind};
@@ -28,11 +29,13 @@ use crate::status::Expired;
 use crate::sync::Mutex;
 
 /// Milliseconds since the graph was opened.
+#[cfg(not(feature = "model"))]
 #[derive(Debug)]
 pub(crate) struct Clock {
     opened: Instant,
 }
 
+#[cfg(not(feature = "model"))]
 impl Clock {
     #[allow(clippy::disallowed_methods, reason = "ages decide who is refused and nothing that is read or written")]
     pub(crate) fn start() -> Self {
@@ -42,6 +45,24 @@ impl Clock {
     pub(crate) fn now(&self) -> u64 {
         let elapsed = self.opened.elapsed();
         elapsed.as_secs().saturating_mul(1_000).saturating_add(u64::from(elapsed.subsec_millis()))
+    }
+}
+
+/// A model's time passes when somebody looks.
+#[cfg(feature = "model")]
+#[derive(Debug)]
+pub(crate) struct Clock {
+    looks: crate::sync::AtomicU64,
+}
+
+#[cfg(feature = "model")]
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Clock { looks: crate::sync::AtomicU64::new(0) }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.looks.fetch_add(1, crate::sync::Ordering::Relaxed)
     }
 }
 

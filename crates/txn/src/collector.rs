@@ -132,7 +132,7 @@ impl Shared {
     }
 
     /// One round of a worker; whether another one is worth it.
-    fn collect_some(&self, all: bool) -> bool {
+    pub(crate) fn collect_some(&self, all: bool) -> bool {
         let _round = self.collector.rounds.read();
         self.expire_old();
         if all {

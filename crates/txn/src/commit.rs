@@ -4,7 +4,8 @@
 //! enter ──▶ look at what is published ──▶ draw a timestamp, publish the write set (one ordered step)
 //!                                                │
 //! finish ──▶ look at the rest ──▶ await dependencies ──▶ committed: stamp the claims ──▶ finished ──▶ wait for the
-//!                                                │                                                    watermark
+//!                                                │      (a large one is announced and                 watermark
+//!                                                │       finished first, and stamped then)
 //!                                                └─────▶ aborted: take the claims back ──▶ finished
 //! ```
 //!
@@ -21,8 +22,14 @@ use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
 use crate::manager::Shared;
 use crate::recent::Outcome;
 use crate::status::Status;
+use crate::sync::between_steps;
 use crate::transaction::{CommitInfo, Transaction};
 use crate::validation::{Validation, abort_error};
+
+/// Commits of so many writes do not hold the watermark while they are stamped: `store::installing`.
+const LARGE_WRITES: usize = if cfg!(feature = "model") { 2 } else { 1 << 12 };
+/// Stamped at a time.
+const PORTION_WRITES: usize = if cfg!(feature = "model") { 1 } else { 1 << 12 };
 
 /// A transaction that has entered validation: it writes no more, its commit timestamp is drawn, and those that read
 /// after it may already rely on its commit. Dropping it aborts it.
@@ -46,6 +53,8 @@ enum Progress {
     Drawn,
     /// Committed, and perhaps not wholly installed.
     Decided,
+    /// Committed, and seen by others though perhaps not wholly installed.
+    Announced,
     Finished,
 }
 
@@ -183,8 +192,22 @@ impl Validating {
         self.prepared.take().into_iter().for_each(|prepared| prepared.hand_over(self.timestamp));
         shared.recent.decide(self.timestamp, Outcome::Committed);
         self.progress = Progress::Decided;
-        shared.store.install(&self.log, self.timestamp);
-        shared.recent.finish(self.timestamp);
+        let is_large = self.log.len() >= LARGE_WRITES;
+        // The transaction keeps its slot until all is stamped.
+        let announced = is_large.then(|| shared.store.announce(self.transaction.number(), self.timestamp)).flatten();
+        if announced.is_some() {
+            shared.recent.finish(self.timestamp);
+            self.progress = Progress::Announced;
+        }
+        // In portions: nobody's grace period waits for a million stamps.
+        for portion in self.log.chunks(PORTION_WRITES) {
+            between_steps();
+            shared.store.install(portion, self.timestamp);
+        }
+        if announced.is_none() {
+            shared.recent.finish(self.timestamp);
+        }
+        drop(announced);
         self.progress = Progress::Finished;
         self.transaction.end();
         let shared = &self.transaction.shared;
@@ -227,7 +250,8 @@ impl Shared {
 impl Drop for Validating {
     fn drop(&mut self) {
         match self.progress {
-            Progress::Finished => {}
+            // Others were told of an announced one. It may have panicked while stamping, as below.
+            Progress::Finished | Progress::Announced => {}
             // Only a panic while stamping leads here. The decision stands; the watermark must not stop.
             Progress::Decided => self.transaction.shared.recent.finish(self.timestamp),
             Progress::Undrawn | Progress::Drawn => self.abort(AbortCause::Rollback),

@@ -209,6 +209,12 @@ impl TransactionManager {
         self.shared.collect_all(true);
     }
 
+    /// One round of a collector's worker, on this thread and without a wait: for models, where nobody else collects.
+    #[doc(hidden)]
+    pub fn collect_round(&self) {
+        self.shared.collect_some(true);
+    }
+
     /// What waits to be collected, and what was.
     pub fn garbage(&self) -> GarbageReport {
         self.shared.store.garbage()

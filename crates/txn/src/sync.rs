@@ -65,6 +65,13 @@ pub(crate) fn thread_number() -> usize {
     return 0;
 }
 
+/// A point where others may get a turn under a model checker: between steps on the store, which it knows nothing of.
+#[inline]
+pub(crate) fn between_steps() {
+    #[cfg(feature = "model")]
+    yield_now();
+}
+
 /// Beyond this, spinning keeps the core from those we wait for.
 const SPINS_BEFORE_YIELD: u32 = 64;
 

@@ -10,7 +10,7 @@ mod common;
 use std::sync::Arc;
 
 use common::Graph;
-use mangrove_graph::VertexId;
+use mangrove_graph::{ErrorKind, GraphView, ValueRows, VertexId};
 use mangrove_txn::{RecentOptions, Transaction};
 use shuttle::sync::Mutex;
 use shuttle::thread;
@@ -191,5 +191,125 @@ fn slots_and_ring_entries_change_hands_under_readers() {
         };
         race(vec![writers, readers]);
         assert_eq!(setting.get(&setting.graph.begin(), 0), 3);
+    });
+}
+
+/// In a model two writes are a large commit, whose claims are stamped one by one when it is seen already.
+#[test]
+fn a_large_commit_is_seen_whole_while_it_is_stamped() {
+    explore(|| {
+        let setting = setting(5);
+        let all_alike = |setting: &Setting, txn: &Transaction| {
+            let seen = [0, 1, 2].map(|at| setting.get(txn, at));
+            assert!(seen == [seen[0]; 3], "{seen:?} are not of one moment");
+            seen[0]
+        };
+        let large = {
+            let setting = setting.clone();
+            Box::new(move || {
+                let txn = setting.graph.begin();
+                // The second thread may have a claim just now.
+                if !(0..3).all(|at| setting.set(&txn, at, 1)) {
+                    return;
+                }
+                txn.commit().unwrap();
+                assert_eq!(all_alike(&setting, &setting.graph.begin()), 1);
+                // Nothing of it is left that would be in a writer's way.
+                let next = setting.graph.begin();
+                assert!(setting.set(&next, 0, 1));
+                next.commit().unwrap();
+            }) as Box<dyn FnOnce() + Send>
+        };
+        let small = {
+            let setting = setting.clone();
+            Box::new(move || {
+                let txn = setting.graph.begin();
+                assert!(setting.set(&txn, 3, 1));
+                txn.commit().unwrap();
+                // It began after its commit, and reads twice: what was stamped in between makes no difference.
+                let reader = setting.graph.begin();
+                assert_eq!(setting.get(&reader, 3), 1);
+                let first = all_alike(&setting, &reader);
+                assert_eq!(all_alike(&setting, &reader), first);
+                // A writer may have to give way, and takes everything back then.
+                let writer = setting.graph.begin();
+                let seen = setting.get(&writer, 1);
+                if setting.set(&writer, 1, seen) && setting.set(&writer, 2, seen) {
+                    drop(writer);
+                }
+            }) as Box<dyn FnOnce() + Send>
+        };
+        let serializable = {
+            let setting = setting.clone();
+            Box::new(move || {
+                let txn = setting.graph.serializable();
+                let (a, b) = (setting.get(&txn, 0), setting.get(&txn, 2));
+                assert!(setting.set(&txn, 4, a));
+                assert!(txn.commit().is_err() || a == b, "half a commit was committed on");
+                setting.graph.manager.collect_round();
+            }) as Box<dyn FnOnce() + Send>
+        };
+        race(vec![large, small, serializable]);
+        setting.graph.manager.collect_round();
+        all_alike(&setting, &setting.graph.begin());
+    });
+}
+
+/// A collector that ends old transactions (a model's time passes with every look at the clock), a writer, and readers
+/// who are refused or see one moment, and who are refused for good once they were.
+#[test]
+fn an_expired_reader_is_refused_or_sees_its_moment() {
+    explore(|| {
+        let setting = setting(2);
+        setting.graph.manager.settings().max_snapshot_age_ms.store(2, std::sync::atomic::Ordering::Relaxed);
+        let collector = {
+            let setting = setting.clone();
+            Box::new(move || (0..4).for_each(|_| setting.graph.manager.collect_round())) as Box<dyn FnOnce() + Send>
+        };
+        let writer = {
+            let setting = setting.clone();
+            Box::new(move || {
+                for n in 1..4 {
+                    let txn = setting.graph.begin();
+                    let written = (0..2).try_for_each(|at| setting.graph.set(&txn, setting.ids[at], n));
+                    if let Err(error) = written.and_then(|()| txn.commit().map(drop)) {
+                        assert_eq!(error.kind(), ErrorKind::Expired, "{error}");
+                    }
+                }
+            }) as Box<dyn FnOnce() + Send>
+        };
+        let reader = |is_serializable: bool| {
+            let setting = setting.clone();
+            Box::new(move || {
+                let txn = match is_serializable {
+                    true => setting.graph.serializable(),
+                    false => setting.graph.begin(),
+                };
+                let (mut refused, mut seen) = (false, Vec::new());
+                for at in [0, 1, 0, 1] {
+                    let mut rows = ValueRows::default();
+                    match txn.vertex_values(&[setting.ids[at]], setting.graph.balance, &mut rows) {
+                        Ok(()) => {
+                            assert!(!refused, "it was refused before");
+                            seen.append(&mut rows.value);
+                        }
+                        Err(error) => {
+                            assert!(matches!(error.kind(), ErrorKind::Expired | ErrorKind::Conflict), "{error}");
+                            refused = true;
+                        }
+                    }
+                }
+                let committed = txn.commit().is_ok();
+                assert!(!(refused && committed));
+                // What a serializable reader has seen is certain when it has committed.
+                let is_certain = committed || !is_serializable;
+                assert!(!is_certain || seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:?} of several moments");
+            }) as Box<dyn FnOnce() + Send>
+        };
+        let (one, two) = (reader(false), reader(true));
+        race(vec![collector, writer, one, two]);
+        setting.graph.manager.settings().max_snapshot_age_ms.store(0, std::sync::atomic::Ordering::Relaxed);
+        let now = setting.graph.begin();
+        assert_eq!(setting.get(&now, 0), setting.get(&now, 1));
     });
 }
