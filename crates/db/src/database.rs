@@ -105,6 +105,7 @@ impl Database {
         let store = Store::new(&StoreOptions {
             tablet_count: options.tablet_count,
             memory_limit_bytes: options.memory_limit_bytes,
+            ..StoreOptions::default()
         });
         let inner = Inner {
             manager: TransactionManager::new(Arc::new(store)),

@@ -41,15 +41,16 @@ mod descriptor;
 mod list;
 mod rebuild;
 mod storage;
+mod words;
 
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
 
 use crate::epoch::{self, EpochCell, Pin};
-use crate::limbo::Garbage;
-use crate::memory::{Memory, RecordKind};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::limbo::{Garbage, Space};
+use crate::memory::RecordKind;
+use crate::sync::AtomicU32;
 use crate::tablet::Tablet;
 
 use changes::Changes;
@@ -59,6 +60,7 @@ pub(crate) use list::{Block, List, Packed};
 use list::{prefetch_run, run_of};
 pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
 pub(crate) use storage::ListStorage;
+use words::Descriptors;
 
 /// Blocks that one table can have at a time: the newest and the one before it, for every compaction leaves one.
 const BLOCKS: usize = 2;
@@ -66,7 +68,7 @@ const BLOCKS: usize = 2;
 /// The lists of one page in one direction along one label set.
 #[derive(Debug)]
 pub(crate) struct AdjacencyTable {
-    pub(crate) descriptors: Box<[AtomicU64]>,
+    pub(crate) descriptors: Descriptors,
     /// Block `n` is at `n % BLOCKS`.
     blocks: [EpochCell<Block>; BLOCKS],
     /// The number of the newest block.
@@ -78,34 +80,28 @@ pub(crate) struct AdjacencyTable {
 }
 
 impl AdjacencyTable {
-    pub(crate) fn new(capacity: usize, memory: &Memory) -> Self {
-        let table = AdjacencyTable {
-            descriptors: (0..capacity).map(|_| AtomicU64::new(0)).collect(),
+    /// The lists of a page with this many slots, all empty.
+    pub(crate) fn new(capacity: usize) -> Self {
+        AdjacencyTable {
+            descriptors: Descriptors::new(capacity),
             blocks: Default::default(),
             newest_block: AtomicU32::new(0),
             previous: EpochCell::default(),
             changes: Changes::new(),
-        };
-        memory.add(RecordKind::Descriptor, table.descriptor_bytes());
-        table
+        }
     }
 
-    fn descriptor_bytes(&self) -> usize {
-        size_of::<AdjacencyTable>() + size_of_val(&*self.descriptors)
-    }
-
-    /// Bytes of the descriptors, and of the blocks.
+    /// Bytes of the descriptors, and of the blocks, besides the table itself.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let pin = epoch::pin();
         let blocks = self.blocks.iter().filter_map(|block| block.get(&pin)).map(Block::bytes).sum();
-        (self.descriptor_bytes() + self.previous.get(&pin).map_or(0, Layout::bytes), blocks)
+        (self.descriptors.bytes() + self.previous.get(&pin).map_or(0, Layout::bytes), blocks)
     }
 
     /// The descriptor at an offset; that of an empty list beyond the page's capacity.
     #[inline]
     pub(crate) fn descriptor(&self, at: usize) -> u64 {
-        // Acquire: its partners are the compare-and-swaps that publish headers and runs, and `set_block`.
-        self.descriptors.get(at).map_or(0, |descriptor| descriptor.load(Ordering::Acquire))
+        self.descriptors.load(at)
     }
 
     #[inline]
@@ -116,9 +112,7 @@ impl AdjacencyTable {
     /// Starts loading a descriptor.
     #[inline]
     pub(crate) fn prefetch_descriptor(&self, at: usize) {
-        if let Some(descriptor) = self.descriptors.get(at) {
-            crate::prefetch::prefetch(descriptor);
-        }
+        self.descriptors.prefetch(at);
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
@@ -179,7 +173,7 @@ impl AdjacencyTable {
         if list.stamp == stamp {
             return Some(list);
         }
-        let old = self.previous.get(pin)?.descriptors.get(at)?.load(Ordering::Acquire);
+        let old = self.previous.get(pin)?.descriptor(at)?.load(Ordering::Acquire);
         let list = self.list_of(old, storage, pin);
         (old != 0 && list.stamp == stamp).then_some(list)
     }
@@ -218,15 +212,15 @@ impl AdjacencyTable {
         neighbor: VertexId,
         edge: EdgeId,
         storage: &ListStorage,
-        memory: &Memory,
+        space: Space<'_>,
     ) -> bool {
         loop {
-            let descriptor = self.header_word(at, 0, storage, memory);
+            let descriptor = self.header_word(at, 0, storage, space);
             let header = storage.header(descriptor);
             let mut end = header.latch.lock();
             // Replaced while we waited for the latch (invariant 1)?
-            if same_header(self.descriptors[at].load(Ordering::Acquire), descriptor) {
-                header.push(&mut end, neighbor, edge, &storage.tails, memory);
+            if same_header(self.descriptors.load(at), descriptor) {
+                header.push(&mut end, neighbor, edge, &storage.tails, space.memory);
                 return self.note(storage);
             }
         }
@@ -240,12 +234,12 @@ impl AdjacencyTable {
         at: usize,
         edge: EdgeId,
         storage: &ListStorage,
-        memory: &Memory,
+        space: Space<'_>,
         pin: &Pin,
     ) -> bool {
         fence(Ordering::SeqCst);
         loop {
-            let descriptor = self.header_word(at, DIRTY, storage, memory);
+            let descriptor = self.header_word(at, DIRTY, storage, space);
             let header = storage.header(descriptor);
             if descriptor & (DIRTY | COMPACTING) == DIRTY {
                 // A hint: it may miss some.
@@ -256,27 +250,25 @@ impl AdjacencyTable {
                 return self.note(storage);
             }
             let marked = (descriptor | DIRTY) & !COMPACTING;
-            let exchange =
-                self.descriptors[at].compare_exchange(descriptor, marked, Ordering::SeqCst, Ordering::Acquire);
-            if exchange.is_ok() {
+            if self.descriptors.exchange(at, descriptor, marked, space).is_ok() {
                 return self.note(storage);
             }
         }
     }
 
     /// The descriptor of a list with a header, made where there is none, then with these flags.
-    fn header_word(&self, at: usize, flags: u64, storage: &ListStorage, memory: &Memory) -> u64 {
-        let mut descriptor = self.descriptors[at].load(Ordering::Acquire);
+    fn header_word(&self, at: usize, flags: u64, storage: &ListStorage, space: Space<'_>) -> u64 {
+        let mut descriptor = self.descriptors.load(at);
         if descriptor & HEADER != 0 {
             return descriptor;
         }
-        let (index, header) = storage.new_header(memory);
+        let (index, header) = storage.new_header(space.memory);
         let made = HEADER | flags | index;
         while descriptor & HEADER == 0 {
             let run = packed_run(descriptor);
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
             header.block.store(packed_block(descriptor), Ordering::Relaxed);
-            match self.descriptors[at].compare_exchange(descriptor, made, Ordering::AcqRel, Ordering::Acquire) {
+            match self.descriptors.exchange(at, descriptor, made, space) {
                 Ok(_) => return made,
                 Err(current) => descriptor = current,
             }
@@ -288,25 +280,26 @@ impl AdjacencyTable {
 
     /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only while the
     /// graph is loaded in bulk, before anybody reads.
-    pub(crate) fn set_block(&self, block: Block, lengths: &[u32], storage: &ListStorage, memory: &Memory) {
-        memory.add(RecordKind::Block, block.bytes());
+    pub(crate) fn set_block(&self, block: Block, lengths: &[u32], storage: &ListStorage, space: Space<'_>) {
+        space.memory.add(RecordKind::Block, block.bytes());
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
         let mut offset = 0_u64;
-        for (descriptor, &len) in self.descriptors.iter().zip(lengths) {
+        let words = lengths.iter().map(|&len| {
             let len = u64::from(len);
             let word = match len {
                 0 => 0,
                 1..=LENGTH_MAX => packed_word(0, offset, len),
                 _ => {
-                    let (index, header) = storage.new_header(memory);
+                    let (index, header) = storage.new_header(space.memory);
                     header.packed.store((offset << 32) | len, Ordering::Relaxed);
                     HEADER | index
                 }
             };
-            descriptor.store(word, Ordering::Release);
             offset += len;
-        }
+            word
+        });
+        self.descriptors.fill(lengths.iter().filter(|&&len| len > 0).count(), words, space);
         assert_eq!(offset, cells, "the runs fill their block");
         self.changes.set_limit(lengths.len(), cells as usize);
     }
@@ -315,7 +308,7 @@ impl AdjacencyTable {
     /// cells to `dropped`.
     pub(crate) fn empty(&self, at: usize, tablet: &Tablet, garbage: &mut Vec<Garbage>, dropped: &mut Vec<EdgeId>) {
         let pin = epoch::pin();
-        let descriptor = self.descriptors[at].swap(0, Ordering::AcqRel);
+        let descriptor = self.descriptors.take(at);
         if descriptor != 0 {
             dropped.extend(self.list_of(descriptor, &tablet.lists, &pin).cells().map(|(_, edge)| edge));
             tablet.lists.retire(descriptor, tablet.id.0, garbage);
@@ -326,6 +319,8 @@ impl AdjacencyTable {
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
+    use crate::limbo::Limbo;
+    use crate::memory::Memory;
     use mangrove_graph::TabletId;
 
     fn vertex(n: u64) -> VertexId {
@@ -337,11 +332,12 @@ mod tests {
 
     #[test]
     fn a_tail_grows_through_rows_of_every_size_and_resumes_anywhere() {
-        let memory = Memory::new(u64::MAX);
-        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2, &memory));
+        let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
+        let space = Space { memory: &memory, limbo: &limbo };
+        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2));
         assert_eq!(table.clean_len(1), Some(0));
         for n in 0..5_000 {
-            let _ = table.append(1, vertex(n), edge(n + 1), &storage, &memory);
+            let _ = table.append(1, vertex(n), edge(n + 1), &storage, space);
         }
         let pin = epoch::pin();
         let list = table.list(1, &storage, &pin);
@@ -354,15 +350,16 @@ mod tests {
 
     #[test]
     fn packed_runs_short_and_long_keep_their_place_and_take_tails() {
-        let memory = Memory::new(u64::MAX);
-        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4, &memory));
+        let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
+        let space = Space { memory: &memory, limbo: &limbo };
+        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4));
         let lengths = [3, 0, 40_000, 2];
         let total: u32 = lengths.iter().sum();
         let block = Block {
             neighbors: (0..u64::from(total)).map(vertex).collect(),
             edges: (0..u64::from(total)).map(edge).collect(),
         };
-        table.set_block(block, &lengths, &storage, &memory);
+        table.set_block(block, &lengths, &storage, space);
         let pin = epoch::pin();
         let slots = |at| table.list(at, &storage, &pin).cells().map(|(v, _)| v.slot()).collect::<Vec<_>>();
         assert_eq!(slots(0), [0, 1, 2]);
@@ -371,8 +368,8 @@ mod tests {
         assert_eq!((table.clean_len(0), table.clean_len(2)), (Some(3), None));
 
         let is_dirty = |at| table.list(at, &storage, &pin).dirty;
-        let end = |at, n| table.mark_ended(at, edge(n), &storage, &memory, &pin);
-        let _ = table.append(0, vertex(77), edge(77), &storage, &memory);
+        let end = |at, n| table.mark_ended(at, edge(n), &storage, space, &pin);
+        let _ = table.append(0, vertex(77), edge(77), &storage, space);
         assert_eq!(slots(0), [0, 1, 2, 77]);
         let _ = end(0, 77);
         assert!(!is_dirty(0), "cells of tails are checked in any case");

@@ -204,10 +204,10 @@ impl<V> AppendMap<V> {
                 return value;
             }
         }
-        let rest = self.rest.get_or_init(|| {
+        if self.rest.get().is_none() && self.rest.set(Box::default()).is_ok() {
             memory.0.add(memory.1, size_of::<Rest<V>>());
-            Box::default()
-        });
+        }
+        let rest = self.rest.get().expect("somebody has just made it");
         match rest.get(key) {
             Some(value) => value,
             None => rest.add(key, make, memory),

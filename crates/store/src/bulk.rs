@@ -19,7 +19,7 @@ use crate::cell::{MultiProperty, RawCell};
 use crate::id_index::IdKey;
 use crate::pack::pack;
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
-use crate::store::{Slot, Store, next_capacity};
+use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
 use crate::version::{BASE_TS, Snapshot};
 
@@ -413,7 +413,7 @@ impl BulkLoader {
             return (*place, at);
         }
         let full = (*place != NONE).then(|| self.edges.pages[*place as usize].2.core.capacity());
-        *place = self.edges.add(tablet, EdgePage::clean(label, next_capacity(full), &self.store.memory));
+        *place = self.edges.add(tablet, EdgePage::clean(label, self.store.next_capacity(full), &self.store.memory));
         let at = self.edges.pages[*place as usize].2.core.fill().expect("a new page has room");
         (*place, at)
     }

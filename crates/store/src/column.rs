@@ -277,6 +277,14 @@ impl Column {
         self.heads.get().is_none().then_some(Plain { cells, heads: &self.heads })
     }
 
+    /// The slots that have a value for anybody, ascending, where they are few and known: the column is sparse.
+    pub(crate) fn few_slots(&self) -> Option<Vec<usize>> {
+        match self.cells.get() {
+            Some(_) => None,
+            None => self.sparse.get(&epoch::pin()).map(SparseCells::slots),
+        }
+    }
+
     /// The value in place: the only version of a cell that is never updated, and the newest one, whoever wrote it,
     /// for the transaction that holds the claim on it.
     #[inline]

@@ -232,7 +232,7 @@ impl Compaction<'_> {
         table.changes.restart();
         let mut cells = Vec::new();
         let looked: Vec<Looked> =
-            (0..self.page.core.used()).filter_map(|at| self.look(at, number, effort, &mut cells, pin)).collect();
+            table.descriptors.slots().filter_map(|at| self.look(at, number, effort, &mut cells, pin)).collect();
         if looked.is_empty() {
             return 0;
         }
@@ -240,7 +240,7 @@ impl Compaction<'_> {
         if !cells.is_empty() {
             table.add_block(number, Block::of(&cells), &store.memory);
         }
-        let layout = Layout::new(table.descriptors.len());
+        let layout = Layout::new(looked.iter().map(|list| list.at));
         store.memory.add(RecordKind::Descriptor, layout.bytes());
         let none_before = table.previous.swap(Some(layout));
         assert!(none_before.is_none(), "a table has one previous layout at most");
@@ -269,7 +269,7 @@ impl Compaction<'_> {
             if !is_due(&table.weigh(old, lists, pin), effort) {
                 return None;
             }
-            old = table.begin_compaction(at)?;
+            old = table.begin_compaction(at, self.store.space())?;
         }
         let list = table.list_of(old, lists, pin);
         let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
@@ -309,10 +309,10 @@ impl Compaction<'_> {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
         let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
         let (replaced, mut left) = (looked.len(), 0);
-        for Looked { at, seen, new, dropped } in looked {
+        for (Looked { at, seen, new, dropped }, remembered) in looked.into_iter().zip(&previous.descriptors) {
             let has_tail = !new.tail.is_empty();
             let made = table.make_list(new, lists, &store.memory);
-            let is_as_built = table.replace(at, &seen, made, &previous.descriptors[at], lists, &store.memory);
+            let is_as_built = table.replace(at, &seen, made, remembered, lists, store.space());
             left += u32::from(has_tail || !is_as_built);
             if !dropped.is_empty() {
                 previous.dropped.lock().extend(dropped);

@@ -64,6 +64,10 @@ impl Horizon for Still {
     }
 }
 
+/// Slots of the first page of a label set: so many that columns and adjacency tables begin sparse. A column has up to
+/// four values then, a table up to seven lists; with one more they are dense.
+const PAGE_SLOTS: u32 = 32;
+
 /// A store with one tablet, and what is in it after the first commit.
 struct Graph {
     store: Store,
@@ -76,7 +80,8 @@ struct Graph {
 impl Graph {
     /// Vertices with an edge from the first to every other, committed at 1 and packed.
     fn new(vertices: usize) -> Self {
-        let store = Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
+        let options = StoreOptions { tablet_count: 1, first_page_slots: PAGE_SLOTS, ..StoreOptions::default() };
+        let store = Store::new(&options);
         let person = store.catalog().intern_label_text("person");
         let knows = store.catalog().intern_label_text("knows");
         let age = store.catalog().intern_key("age");
@@ -157,8 +162,8 @@ pub fn a_list_is_replaced_while_it_changes() {
 
 /// Settling a page against somebody who deletes an element on it.
 pub fn version_words_go_while_an_element_is_deleted() {
-    // The first page of a label set has 64 places.
-    let graph = Arc::new(Graph::new(64));
+    // A full page, or it would keep its words.
+    let graph = Arc::new(Graph::new(PAGE_SLOTS as usize));
     let (one, two) = (graph.clone(), graph.clone());
     // A rolled-back deletion brings the words back.
     let log = graph.write(2, |w| w.delete_vertex(graph.vertices[5])).expect("nobody else writes");
@@ -169,7 +174,7 @@ pub fn version_words_go_while_an_element_is_deleted() {
         let view = two.store.view(Snapshot::committed(1));
         let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
         while !view.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
-        assert_eq!(out.len(), 64);
+        assert_eq!(out.len(), PAGE_SLOTS as usize);
     });
     let horizon = Still { oldest: 1, next: 100 };
     for _ in 0..3 {
@@ -182,7 +187,7 @@ pub fn version_words_go_while_an_element_is_deleted() {
         let view = graph.store.view(Snapshot::committed(ts));
         view.count_vertices(&LabelFilter::Any, Share::ALL).unwrap()
     };
-    assert_eq!((count(1), count(3)), (64, 63));
+    assert_eq!((count(1), count(3)), (u64::from(PAGE_SLOTS), u64::from(PAGE_SLOTS) - 1));
 }
 
 /// Cutting undo chains against a writer, a rollback and a reader of one cell.
@@ -221,4 +226,83 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     let mut rows = ValueRows::default();
     graph.store.view(Snapshot::committed(5)).vertex_values(&[v], graph.age, &mut rows).unwrap();
     assert_eq!(rows.value, [Value::Bool(true)]);
+}
+
+/// A column that becomes dense, by one writer, against another writer, a rollback, a collector and a reader of its cells.
+pub fn a_column_becomes_dense_while_a_cell_is_written() {
+    let graph = Arc::new(Graph::new(6));
+    let set = |graph: &Graph, txn: u64, at: usize, value: i64| {
+        let (v, value) = (graph.vertices[at], Value::I64(value));
+        graph.write(txn, |w| w.set_vertex_property(v, graph.age, value, WriteCardinality::Single, vec![]))
+    };
+    let ages = |graph: &Graph, ts: u64| {
+        let mut rows = ValueRows::default();
+        graph.store.view(Snapshot::committed(ts)).vertex_values(&graph.vertices, graph.age, &mut rows).unwrap();
+        rows.value
+    };
+    // As many as the table takes.
+    for at in 0..4 {
+        let log = set(&graph, 10 + at as u64, at, at as i64).expect("nobody else writes");
+        graph.store.install(&log, 1);
+        graph.store.retire(log, 1);
+    }
+    let first: Vec<_> = (0..4).map(Value::I64).collect();
+    let (one, two, three) = (graph.clone(), graph.clone(), graph.clone());
+    let fifth = thread::spawn(move || set(&one, 2, 4, 4));
+    let rewriter = thread::spawn(move || {
+        if let Some(undone) = set(&two, 3, 0, 70) {
+            two.store.rollback(&undone, 3);
+            two.store.retire_aborted(undone);
+        }
+        set(&two, 4, 1, 71)
+    });
+    let reader = thread::spawn({
+        let first = first.clone();
+        move || (0..2).for_each(|_| assert_eq!(ages(&three, 1), first))
+    });
+    let horizon = Still { oldest: 1, next: 100 };
+    (0..2).for_each(|_| drop(graph.store.collect(&horizon, usize::MAX, true)));
+    reader.join().expect("the reader asserts");
+    for (ts, writer) in [(5, fifth), (6, rewriter)] {
+        let log = writer.join().expect("no panic").expect("no conflict");
+        graph.store.install(&log, ts);
+        graph.store.retire(log, ts);
+    }
+    assert_eq!(ages(&graph, 1), first);
+    graph.settle(6);
+    assert_eq!(ages(&graph, 6), [0, 71, 2, 3, 4].map(Value::I64));
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+}
+
+/// A table of lists that becomes dense, by one writer, against a deleter, a compaction and a reader of its lists.
+pub fn a_table_becomes_dense_while_its_lists_change() {
+    // Seven lists of incoming edges: as many as the table takes.
+    let graph = Arc::new(Graph::new(8));
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    graph.store.install(&log, 2);
+    graph.store.retire(log, 2);
+    let before = graph.degree(2, Direction::In, &graph.vertices);
+    let (one, two, three) = (graph.clone(), graph.clone(), graph.clone());
+    let eighth = thread::spawn(move || {
+        one.write(3, |w| w.insert_edge(one.vertices[1], one.vertices[0], one.knows, None).map(drop))
+    });
+    let deleter = thread::spawn(move || two.write(4, |w| w.delete_edge(two.edges[6])));
+    let reader = thread::spawn({
+        let before = before.clone();
+        move || assert_eq!(three.degree(2, Direction::In, &three.vertices), before)
+    });
+    let horizon = Still { oldest: 2, next: 100 };
+    graph.store.compact(&horizon, Effort::All);
+    reader.join().expect("the reader asserts");
+    for (ts, writer) in [(5, eighth), (6, deleter)] {
+        let log = writer.join().expect("no panic").expect("no conflict");
+        graph.store.install(&log, ts);
+        graph.store.retire(log, ts);
+    }
+    assert_eq!(graph.degree(2, Direction::In, &graph.vertices), before);
+    graph.settle(6);
+    let now = graph.degree(6, Direction::In, &graph.vertices);
+    assert!(now.len() == before.len() && !now.contains(&graph.edges[6]), "{now:?} after {before:?}");
+    assert_eq!(graph.degree(6, Direction::Out, &graph.vertices), now);
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }

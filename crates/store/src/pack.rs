@@ -94,7 +94,7 @@ impl Packer<'_> {
         let (tablet, _, page) = &self.vertices.pages[place];
         let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
         let table = page.table_or_create(self.direction, self.label, &self.store.memory);
-        table.set_block(block, lengths, &tablet.lists, &self.store.memory);
+        table.set_block(block, lengths, &tablet.lists, self.store.space());
     }
 }
 

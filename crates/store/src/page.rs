@@ -428,9 +428,8 @@ impl VertexPage {
 
     /// The table for edges of a label set, made where it is missing.
     pub(crate) fn table_or_create(&self, direction: Direction, label: LabelSetId, memory: &Memory) -> &AdjacencyTable {
-        self.tables(direction).get_or_insert_with(label.0, (memory, RecordKind::Descriptor), || {
-            AdjacencyTable::new(self.core.capacity(), memory)
-        })
+        self.tables(direction)
+            .get_or_insert_with(label.0, (memory, RecordKind::Descriptor), || AdjacencyTable::new(self.core.capacity()))
     }
 
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {

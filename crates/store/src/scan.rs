@@ -182,9 +182,32 @@ impl<T> Walk<'_, T> {
         }
         let snapshot = self.snapshot;
         let cell = |at| column.read(at, snapshot, &tablet.undo);
-        self.take(used, id, |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values));
+        let passes = |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values);
+        match column.few_slots() {
+            Some(slots) => self.take_of(&slots, used, id, passes),
+            None => self.take(used, id, passes),
+        }
         self.patience = self.patience.saturating_sub(self.offset - from);
         self.room -= self.out.len() - before;
+    }
+
+    /// As [`Walk::take`], where no others than these slots can pass.
+    fn take_of(&mut self, slots: &[usize], used: usize, id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
+        let full = self.out.len() + self.room;
+        for &at in slots.iter().filter(|&&at| at < used) {
+            if self.out.len() == full {
+                return;
+            }
+            if at >= self.offset {
+                self.offset = at + 1;
+                if passes(at) {
+                    self.out.push(id(at));
+                }
+            }
+        }
+        if self.out.len() < full {
+            self.offset = used.max(self.offset);
+        }
     }
 
     /// Takes slots that pass from `offset` on until there is no room or `used` is reached.

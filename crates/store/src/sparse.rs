@@ -76,6 +76,12 @@ pub(crate) struct SparseCells {
     used: AtomicU32,
 }
 
+/// How many entries of so many may be in use: small tables may fill up, larger ones keep an eighth free, so that what is
+/// not there is soon known.
+fn room(len: usize) -> usize {
+    len - len / 8
+}
+
 /// There is no room for another slot.
 #[derive(Debug)]
 pub(crate) struct Full;
@@ -86,7 +92,8 @@ impl SparseCells {
         SparseCells::with_entries(FIRST_ENTRIES)
     }
 
-    fn with_entries(count: usize) -> Self {
+    /// A table with so many entries, a power of two.
+    pub(crate) fn with_entries(count: usize) -> Self {
         SparseCells { entries: (0..count).map(|_| SparseCell::default()).collect(), used: AtomicU32::new(0) }
     }
 
@@ -117,10 +124,8 @@ impl SparseCells {
         if let Some(cell) = self.find(slot) {
             return Ok(cell);
         }
-        // Small tables may fill up, larger ones keep an eighth free, so that what is not there is soon known.
         let used = self.used.load(Ordering::Relaxed) as usize;
-        let room = self.entries.len() - self.entries.len() / 8;
-        if used >= room {
+        if used >= room(self.entries.len()) {
             return Err(Full);
         }
         let cell = self.probes(slot).find(|cell| cell.slot().is_none()).ok_or(Full)?;
@@ -138,11 +143,24 @@ impl SparseCells {
         })
     }
 
+    /// The slots of those cells, ascending.
+    pub(crate) fn slots(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.iter().map(|(slot, _)| slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
     /// How many entries the next table has: so many that at least a quarter of them is free. Slots that an empty one
     /// says the same as do not come along.
     pub(crate) fn next_len(&self) -> usize {
         let live = self.iter().filter(|(_, cell)| !cell.is_blank()).count();
         ((live + 1) * 4 / 3).next_power_of_two().max(FIRST_ENTRIES)
+    }
+
+    /// How many entries a table has for so many cells and no more.
+    pub(crate) fn len_for(cells: usize) -> usize {
+        let len = cells.next_power_of_two().max(FIRST_ENTRIES);
+        if cells > room(len) { len * 2 } else { len }
     }
 
     /// The next table, with the same content. By the holder of the latch.

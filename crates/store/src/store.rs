@@ -30,11 +30,14 @@ pub struct StoreOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
+    /// How many slots the first page of a label set has (of edges: in each tablet); every next one has twice as many,
+    /// up to 1,024. A power of two. What is small is soon full, and what is large is wasted on rare labels.
+    pub first_page_slots: u32,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX }
+        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX, first_page_slots: FIRST_PAGE_SLOTS }
     }
 }
 
@@ -53,6 +56,7 @@ pub struct Store {
     pub(crate) vertex_cursors: Segments<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
     pub(crate) next_tablet: AtomicU32,
+    first_page_slots: u32,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
     /// Large commits that are being stamped.
@@ -106,6 +110,7 @@ impl Store {
             index_changes: Mutex::new(0),
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
+            first_page_slots: options.first_page_slots.clamp(1, PAGE_SLOTS as u32).next_power_of_two(),
             queue: Queue::new(),
             installing: Installing::default(),
             oldest_seen: AtomicU64::new(0),
@@ -215,6 +220,11 @@ impl Store {
         }
     }
 
+    /// How many slots the next page of a label set has, after one with this many slots.
+    pub(crate) fn next_capacity(&self, before: Option<usize>) -> u32 {
+        before.map_or(self.first_page_slots, |slots| (slots as u32 * 2).min(PAGE_SLOTS as u32))
+    }
+
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
@@ -239,7 +249,7 @@ impl Store {
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let capacity = next_capacity(full.map(|(_, slots)| slots));
+                let capacity = self.next_capacity(full.map(|(_, slots)| slots));
                 // Small pages follow one another in one tablet: each tablet that has vertices of a label set also
                 // has pages of its own for their edges.
                 let tablet = match full {
@@ -284,7 +294,7 @@ impl Store {
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let page = Box::new(EdgePage::live(label, next_capacity(full), &self.memory));
+                let page = Box::new(EdgePage::live(label, self.next_capacity(full), &self.memory));
                 cursor.set(tablet.id, tablet.edges.add(page, &self.memory));
             }
         }
@@ -345,11 +355,6 @@ impl Store {
             },
         }
     }
-}
-
-/// How many slots the next page of a label set has, after one with this many slots.
-pub(crate) fn next_capacity(before: Option<usize>) -> u32 {
-    before.map_or(FIRST_PAGE_SLOTS, |slots| (slots as u32 * 2).min(PAGE_SLOTS as u32))
 }
 
 /// A vertex from internal bits.

@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.memory);
-        if table.append(at.offset(), neighbor, edge, &tablet.lists, &self.store.memory) {
+        if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space()) {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }
@@ -339,7 +339,7 @@ impl<'a> Writer<'a> {
     fn mark_ended(&self, at: VertexId, direction: Direction, label: LabelSetId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
         if let Some(table) = page.tables(direction).get(label.0)
-            && table.mark_ended(at.offset(), edge, &tablet.lists, &self.store.memory, &self.pin)
+            && table.mark_ended(at.offset(), edge, &tablet.lists, self.store.space(), &self.pin)
         {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }

@@ -28,3 +28,13 @@ fn version_words_go_while_an_element_is_deleted() {
 fn a_chain_is_cut_while_the_cell_is_written() {
     check(model::a_chain_is_cut_while_the_cell_is_written);
 }
+
+#[test]
+fn a_column_becomes_dense_while_a_cell_is_written() {
+    check(model::a_column_becomes_dense_while_a_cell_is_written);
+}
+
+#[test]
+fn a_table_becomes_dense_while_its_lists_change() {
+    check(model::a_table_becomes_dense_while_its_lists_change);
+}

@@ -197,7 +197,8 @@ fn wrong_requests_are_refused_and_change_nothing() {
 
 #[test]
 fn over_the_memory_limit_writes_fail_and_reads_go_on() {
-    let graph = Graph::with_options(&StoreOptions { tablet_count: 1, memory_limit_bytes: 1 << 20 });
+    let graph =
+        Graph::with_options(&StoreOptions { tablet_count: 1, memory_limit_bytes: 1 << 20, ..StoreOptions::default() });
     let txn = graph.begin();
     let error = loop {
         if let Err(error) = txn.insert_vertex(graph.person, None) {

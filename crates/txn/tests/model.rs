@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Graph, check_consistent, edges, find, vertices};
 use mangrove_graph::{EdgeId, ErrorKind, UserId, VertexId};
+use mangrove_store::StoreOptions;
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -55,7 +56,18 @@ struct Model {
 impl Model {
     fn new(seed: u64) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
-        Model { graph: Graph::new(), committed: State::default(), commits: vec![], running: vec![], rng, conflicts: 0 }
+        // Pages of 8 slots have arrays at once; those of 32 begin with tables, which a few values more turn into arrays;
+        // those of 64 mostly keep them.
+        let first_page_slots = [8, 32, 64][seed as usize % 3];
+        let options = StoreOptions { tablet_count: 4, first_page_slots, ..StoreOptions::default() };
+        Model {
+            graph: Graph::with_options(&options),
+            committed: State::default(),
+            commits: vec![],
+            running: vec![],
+            rng,
+            conflicts: 0,
+        }
     }
 
     fn begin(&mut self) {

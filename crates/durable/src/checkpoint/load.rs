@@ -55,7 +55,8 @@ pub(crate) fn load(
     threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Loaded> {
-    let store = Store::new(&StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes });
+    let options = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, ..StoreOptions::default() };
+    let store = Store::new(&options);
     let (names, indexes) = match &manifest.names {
         Some(file) => load_names(disk, manifest, file, &store)?,
         None => Default::default(),

@@ -103,3 +103,25 @@ fn small_graphs_and_few_keys_work() {
     assert!(spec(0).generate(&mut Nowhere).is_err());
     assert!(Spec { keys: 0, ..spec(1) }.generate(&mut Nowhere).is_err());
 }
+
+#[test]
+fn a_graph_without_a_schema_takes_little_more_than_its_values() {
+    for (entities, edge_bytes_max) in [(2_000, 420), (5_000, 320)] {
+        let generate = |sink: &mut dyn Sink| spec(entities).generate(sink);
+        let counts = counts(&generate);
+        let memory = database(&generate).memory();
+        let bytes = |names: &[&str]| -> u64 {
+            memory.rows.iter().filter(|row| names.contains(&row.name)).map(|row| row.bytes).sum()
+        };
+        // Hundreds of keys and edge labels on every page, each with a handful of values or edges.
+        let values = bytes(&["column", "value"]) / (counts.vertex_properties + counts.edge_properties);
+        let edges = bytes(&["edge page", "adjacency descriptors", "packed adjacency", "directory"]) / counts.edges;
+        let own = counts.property_bytes / (counts.vertex_properties + counts.edge_properties);
+        let told = format!(
+            "{entities} entities: {values} B a value of {own} B, {edges} B an edge, {} B in all; {:?}",
+            memory.total_bytes(),
+            memory.rows.iter().map(|row| (row.name, row.bytes)).collect::<Vec<_>>()
+        );
+        assert!(values <= 3 * own && edges <= edge_bytes_max, "{told}");
+    }
+}

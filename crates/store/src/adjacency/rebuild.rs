@@ -13,26 +13,36 @@ use mangrove_graph::{EdgeId, VertexId};
 use super::descriptor::{BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, packed_run, packed_word};
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
 use crate::epoch::{self, Pin};
-use crate::limbo::Garbage;
+use crate::limbo::{Garbage, Space};
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU64, Mutex};
 
 /// The lists that a compaction replaced, as they were: for cursors that are inside one of them.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// The old descriptors; 0 where the list was not replaced.
+    /// Which lists, ascending.
+    slots: Box<[u16]>,
+    /// Their old descriptors; 0 before the list was replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
     /// Edges whose cells are in here and no more in the table.
     pub(crate) dropped: Mutex<Vec<EdgeId>>,
 }
 
 impl Layout {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Layout { descriptors: (0..capacity).map(|_| AtomicU64::new(0)).collect(), dropped: Mutex::default() }
+    /// Of lists that are about to be replaced, in the order of their slots.
+    pub(crate) fn new(slots: impl Iterator<Item = usize>) -> Self {
+        let slots: Box<[u16]> = slots.map(|slot| slot as u16).collect();
+        Layout { descriptors: slots.iter().map(|_| AtomicU64::new(0)).collect(), slots, dropped: Mutex::default() }
+    }
+
+    /// The old descriptor of a slot; `None` where the list was not replaced.
+    pub(super) fn descriptor(&self, at: usize) -> Option<&AtomicU64> {
+        let position = self.slots.binary_search(&u16::try_from(at).ok()?).ok()?;
+        self.descriptors.get(position)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.descriptors)
+        size_of_val(&*self.slots) + size_of_val(&*self.descriptors)
     }
 }
 
@@ -70,11 +80,11 @@ pub(crate) struct Weight {
 impl AdjacencyTable {
     /// Says that a compaction is going to look at a list with a header; the descriptor then. `None` if there is no
     /// header any more.
-    pub(crate) fn begin_compaction(&self, at: usize) -> Option<u64> {
-        let mut descriptor = self.descriptors[at].load(Ordering::Acquire);
+    pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>) -> Option<u64> {
+        let mut descriptor = self.descriptors.load(at);
         while descriptor & HEADER != 0 {
             let marked = descriptor | COMPACTING;
-            match self.descriptors[at].compare_exchange(descriptor, marked, Ordering::SeqCst, Ordering::Acquire) {
+            match self.descriptors.exchange(at, descriptor, marked, space) {
                 Ok(_) => {
                     // Pairs with the fence in `mark_ended`: either it sees the bit, or we see its claim.
                     fence(Ordering::SeqCst);
@@ -98,14 +108,14 @@ impl AdjacencyTable {
         new: u64,
         remembered: &AtomicU64,
         storage: &ListStorage,
-        memory: &Memory,
+        space: Space<'_>,
     ) -> bool {
         let mut current = seen.descriptor;
         let exchange = |current: u64, new: u64| {
             // Before the replacement: a cursor that meets the new list finds the old one. Its dirty bit too, for a
             // packed edge may have ended for the cursor.
             remembered.store(current, Ordering::Release);
-            self.descriptors[at].compare_exchange(current, new, Ordering::SeqCst, Ordering::Acquire)
+            self.descriptors.exchange(at, current, new, space)
         };
         if current & HEADER == 0 {
             match exchange(current, new) {
@@ -122,7 +132,7 @@ impl AdjacencyTable {
                 Err(found) => current = found,
             }
         }
-        let new = self.carry_over(current, seen, new, storage, memory);
+        let new = self.carry_over(current, seen, new, storage, space.memory);
         loop {
             // While the bit is there, whatever was dirty when compaction looked has found its place.
             let is_dirty = current & (DIRTY | COMPACTING) == DIRTY;
@@ -176,7 +186,7 @@ impl AdjacencyTable {
     pub(crate) fn retire_blocks(&self, storage: &ListStorage, garbage: &mut Vec<Garbage>, memory: &Memory) {
         let pin = epoch::pin();
         let mut needed = [false; BLOCKS];
-        for at in 0..self.descriptors.len() {
+        for at in self.descriptors.slots() {
             let descriptor = self.descriptor(at);
             if descriptor & HEADER != 0 && storage.header(descriptor).own.get(&pin).is_some() {
                 continue;
