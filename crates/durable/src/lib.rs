@@ -3,9 +3,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
+//! | [`durable`] | opening a graph: all of the following under one roof |
+//! | [`recovery`] | the newest checkpoint, and the log after it |
 //! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
 //! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
 //! | [`manifest`] | which files make up the graph |
+//! | [`lock`] | one process at a time |
 //! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
 //!
 //! Layouts, protocols and what is assumed of disks are in `docs/design/durability.md`.
@@ -17,8 +20,11 @@ pub mod checkpoint;
 pub mod codec;
 mod damage;
 pub mod disk;
+pub mod durable;
+pub mod lock;
 pub mod log;
 pub mod manifest;
+pub mod recovery;
 mod sync;
 #[cfg(test)]
 mod testing;

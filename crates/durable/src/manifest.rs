@@ -86,7 +86,7 @@ impl Manifest {
             format: FORMAT,
             version: 1,
             database,
-            epoch: 1,
+            epoch: 0,
             checkpoint_ts: 0,
             first_log_segment: 1,
             tablet_count,
@@ -193,7 +193,8 @@ fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str
     }
 }
 
-fn fenced(path: &str) -> Error {
+/// The error for whom another process has fenced by a manifest.
+pub(crate) fn fenced(path: &str) -> Error {
     let message = format!(
         "another process has opened this database: it wrote {path}, which was this one's to write. Close this handle; what \
          it has acknowledged is kept"

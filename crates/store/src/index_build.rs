@@ -32,7 +32,7 @@ impl Store {
         // registered, or the scan sees the cell.
         fence(Ordering::SeqCst);
         for tablet in &self.tablets {
-            for (number, page) in tablet.vertices.iter().enumerate() {
+            for (number, page) in tablet.vertices.numbered() {
                 if self.place_in(&index.info, page.core.label, options.keys[0]).is_some() {
                     self.index_page(&index, tablet, number, page, &start);
                 }

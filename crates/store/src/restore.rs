@@ -38,6 +38,7 @@ use crate::limbo::Garbage;
 use crate::memory::Memory;
 use crate::page::{EdgePage, PageCore, VertexPage};
 use crate::reclaim::value_garbage;
+use crate::redo::Redo;
 use crate::store::{FIRST_PAGE_SLOTS, Store};
 use crate::tablet::Tablet;
 use crate::version::BASE_TS;
@@ -248,6 +249,23 @@ impl TabletRestore<'_> {
         column.set_in_place(place.offset, tablet.values.encode_content(content, &store.memory), store.space());
         self.garbage.extend(value_garbage(tablet, old));
         Ok(())
+    }
+
+    /// What a commit at `ts` left is done again.
+    pub fn redo(&mut self, ts: u64, redo: Redo) -> Outcome {
+        match redo {
+            Redo::Insert { element: ElementRef::Vertex(id), labels, user_id, .. } => {
+                self.vertex(ts, id, labels, user_id.as_ref())
+            }
+            Redo::Insert { element: ElementRef::Edge(id), labels, ends, user_id } => match ends {
+                Some(ends) => self.edge(ts, id, labels, ends, user_id.as_ref()),
+                None => {
+                    Err(damage(Place::of(ElementRef::Edge(id)).page, format!("commit {ts} adds an edge without ends")))
+                }
+            },
+            Redo::Delete(element) => self.delete(ts, element),
+            Redo::Property { element, key, content } => self.property(ts, element, key, content),
+        }
     }
 
     /// The page of an element that there is, changed at `ts`.

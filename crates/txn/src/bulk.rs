@@ -14,16 +14,20 @@ pub struct BulkLoad {
     /// Present until the load has finished.
     loader: Option<BulkLoader>,
     shared: Arc<Shared>,
+    /// The graph in memory is not the one on the disk.
+    is_lost: bool,
 }
 
 impl BulkLoad {
     pub(crate) fn new(loader: BulkLoader, shared: Arc<Shared>) -> Self {
-        BulkLoad { loader: Some(loader), shared }
+        BulkLoad { loader: Some(loader), shared, is_lost: false }
     }
 
-    /// Publishes what was loaded, and lets transactions begin.
+    /// Publishes what was loaded, makes it durable where the graph is, and lets transactions begin. If what was loaded
+    /// could not be made durable, no transaction ever begins: the graph is to be opened again, and is empty then.
     pub fn finish(mut self) -> Result<()> {
-        self.loader.take().expect("a load is finished once, by value").finish()
+        self.loader.take().expect("a load is finished once, by value").finish()?;
+        self.shared.after_load().inspect_err(|_| self.is_lost = true)
     }
 }
 
@@ -44,6 +48,8 @@ impl Drop for BulkLoad {
     fn drop(&mut self) {
         // The loader first: it may have to clear what transactions would look at.
         self.loader = None;
-        self.shared.end_load();
+        if !self.is_lost {
+            self.shared.end_load();
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The transactions of one graph: who begins, who counts, and what needs the graph to itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Result};
 use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<dyn CommitLog>>,
     /// Set while the graph belongs to a bulk load.
     loading: AtomicBool,
+    after_load: AfterLoad,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
@@ -54,7 +55,24 @@ pub(crate) struct Shared {
     pub(crate) collector: Collector,
 }
 
+/// Makes a graph durable that was loaded in bulk; told the store and the watermark.
+type MakeDurable = Box<dyn Fn(&Store, u64) -> Result<()> + Send + Sync>;
+
+/// What is to be done after a bulk load, before transactions begin.
+#[derive(Default)]
+struct AfterLoad(OnceLock<MakeDurable>);
+
+impl std::fmt::Debug for AfterLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AfterLoad({})", self.0.get().is_some())
+    }
+}
+
 impl Shared {
+    pub(crate) fn after_load(&self) -> Result<()> {
+        self.after_load.0.get().map_or(Ok(()), |make_durable| make_durable(&self.store, self.recent.stable()))
+    }
+
     pub(crate) fn end_load(&self) {
         self.loading.store(false, Ordering::SeqCst);
     }
@@ -98,6 +116,7 @@ impl TransactionManager {
                 status: StatusTable::new(),
                 log,
                 loading: AtomicBool::new(false),
+                after_load: AfterLoad::default(),
                 counters: Counters::default(),
                 settings: Settings::default(),
                 clock: Clock::start(),
@@ -122,7 +141,8 @@ impl TransactionManager {
         // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
         if self.shared.loading.load(Ordering::SeqCst) {
             self.shared.status.release(registration.slot);
-            let message = "a bulk load is running; transactions begin when it has finished";
+            let message = "a bulk load is running, or what it loaded could not be made durable; transactions begin when it has \
+                           finished, or when the graph was opened again";
             return Err(Error::new(ErrorKind::Closed, message));
         }
         Ok(Transaction::new(self.shared.clone(), options, registration))
@@ -160,6 +180,13 @@ impl TransactionManager {
                 Err(error)
             }
         }
+    }
+
+    /// Has this done after each bulk load, before transactions begin: what makes the graph durable. Said once, by whoever
+    /// opens the graph.
+    pub fn after_load(&self, make_durable: MakeDurable) {
+        // A second one would be a second owner of the graph.
+        assert!(self.shared.after_load.0.set(make_durable).is_ok(), "a graph is opened once");
     }
 
     /// The stable watermark: what a transaction that begins now and may write sees.

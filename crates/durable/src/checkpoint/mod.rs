@@ -33,7 +33,7 @@ mod page;
 mod segment;
 mod take;
 
-pub(crate) use load::{Loaded, Source, load};
+pub(crate) use load::load;
 pub(crate) use names::Indexes;
 pub use segment::SEGMENT_DIR;
 pub use take::CheckpointReport;

@@ -12,7 +12,7 @@ use super::FILES_MAX;
 use super::names::put_names;
 use super::segment::{BlockPlace, FileInfo, SEGMENT_DIR, SegmentName, SegmentWriter};
 use crate::disk::Disk;
-use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet};
+use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenced};
 
 /// What a checkpoint has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,12 +72,14 @@ pub(crate) struct Checkpoints {
     tablets: Vec<TabletFiles>,
     /// The bytes of the newest file of names.
     names: Vec<u8>,
+    /// The last version that was tried. One that failed may have been put all the same, so its files are left alone.
+    tried: u64,
 }
 
 impl Checkpoints {
     /// After the checkpoint of a manifest, with what was loaded of it.
     pub(super) fn new(manifest: Manifest, tablets: Vec<TabletFiles>, names: Vec<u8>) -> Self {
-        Checkpoints { manifest, tablets, names }
+        Checkpoints { tried: manifest.version, manifest, tablets, names }
     }
 
     /// The newest manifest.
@@ -88,10 +90,21 @@ impl Checkpoints {
     /// Puts a manifest with the same files for a new epoch: from now on nobody who opened the database before can put
     /// one.
     pub(crate) fn begin_epoch(&mut self, disk: &dyn Disk) -> Result<()> {
-        let next =
-            Manifest { version: self.manifest.version + 1, epoch: self.manifest.epoch + 1, ..self.manifest.clone() };
+        self.tried += 1;
+        let next = Manifest { version: self.tried, epoch: self.manifest.epoch + 1, ..self.manifest.clone() };
         next.put(disk)?;
         self.manifest = next;
+        Ok(())
+    }
+
+    /// Fails where somebody else has put a manifest since. What is later than the own newest was tried, or it is of
+    /// another epoch.
+    fn check_epoch(&self, disk: &dyn Disk) -> Result<()> {
+        for version in Manifest::versions(disk)?.into_iter().filter(|&version| version > self.manifest.version) {
+            if Manifest::read(disk, version)?.epoch != self.manifest.epoch {
+                return Err(fenced(&disk.describe(&Manifest::path(version))));
+            }
+        }
         Ok(())
     }
 
@@ -105,12 +118,9 @@ impl Checkpoints {
         pause: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<CheckpointReport>> {
         let CheckpointSnapshot { at_ts, first_log_segment, held } = snapshot;
-        let mut next = Manifest {
-            version: self.manifest.version + 1,
-            checkpoint_ts: at_ts,
-            first_log_segment,
-            ..self.manifest.clone()
-        };
+        self.tried += 1;
+        let mut next =
+            Manifest { version: self.tried, checkpoint_ts: at_ts, first_log_segment, ..self.manifest.clone() };
         let mut report = CheckpointReport { version: next.version, checkpoint_ts: at_ts, ..Default::default() };
         // A graph that has no image was perhaps loaded in bulk: that notes no changes.
         let is_first = self.tablets.iter().all(|tablet| tablet.files.is_empty());
@@ -137,6 +147,7 @@ impl Checkpoints {
             set_files(&mut next, *id, &files.files);
         }
         disk.sync_dir(SEGMENT_DIR)?;
+        self.check_epoch(disk)?;
         next.put(disk)?;
         for (id, files) in written {
             self.tablets[usize::from(id.0) - 1] = files;

@@ -48,7 +48,8 @@ pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
 
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Ordering};
-use format::{DIRECTORY, blocks_of, segment_seq};
+pub(crate) use format::DIRECTORY;
+use format::{blocks_of, segment_seq};
 use group::{Flush, Goal, Group, Reached};
 use record::{
     COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,

@@ -1,0 +1,242 @@
+//! A whole durable graph on a disk that loses its power: what is found is what was acknowledged.
+
+use std::sync::Arc;
+
+use mangrove_graph::{ErrorKind, UserId};
+use mangrove_store::IndexOptions;
+
+use super::*;
+use crate::disk::SimDisk;
+use crate::testing::{Actor, Dump, dump, dump_now, quiet};
+
+/// Everything on the thread that asks for it, and small, so that much happens.
+fn options() -> DurableOptions {
+    DurableOptions {
+        tablet_count: 3,
+        log: LogOptions {
+            segment_bytes_min: 16 << 10,
+            segment_bytes_max: 64 << 10,
+            prepare_ahead: false,
+            ..LogOptions::default()
+        },
+        checkpoint_log_bytes: 0,
+        recovery_threads: 2,
+        ..DurableOptions::default()
+    }
+}
+
+fn open(disk: &SimDisk) -> Result<Durable> {
+    let durable = Durable::open(Arc::new(disk.clone()), &options(), &|_| ())?;
+    quiet(durable.manager());
+    Ok(durable)
+}
+
+/// What the graph in memory shows of everything that was decided, durable or not.
+fn dump_decided(durable: &Durable) -> Dump {
+    dump(&durable.manager().begin(Default::default()).unwrap())
+}
+
+/// One life of a database: it is opened and used until the power goes. What may be found afterwards, the last state that
+/// was acknowledged first.
+fn live(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
+    use rand::Rng;
+    let Ok(durable) = open(disk) else { return expected.to_vec() };
+    let mut acknowledged = dump_now(durable.manager());
+    assert!(expected.contains(&acknowledged), "what was found was never acknowledged");
+    for _ in 0..40 {
+        let outcome = match actor.rng.random_range(0..12) {
+            0 | 1 => durable.checkpoint().map(|_| ()),
+            2 => change_indexes(&durable, actor),
+            3 => {
+                durable.manager().compact();
+                Ok(())
+            }
+            _ => match actor.transaction(durable.manager()) {
+                None => Ok(()),
+                Some(Ok(_)) => {
+                    acknowledged = dump_now(durable.manager());
+                    Ok(())
+                }
+                Some(Err(error)) => {
+                    assert!(!matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Bug), "{error}");
+                    Err(error)
+                }
+            },
+        };
+        if outcome.is_err() {
+            return vec![acknowledged, dump_decided(&durable)];
+        }
+    }
+    vec![acknowledged]
+}
+
+fn change_indexes(durable: &Durable, actor: &mut Actor) -> Result<()> {
+    use rand::Rng;
+    let manager = durable.manager();
+    let found = manager.store().indexes();
+    if let Some(index) = found.first().filter(|_| actor.rng.random_ratio(1, 2)) {
+        return manager.drop_index(index.id);
+    }
+    let key = manager.store().catalog().intern_key(["a", "b", "c"][actor.rng.random_range(0..3)]);
+    let options = IndexOptions { label: None, keys: vec![key], ordered: true, unique: false };
+    match manager.create_index(&options) {
+        Err(error) if error.kind() == ErrorKind::DuplicateId => Ok(()),
+        made => made.map(|_| ()),
+    }
+}
+
+#[test]
+fn whatever_was_acknowledged_is_found_after_any_power_cut() {
+    use rand::Rng;
+    let cases: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    for seed in 0..cases {
+        let mut disk = SimDisk::new();
+        let mut actor = Actor::new(seed);
+        let mut expected = vec![Dump::new()];
+        for _ in 0..6 {
+            disk.power_off_at(disk.operations() + actor.rng.random_range(1..160));
+            expected = live(&disk, &mut actor, &expected);
+            disk = disk.power_cut(actor.rng.random());
+        }
+        let durable = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(expected.contains(&dump_now(durable.manager())), "seed {seed}");
+    }
+}
+
+#[test]
+fn opening_again_changes_nothing_and_counts_epochs() {
+    let disk = SimDisk::new();
+    let mut actor = Actor::new(3);
+    let mut last = Dump::new();
+    let mut indexes = Vec::new();
+    for round in 1..=12 {
+        let durable = open(&disk).unwrap();
+        assert_eq!((durable.epoch(), dump_now(durable.manager())), (round, last));
+        assert_eq!(durable.manager().store().indexes(), indexes);
+        for _ in 0..15 {
+            actor.transaction(durable.manager());
+        }
+        change_indexes(&durable, &mut actor).unwrap();
+        if round % 3 == 0 {
+            let report = durable.checkpoint().unwrap().unwrap();
+            assert_eq!(durable.checkpoint_status().last, Some(report));
+            assert_eq!(durable.checkpoint_status().log_bytes, 0);
+        }
+        last = dump_now(durable.manager());
+        indexes = durable.manager().store().indexes();
+    }
+    let segments = disk.list(crate::log::DIRECTORY).unwrap().len();
+    assert!(segments <= 6, "{segments} segments are kept of a log that is checkpointed");
+}
+
+#[test]
+fn a_checkpoint_leaves_little_to_be_done_again() {
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let mut actor = Actor::new(4);
+    (0..50).for_each(|_| drop(actor.transaction(durable.manager())));
+    durable.checkpoint().unwrap();
+    let at = durable.manager().watermark();
+    let txn = durable.manager().begin(Default::default()).unwrap();
+    let label = txn.store().catalog().intern_label_text("a new name");
+    txn.insert_vertex(label, Some(UserId::from("the last one"))).unwrap();
+    txn.commit().unwrap();
+    let expected = dump_now(durable.manager());
+    drop(durable);
+    let durable = open(&disk).unwrap();
+    let found = durable.recovery();
+    assert_eq!((found.checkpoint_ts, found.commits_replayed, found.last_ts), (at, 1, at + 1));
+    assert_eq!(found.graph.vertices + found.graph.edges, expected.len() as u64);
+    assert_eq!(dump_now(durable.manager()), expected);
+}
+
+/// Loads a small graph in bulk.
+fn load(durable: &Durable) -> Result<()> {
+    let catalog = durable.manager().store().catalog();
+    let (person, knows) = (catalog.intern_label_text("person"), catalog.intern_label_text("knows"));
+    let mut load = durable.manager().bulk_load()?;
+    let ids: Vec<UserId> = (0..100).map(UserId::int).collect();
+    let vertices = load.vertices(person, 100, Some(&ids), &[])?;
+    let ends: Vec<_> = (0..99).map(|n| (vertices[n], vertices[n + 1])).collect();
+    load.edges(knows, &ends, None, &[])?;
+    load.finish()
+}
+
+#[test]
+fn a_bulk_load_is_there_wholly_or_not_at_all() {
+    let mut was_cut = 0;
+    for operation in 1.. {
+        let disk = SimDisk::new();
+        let durable = open(&disk).unwrap();
+        disk.power_off_at(disk.operations() + operation);
+        let outcome = load(&durable);
+        let begun = durable.manager().begin_read();
+        assert_eq!(begun.is_ok(), outcome.is_ok(), "transactions begin when the load is durable");
+        drop(begun);
+        drop(durable);
+        let found = open(&disk.power_cut(operation)).unwrap();
+        let count = dump_now(found.manager()).len();
+        assert!(count == 199 || (count == 0 && outcome.is_err()), "{count} elements after operation {operation}");
+        if outcome.is_ok() {
+            break;
+        }
+        was_cut += 1;
+        if count == 0 {
+            load(&found).unwrap();
+        }
+        assert_eq!(dump_now(found.manager()).len(), 199);
+        // It is an ordinary graph then.
+        let txn = found.manager().begin(Default::default()).unwrap();
+        txn.insert_vertex(txn.store().catalog().intern_label_text("person"), None).unwrap();
+        txn.commit().unwrap();
+    }
+    assert!(was_cut > 10);
+}
+
+#[test]
+fn who_opens_a_database_stops_the_one_before() {
+    let disk = SimDisk::new();
+    let first = open(&disk).unwrap();
+    let mut actor = Actor::new(9);
+    (0..20).for_each(|_| drop(actor.transaction(first.manager())));
+    let second = open(&disk).unwrap();
+    (0..5).for_each(|_| drop(actor.transaction(second.manager())));
+    second.checkpoint().unwrap();
+    let error = first.checkpoint().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert_eq!(first.checkpoint_status().trouble, Some(error));
+    drop(first);
+    let expected = dump_now(second.manager());
+    drop(second);
+    assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
+}
+
+#[test]
+fn lost_manifests_are_no_new_database() {
+    let disk = SimDisk::new();
+    drop(open(&disk).unwrap());
+    for version in Manifest::versions(&disk).unwrap() {
+        disk.remove(&Manifest::path(version)).unwrap();
+    }
+    let error = open(&disk).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged);
+    assert!(error.message().contains("no manifest"), "{error}");
+}
+
+#[test]
+fn checkpoints_come_by_themselves_and_go_on_under_writers() {
+    let disk = SimDisk::new();
+    let options = DurableOptions { checkpoint_log_bytes: 1, ..options() };
+    let durable = Durable::open(Arc::new(disk.clone()), &options, &|_| ()).unwrap();
+    let mut actor = Actor::new(11);
+    let mut rounds = 0;
+    while durable.checkpoint_status().taken < 2 {
+        actor.transaction(durable.manager());
+        std::thread::sleep(Duration::from_millis(1));
+        rounds += 1;
+        assert!(rounds < 20_000, "{:?}", durable.checkpoint_status());
+    }
+    let expected = dump_now(durable.manager());
+    drop(durable);
+    assert_eq!(dump_now(open(&disk.power_cut(1)).unwrap().manager()), expected);
+}
