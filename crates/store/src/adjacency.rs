@@ -55,8 +55,8 @@ use crate::tablet::Tablet;
 
 use changes::Changes;
 use descriptor::{COMPACTING, DIRTY, packed_block, packed_run, packed_word, same_header};
-pub(crate) use descriptor::{HEADER, LENGTH_MAX};
-pub(crate) use list::{Block, List, Packed};
+pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs};
+pub(crate) use list::{Block, List};
 use list::{prefetch_run, run_of};
 pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
 pub(crate) use storage::ListStorage;
@@ -141,17 +141,15 @@ impl AdjacencyTable {
         (descriptor & HEADER == 0).then(|| packed_run(descriptor).len())
     }
 
-    /// The run of a list that is a clean packed run and nothing else.
+    /// Appends the descriptors of the first slots.
+    pub(crate) fn append_words(&self, slots: usize, out: &mut Vec<u64>) {
+        out.extend((0..slots).map(|at| self.descriptor(at)));
+    }
+
+    /// The block that a descriptor without a header names.
     #[inline]
-    pub(crate) fn packed<'p>(&'p self, at: usize, pin: &'p Pin) -> Packed<'p> {
-        match self.descriptor(at) {
-            0 => Packed::Nothing,
-            descriptor if descriptor & HEADER != 0 => Packed::Header,
-            descriptor => match self.block(packed_block(descriptor), pin) {
-                Some(block) => Packed::Run(block, packed_run(descriptor)),
-                None => Packed::Nothing,
-            },
-        }
+    pub(crate) fn block_of<'p>(&'p self, descriptor: u64, pin: &'p Pin) -> Option<&'p Block> {
+        self.block(packed_block(descriptor), pin)
     }
 
     /// The list of the vertex at an offset.

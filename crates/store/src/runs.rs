@@ -4,14 +4,27 @@
 //! shown as slices of their block; lists with a tail or with ended edges are filtered into a buffer, and neighboring
 //! ones are a piece of that. So a clean page is one piece a table, and a dirty vertex costs a copy of its own list and
 //! one piece more.
+//!
+//! The descriptors of a table are read once, all at the beginning. What they name stays readable under the pin and while
+//! the walk's transaction lives (`compaction`), and it makes no difference when before its end a walk looks at a list.
+//! So lists with headers are known before any of them is needed: header, tail and the version words of the tail's edges
+//! are loaded for all of them in steps, whose misses overlap (`load_ahead`).
+
+use std::ops::Range;
 
 use mangrove_graph::{AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, LabelSetId, Result, VertexId};
 
-use crate::adjacency::{AdjacencyTable, Block, List, Packed};
+use smallvec::SmallVec;
+
+use crate::adjacency::{AdjacencyTable, Block, HEADER, List, follow_runs};
 use crate::epoch::{self, Pin};
 use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::tablet::Tablet;
 use crate::view::StoreView;
+
+/// Lists with headers that are loaded together, and cells of each: what stays in the cache until it is read.
+const AHEAD_LISTS: usize = 64;
+const AHEAD_CELLS: usize = 8;
 
 /// See [`mangrove_graph::GraphView::for_each_adjacency`].
 pub(crate) fn for_each(
@@ -19,7 +32,7 @@ pub(crate) fn for_each(
     request: &AdjacencyRequest,
     each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut walk = Walk { view, each, pieces: Pieces::default() };
+    let mut walk = Walk { view, each, scratch: Scratch::default(), pieces: Pieces::default() };
     for tablet in view.store.tablets.iter().filter(|tablet| request.share.takes(tablet.id)) {
         for number in 0..tablet.vertices.count() {
             if let Some(page) = tablet.vertices.get(number).filter(|page| request.vertices.takes(page.core.label)) {
@@ -31,33 +44,63 @@ pub(crate) fn for_each(
     Ok(())
 }
 
-/// The piece that is being put together.
+/// The piece of filtered lists that is being put together.
 #[derive(Default)]
 struct Pieces {
     /// Offset of its first vertex.
     first: usize,
-    /// Where the first run starts.
-    start: u32,
     /// Where each run ends.
     ends: Vec<u32>,
-    /// What filtered runs hold.
+    /// What the runs hold.
     neighbors: Vec<VertexId>,
     edges: Vec<EdgeId>,
-}
-
-/// Where the runs of the current piece lie.
-#[derive(Clone, Copy)]
-enum Source<'a> {
-    /// There is no piece yet.
-    Nowhere,
-    Block(&'a Block),
-    Buffer,
 }
 
 struct Walk<'v, 'e> {
     view: &'v StoreView<'v>,
     each: &'e mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    scratch: Scratch,
     pieces: Pieces,
+}
+
+/// Memory to use for a table.
+#[derive(Default)]
+struct Scratch {
+    /// Its descriptors.
+    words: Vec<u64>,
+    /// Where the runs of a piece end.
+    ends: Vec<u32>,
+}
+
+/// A table under a walk.
+#[derive(Clone, Copy)]
+struct Lists<'a> {
+    tablet: &'a Tablet,
+    core: &'a PageCore,
+    table: &'a AdjacencyTable,
+    /// The page's first slot in its first generation.
+    first: VertexId,
+    pin: &'a Pin,
+}
+
+impl<'a> Lists<'a> {
+    /// The vertex at an offset.
+    fn vertex(&self, at: usize) -> VertexId {
+        VertexId::from_bits(self.first.to_bits() + at as u64).with_generation(self.core.generation(at))
+    }
+
+    /// Up to where from an offset on ids follow one another, because they are of one generation.
+    fn same_generation(&self, at: usize, end: usize) -> usize {
+        if self.core.is_first_generation() {
+            return end;
+        }
+        let generation = self.core.generation(at);
+        (at..end).find(|&other| self.core.generation(other) != generation).unwrap_or(end)
+    }
+
+    fn list(&self, word: u64) -> List<'a> {
+        self.table.list_of(word, &self.tablet.lists, self.pin)
+    }
 }
 
 impl Walk<'_, '_> {
@@ -71,7 +114,8 @@ impl Walk<'_, '_> {
             let mut outcome = Ok(());
             page.tables(way).each_while(|_, label, table| {
                 if request.labels.takes(LabelSetId(label)) {
-                    outcome = self.table(tablet, &page.core, table, first, &pin);
+                    let lists = Lists { tablet, core: &page.core, table, first, pin: &pin };
+                    outcome = self.table(lists);
                 }
                 outcome.is_ok()
             });
@@ -80,91 +124,109 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn table(
-        &mut self,
-        tablet: &Tablet,
-        core: &PageCore,
-        table: &AdjacencyTable,
-        first: VertexId,
-        pin: &Pin,
-    ) -> Result<()> {
-        let mut source = Source::Nowhere;
-        let mut page = first;
-        for at in 0..core.used() {
-            // The ids of a piece follow one another, so they are of one generation.
-            if core.generation(at) != page.generation() {
-                self.show(source, page)?;
-                source = Source::Nowhere;
-                page = first.with_generation(core.generation(at));
-            }
-            match table.packed(at, pin) {
-                Packed::Nothing => self.pieces.extend_by_nothing(),
-                Packed::Run(block, run) => {
-                    let follows = matches!(source, Source::Block(b) if std::ptr::eq(b, block))
-                        && self.pieces.ends.last() == Some(&(run.start as u32));
-                    if !follows {
-                        self.show(source, page)?;
-                        self.pieces.begin(at, run.start as u32);
-                        source = Source::Block(block);
-                    }
-                    self.pieces.ends.push(run.end as u32);
+    /// Shows the lists of a table.
+    fn table(&mut self, lists: Lists<'_>) -> Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.words.clear();
+        lists.table.append_words(lists.core.used(), &mut scratch.words);
+        scratch.ends.resize(PAGE_SLOTS as usize, 0);
+        let outcome = self.pieces_of(lists, &scratch.words, &mut scratch.ends);
+        self.scratch = scratch;
+        outcome
+    }
+
+    fn pieces_of(&mut self, lists: Lists<'_>, words: &[u64], ends: &mut [u32]) -> Result<()> {
+        // Up to here lists with headers have been loaded ahead.
+        let (mut at, mut loaded) = (0, 0);
+        while let Some(&word) = words.get(at) {
+            let end = lists.same_generation(at, words.len());
+            if word & HEADER != 0 {
+                if at >= loaded {
+                    loaded = self.load_ahead(&lists, words, at);
                 }
-                Packed::Header => {
-                    let list = table.list(at, &tablet.lists, pin);
-                    if list.is_clean() {
-                        self.show(source, page)?;
-                        source = Source::Nowhere;
-                        self.show_long(&list, VertexId::from_bits(page.to_bits() + at as u64))?;
-                        continue;
-                    }
-                    if !matches!(source, Source::Buffer) {
-                        self.show(source, page)?;
-                        self.pieces.begin(at, 0);
-                        source = Source::Buffer;
-                    }
-                    self.pieces.filter(self.view, pin, &list);
+                at = self.headers(&lists, words, at..end.min(loaded))?;
+            } else if word == 0 {
+                // Before a piece has begun that need not be said.
+                at += 1;
+            } else {
+                let (start, count) = follow_runs(&words[at..end], ends);
+                if let Some(block) = lists.table.block_of(word, lists.pin) {
+                    self.show_block(lists.vertex(at), start, &ends[..count], block)?;
                 }
+                at += count;
             }
         }
-        self.show(source, page)
+        Ok(())
     }
 
-    /// Shows a run that is too long for a descriptor: a piece by itself.
-    fn show_long(&mut self, list: &List<'_>, vertex: VertexId) -> Result<()> {
-        let end = u32::try_from(list.neighbors.len()).expect("a packed run has at most 2^32 - 1 edges");
-        (self.each)(&AdjacencyRuns::new(vertex, 0, &[end], list.neighbors, list.edges))
+    fn show_block(&mut self, first: VertexId, start: u32, ends: &[u32], block: &Block) -> Result<()> {
+        (self.each)(&AdjacencyRuns::new(first, start, ends, &block.neighbors, &block.edges))
     }
 
-    /// Shows the piece that was put together, and forgets it.
-    fn show(&mut self, source: Source<'_>, page: VertexId) -> Result<()> {
-        let Pieces { first, start, ends, neighbors, edges } = &mut self.pieces;
-        let first = VertexId::from_bits(page.to_bits() + *first as u64);
-        let runs = match source {
-            Source::Nowhere => return Ok(()),
-            Source::Block(block) => AdjacencyRuns::new(first, *start, ends, &block.neighbors, &block.edges),
-            Source::Buffer => AdjacencyRuns::new(first, 0, ends, neighbors, edges),
-        };
-        let outcome = (self.each)(&runs);
+    /// Shows the lists with headers that follow one another from the beginning of a range; where they end.
+    fn headers(&mut self, lists: &Lists<'_>, words: &[u64], range: Range<usize>) -> Result<usize> {
+        self.pieces.first = range.start;
+        for at in range.clone() {
+            if words[at] & HEADER == 0 {
+                self.show_filtered(lists)?;
+                return Ok(at);
+            }
+            let list = lists.list(words[at]);
+            if list.is_clean() {
+                // A run that is too long for a descriptor: a piece by itself.
+                self.show_filtered(lists)?;
+                self.pieces.first = at + 1;
+                let end = u32::try_from(list.neighbors.len()).expect("a packed run has at most 2^32 - 1 edges");
+                (self.each)(&AdjacencyRuns::new(lists.vertex(at), 0, &[end], list.neighbors, list.edges))?;
+            } else {
+                self.pieces.filter(self.view, lists.pin, &list);
+            }
+        }
+        self.show_filtered(lists)?;
+        Ok(range.end)
+    }
+
+    /// Shows the filtered lists there are, and forgets them.
+    fn show_filtered(&mut self, lists: &Lists<'_>) -> Result<()> {
+        let Pieces { first, ends, neighbors, edges } = &mut self.pieces;
+        if ends.is_empty() {
+            return Ok(());
+        }
+        let outcome = (self.each)(&AdjacencyRuns::new(lists.vertex(*first), 0, ends, neighbors, edges));
         ends.clear();
         neighbors.clear();
         edges.clear();
         outcome
     }
+
+    /// Starts loading what the next lists with headers are made of; up to where it has.
+    fn load_ahead(&self, lists: &Lists<'_>, words: &[u64], from: usize) -> usize {
+        let storage = &lists.tablet.lists;
+        let mut headers: SmallVec<[u64; AHEAD_LISTS]> = SmallVec::new();
+        let mut at = from;
+        while at < words.len() && headers.len() < AHEAD_LISTS {
+            if words[at] & HEADER != 0 {
+                storage.prefetch(words[at]);
+                headers.push(words[at]);
+            }
+            at += 1;
+        }
+        if let [_, _, ..] = headers[..] {
+            let tails: SmallVec<[List<'_>; AHEAD_LISTS]> = headers.iter().map(|word| lists.list(*word)).collect();
+            tails.iter().for_each(List::prefetch);
+            let edges = || tails.iter().flat_map(|list| list.tail(0).take(AHEAD_CELLS));
+            edges().filter_map(|(_, _, edge)| self.view.store.edge_core(edge)).for_each(PageCore::prefetch);
+            for (_, _, edge) in edges() {
+                if let Some(core) = self.view.store.edge_core(edge) {
+                    core.prefetch_version(lists.pin, edge.offset());
+                }
+            }
+        }
+        at
+    }
 }
 
 impl Pieces {
-    fn begin(&mut self, first: usize, start: u32) {
-        (self.first, self.start) = (first, start);
-    }
-
-    /// The next vertex has no edges. Before a piece has begun that need not be said.
-    #[inline]
-    fn extend_by_nothing(&mut self) {
-        if let Some(&end) = self.ends.last() {
-            self.ends.push(end);
-        }
-    }
-
     /// The next vertex has the visible edges of a list.
     fn filter(&mut self, view: &StoreView<'_>, pin: &Pin, list: &List<'_>) {
         if list.dirty {

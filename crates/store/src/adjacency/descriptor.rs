@@ -7,6 +7,7 @@ pub(super) const DIRTY: u64 = 1 << 62;
 pub(super) const COMPACTING: u64 = 1 << 61;
 pub(super) const HEADER_MASK: u64 = (1 << 48) - 1;
 const LENGTH_BITS: u32 = 16;
+const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
 /// The longest run that a descriptor word describes.
 pub(crate) const LENGTH_MAX: u64 = (1 << (LENGTH_BITS - 1)) - 1;
 const BLOCK_SHIFT: u32 = 48;
@@ -32,5 +33,46 @@ pub(super) fn packed_block(descriptor: u64) -> u32 {
 #[inline]
 pub(super) fn packed_run(descriptor: u64) -> Range<usize> {
     let offset = (descriptor >> LENGTH_BITS) as u32 as usize;
-    offset..offset + (descriptor & ((1 << LENGTH_BITS) - 1)) as usize
+    offset..offset + (descriptor & LENGTH_MASK) as usize
+}
+
+/// Where the first of these lists, a packed run, starts, and how many lists from there on follow one another in its
+/// block. Sets their ends; a list without edges ends where the one before it does.
+#[inline]
+pub(crate) fn follow_runs(words: &[u64], ends: &mut [u32]) -> (u32, usize) {
+    let Some(first) = words.first() else { return (0, 0) };
+    // The descriptor of the empty run that would come next: what has more than that is the length.
+    let mut next = first & !LENGTH_MASK;
+    let start = (next >> LENGTH_BITS) as u32;
+    let mut count = 0;
+    for (&word, end) in words.iter().zip(ends) {
+        let len = if word == 0 { 0 } else { word.wrapping_sub(next) };
+        if len > LENGTH_MAX {
+            break;
+        }
+        next += len << LENGTH_BITS;
+        *end = (next >> LENGTH_BITS) as u32;
+        count += 1;
+    }
+    (start, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_followed_to_where_another_begins() {
+        let word = |block, offset, len| packed_word(block, offset, len);
+        let follow = |words: &[u64]| {
+            let mut ends = [0; 8];
+            let (start, count) = follow_runs(words, &mut ends);
+            (start, ends[..count].to_vec())
+        };
+        assert_eq!(follow(&[word(3, 5, 2), 0, word(3, 7, LENGTH_MAX), 0]), (5, vec![7, 7, 32_774, 32_774]));
+        assert_eq!(follow(&[word(3, 5, 2), word(3, 8, 1)]), (5, vec![7]));
+        assert_eq!(follow(&[word(3, 5, 2), word(4, 7, 1)]), (5, vec![7]));
+        assert_eq!(follow(&[word(3, 5, 2), HEADER | 7, word(3, 7, 1)]), (5, vec![7]));
+        assert_eq!(follow(&[word(0, u64::from(u32::MAX) - 3, 3), 0]), (u32::MAX - 3, vec![u32::MAX, u32::MAX]));
+    }
 }

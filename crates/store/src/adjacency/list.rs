@@ -31,16 +31,6 @@ impl Block {
 /// Tails up to this length are searched for an edge that ends.
 const SHORT_TAIL: u64 = 16;
 
-/// What a descriptor says by itself.
-pub(crate) enum Packed<'a> {
-    /// No edges.
-    Nothing,
-    /// A clean run of a block.
-    Run(&'a Block, Range<usize>),
-    /// More than a descriptor can say: see [`super::AdjacencyTable::list`].
-    Header,
-}
-
 /// A list as a reader meets it.
 pub(crate) struct List<'a> {
     /// The packed part.
@@ -61,6 +51,14 @@ impl<'a> List<'a> {
     /// Whether all of it is packed and visible to everyone.
     pub(crate) fn is_clean(&self) -> bool {
         !self.dirty && self.tail_len == 0
+    }
+
+    /// Starts loading the packed part and the beginning of the tail.
+    pub(crate) fn prefetch(&self) {
+        prefetch_run(self.neighbors);
+        if self.tail_len > 0 {
+            self.tails.row(self.first_row, FIRST_ROW).iter().for_each(crate::prefetch::prefetch);
+        }
     }
 
     /// The cells of the tail from a position on, as (position, neighbor, edge).

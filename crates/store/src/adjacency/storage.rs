@@ -107,6 +107,12 @@ impl ListStorage {
         self.headers.get(descriptor & HEADER_MASK).expect("a descriptor names only headers that were allocated")
     }
 
+    /// Starts loading the header that a descriptor names.
+    #[inline]
+    pub(crate) fn prefetch(&self, descriptor: u64) {
+        crate::prefetch::prefetch(self.header(descriptor));
+    }
+
     /// A blank header and its number.
     pub(super) fn new_header(&self, memory: &Memory) -> (u64, &ListHeader) {
         let (index, header) = self.headers.allocate(memory);
