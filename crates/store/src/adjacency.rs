@@ -143,7 +143,7 @@ impl AdjacencyTable {
 
     /// Appends the descriptors of the first slots.
     pub(crate) fn append_words(&self, slots: usize, out: &mut Vec<u64>) {
-        out.extend((0..slots).map(|at| self.descriptor(at)));
+        self.descriptors.append(slots, out);
     }
 
     /// The block that a descriptor without a header names.

@@ -61,6 +61,27 @@ impl Descriptors {
         }
     }
 
+    /// Appends the words of the first slots; those beyond the page's capacity are 0.
+    pub(super) fn append(&self, slots: usize, out: &mut Vec<u64>) {
+        let start = out.len();
+        let pin = epoch::pin();
+        // The sparse form first: where it has gone, the dense one is there.
+        if self.words.get().is_none()
+            && let Some(cells) = self.sparse.get(&pin)
+        {
+            out.resize(start + slots, 0);
+            let words = &mut out[start..];
+            for (at, cell) in cells.iter().filter(|(at, _)| *at < slots) {
+                words[at] = cell.word();
+            }
+            return;
+        }
+        let words = self.words.get().map_or(&[][..], |words| &words[..slots.min(words.len())]);
+        // Acquire: as in `load`.
+        out.extend(words.iter().map(|word| word.load(Ordering::Acquire)));
+        out.resize(start + slots, 0);
+    }
+
     /// Starts loading the word of a slot.
     #[inline]
     pub(super) fn prefetch(&self, at: usize) {
@@ -200,6 +221,11 @@ mod tests {
                 assert_eq!(words.exchange(at(n), 0, n as u64 + 1, space), Ok(()));
                 assert_eq!(words.exchange(at(n), 0, 9, space), Err(n as u64 + 1));
                 assert!((0..=n).all(|n| words.load(at(n)) == n as u64 + 1));
+                let mut all = vec![7];
+                words.append(slots + 1, &mut all);
+                assert!(
+                    all[1..].iter().enumerate().all(|(slot, word)| *word == words.load(slot)) && all.len() == slots + 2
+                );
                 assert!((0..=n).all(|n| words.slots().any(|slot| slot == at(n))) && words.slots().is_sorted());
                 assert_eq!(words.bytes() as u64, memory.report().total_bytes());
             }
