@@ -54,6 +54,7 @@ pub use mangrove_load::{Format, Mapping};
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::Prepared;
+pub use retry::Retries;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;
 

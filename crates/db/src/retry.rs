@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mangrove_graph::{ErrorKind, Result};
+use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::database::{Database, QueryOptions};
 
@@ -25,23 +25,43 @@ impl Database {
 
     /// Runs a transaction until it ends otherwise than by a conflict, or has been run again as often as it may.
     pub(crate) fn retrying<T>(&self, options: &QueryOptions, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut retries = 0;
+        let mut retries = Retries::up_to(options.retries);
         loop {
             match attempt() {
                 Err(error) if error.kind() == ErrorKind::Conflict && !options.cancel.load(Ordering::Relaxed) => {
-                    if retries == options.retries {
-                        return Err(match retries {
-                            0 => error,
-                            n => error.context(format_args!("gave up after {n} retries")),
-                        });
-                    }
-                    retries += 1;
+                    retries.wait(error)?;
                     self.note_retry();
-                    std::thread::sleep(backoff(retries));
                 }
                 outcome => return outcome,
             }
         }
+    }
+}
+
+/// How often a transaction was run again, and how often it may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Retries {
+    count: u32,
+    count_max: u32,
+}
+
+impl Retries {
+    /// None so far, and at most this many.
+    pub fn up_to(count_max: u32) -> Self {
+        Retries { count: 0, count_max }
+    }
+
+    /// Waits before the transaction that met this conflict is run again; the error when it was run often enough.
+    pub fn wait(&mut self, conflict: Error) -> Result<()> {
+        if self.count == self.count_max {
+            return Err(match self.count {
+                0 => conflict,
+                n => conflict.context(format_args!("gave up after {n} retries")),
+            });
+        }
+        self.count += 1;
+        std::thread::sleep(backoff(self.count));
+        Ok(())
     }
 }
 

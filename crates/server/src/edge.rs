@@ -3,7 +3,6 @@
 //! The engine takes neither by itself; a server stands at the edge of the house and may.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
 
 use mangrove_graph::DateTime;
 use uuid::{Builder, Uuid};
@@ -22,14 +21,7 @@ pub fn fresh_uuid() -> Uuid {
     Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
 }
 
-/// How long to wait before the n-th retry (from 1): doubling from one millisecond to at most 64, of which a
-/// random share, so that those who met once do not meet again.
-pub fn jittered_backoff(retry: u32) -> Duration {
-    let ceiling = 1_000_u64 << retry.saturating_sub(1).min(6);
-    Duration::from_micros(random_bits() % ceiling)
-}
-
-/// Bits good enough to spread retries and tell requests apart; not for secrets.
+/// Bits good enough to tell requests apart; not for secrets.
 fn random_bits() -> u64 {
     RandomState::new().hash_one(0_u8)
 }

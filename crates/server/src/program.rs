@@ -12,6 +12,7 @@
 
 use std::time::Duration;
 
+use mangrove::Retries;
 use mangrove_graph::{ErrorKind, Result, Value};
 use mangrove_gremlin::parameters::Parameters;
 use mangrove_gremlin::script::{self, ParseOptions, Terminal, TransactionCommand};
@@ -149,18 +150,14 @@ fn run_alone(
     policy: Policy,
     sink: &mut ChannelSink,
 ) -> Result<(), Failure> {
-    let mut retry_count = 0;
+    let mut retries = Retries::up_to(policy.conflict_retry_count_max);
     loop {
         match take.run(sink, &mut |sink| engine.run(request, sink)) {
             Ok(()) => return Ok(()),
             Err(e) if e.kind() == ErrorKind::Conflict && sink.is_untouched() => {
-                if retry_count == policy.conflict_retry_count_max {
-                    return Err(e.context(format_args!("gave up after {retry_count} retries")).into());
-                }
-                retry_count += 1;
+                retries.wait(e)?;
                 engine.note_retry(&request.source);
                 sink.reset();
-                std::thread::sleep(edge::jittered_backoff(retry_count));
             }
             Err(e) => return Err(sink.explain(e.into())),
         }

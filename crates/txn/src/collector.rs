@@ -9,7 +9,9 @@
 //!   huge transactions, of threads that rest, and of snapshots that were old. A worker is started when there is
 //!   something for it, and stays: it is woken by committers that find tasks waiting, and looks around on its own now
 //!   and then for what trickled in. It works in short rounds and rests after each for as long as the round took, so
-//!   that it never has more than half a core; only when commits outrun it does it work without rest.
+//!   that it never has more than half a core; only when commits outrun it does it work without rest. An idle database
+//!   in which nothing was ever worth a worker has no thread, and keeps what each thread's last few hundred writes have
+//!   left until it writes more.
 //!
 //! How many workers there are is a setting (`gc_workers`), as is whether anybody collects at all: with
 //! `garbage_collection` off the logs of commits stay in the queue, are counted against the memory limit, and are worked

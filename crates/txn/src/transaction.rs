@@ -5,7 +5,7 @@
 //! one statement. After a conflict everything is taken back at once (others need not wait for the owner to
 //! notice), and every later call fails with the same conflict.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
     EdgeId, ElementRef, Error, ErrorKind, IndexRange, KeyId, LabelFilter, LabelSetId, Result, UserId, Value, VertexId,
@@ -20,7 +20,7 @@ use crate::manager::{Isolation, Shared, TransactionOptions};
 use crate::reads::{KnownNames, ReadSet};
 use crate::recent::Outcome;
 use crate::status::{Registration, SlotId, Status};
-use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
 /// What a commit did.
@@ -77,7 +77,8 @@ pub struct Transaction {
     registration: Registration,
     /// The last finished statement: what reads see of own writes.
     finished: AtomicU16,
-    doomed: AtomicBool,
+    /// Why it was rolled back before its end, if it was. Set under the lock of `writes`.
+    doomed: OnceLock<AbortCause>,
     writes: Mutex<Writes>,
     /// Absent where nobody will ask: read-only and snapshot transactions see one moment. In a box, since most
     /// transactions only read, and a transaction is moved a few times while it begins.
@@ -105,7 +106,7 @@ impl Transaction {
             options,
             registration,
             finished: AtomicU16::new(0),
-            doomed: AtomicBool::new(false),
+            doomed: OnceLock::new(),
             writes: Mutex::default(),
             tracking,
             ended: false,
@@ -192,12 +193,13 @@ impl Transaction {
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {
-        if self.doomed.load(Ordering::Acquire) {
-            return Err(match self.is_expired() {
-                true => self.shared.expired_error(),
-                false => Error::conflict(
+        if let Some(&cause) = self.doomed.get() {
+            return Err(match cause {
+                AbortCause::Expired => self.shared.expired_error(),
+                _ => Error::conflict(
                     "this transaction met a conflict and was rolled back; run it again from its beginning",
-                ),
+                )
+                .because(cause.name()),
             });
         }
         Ok(())
@@ -222,7 +224,7 @@ impl Transaction {
     #[cold]
     pub(crate) fn end_expired(&self) -> Error {
         let mut writes = self.writes.lock();
-        if !self.doomed.load(Ordering::Acquire) {
+        if self.doomed.get().is_none() {
             self.doom(&mut writes, AbortCause::Expired);
         }
         drop(writes);
@@ -311,7 +313,8 @@ impl Transaction {
 
     /// Rolls back at once; the error to be returned.
     fn doom(&self, writes: &mut Writes, cause: AbortCause) -> Error {
-        self.doomed.store(true, Ordering::Release);
+        // Set once: whoever has the lock looked.
+        let _ = self.doomed.set(cause);
         self.shared.status.set(self.slot(), Status::Aborted);
         let log = std::mem::take(&mut writes.log);
         self.shared.store.rollback(&log, self.number());
@@ -466,8 +469,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let doomed = *self.doomed.get_mut();
-        if !self.ended && !doomed {
+        if !self.ended && self.doomed.get().is_none() {
             let log = self.take_log();
             if log.is_empty() {
                 // It has no claims, so nobody asks what became of it.

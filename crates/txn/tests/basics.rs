@@ -5,6 +5,7 @@ mod common;
 use common::{Graph, check_consistent, edges, expand, find, values, vertices};
 use mangrove_graph::{Direction, ErrorKind, GraphView, PropertyRow, UserId, Value};
 use mangrove_store::{StoreOptions, WriteCardinality};
+use mangrove_txn::AbortCause;
 
 #[test]
 fn what_is_committed_is_seen_by_those_who_begin_later() {
@@ -120,6 +121,21 @@ fn chosen_integers_and_automatic_ids_keep_out_of_each_others_way() {
     assert!(others.iter().all(|v| v.external() != next));
     txn.commit().unwrap();
     assert_eq!(find(&graph.begin(), next), Some(chosen));
+}
+
+#[test]
+fn whoever_asks_an_aborted_transaction_again_is_told_why() {
+    let graph = Graph::new();
+    let [a] = graph.persons(1)[..] else { unreachable!() };
+    let (first, second) = (graph.begin(), graph.begin());
+    graph.set(&first, a, 1).unwrap();
+    let refused = graph.set(&second, a, 2).unwrap_err();
+    assert_eq!((refused.kind(), refused.reason()), (ErrorKind::Conflict, Some(AbortCause::WriteConflict.name())));
+    first.rollback();
+    for again in [graph.set(&second, a, 2), second.finish_statement(), second.commit().map(drop)] {
+        let again = again.unwrap_err();
+        assert_eq!((again.kind(), again.reason()), (refused.kind(), refused.reason()));
+    }
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! What an entry is filed under: the values of the index's keys, in their order.
 
 use std::cmp::Ordering;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
 use mangrove_graph::Value;
-use mangrove_graph::compare::{hash_equivalent, is_number, order};
-use mangrove_graph::numeric::to_f64;
+use mangrove_graph::compare::{hash_equal, order};
 
 use crate::cell::heap_bytes;
 
@@ -52,7 +51,7 @@ impl IndexKey {
             if at > 0 {
                 hasher.write_u8(0xff);
             }
-            feed(value, &mut hasher);
+            hash_equal(value, &mut hasher);
         }
         hasher.finish()
     }
@@ -61,7 +60,7 @@ impl IndexKey {
 /// A hash of one value that agrees with `compare::equal`.
 pub(crate) fn hash_of(value: &Value) -> u64 {
     let mut hasher = hasher();
-    feed(value, &mut hasher);
+    hash_equal(value, &mut hasher);
     hasher.finish()
 }
 
@@ -137,22 +136,6 @@ fn position(value: &Value, low: Limit<'_>, high: Limit<'_>) -> Ordering {
         }
     }
     Ordering::Equal
-}
-
-/// Feeds a hasher so that equal values feed it alike; unequal ones that do too are told apart by the re-check.
-fn feed(value: &Value, hasher: &mut impl Hasher) {
-    match value {
-        // Numbers that are equal have the same nearest double.
-        _ if is_number(value) => match to_f64(value) {
-            Some(0.0) | None => 0_u64.hash(hasher),
-            Some(f) => f.to_bits().hash(hasher),
-        },
-        Value::List(values) => values.iter().for_each(|v| feed(v, hasher)),
-        // Members may come in any order.
-        Value::Set(values) => values.len().hash(hasher),
-        Value::Map(entries) => entries.len().hash(hasher),
-        other => hash_equivalent(other, hasher),
-    }
 }
 
 #[cfg(test)]
