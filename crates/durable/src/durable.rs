@@ -277,6 +277,10 @@ impl Inner {
             }
             Ok(report)
         });
+        if taken.is_err() {
+            // What it left takes space; if that cannot be removed now, the next one removes it.
+            let _ = clean_up(&*self.disk, checkpoints.manifest());
+        }
         let mut progress = self.progress.lock();
         match &taken {
             Ok(report) => {

@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 
 use crate::checkpoint::{Checkpoints, Indexes, load};
 use crate::codec::Malformed;
+use crate::damage::damaged;
 use crate::disk::Disk;
 use crate::log::read::{LogEnd, Place, read};
 use crate::log::record::Record;
@@ -113,6 +114,12 @@ pub(crate) fn recover(
     let mut indexes = loaded.indexes;
     let commits = |done| say(RecoveryPhase::Log, done, 0);
     let (log, commits_replayed) = replay(disk, manifest, &loaded.restore, &mut indexes, threads, &commits)?;
+    if log.epoch > manifest.epoch {
+        let path = Manifest::path(manifest.version);
+        let what =
+            format!("the log is of epoch {}, and this manifest of {}: later ones were lost", log.epoch, manifest.epoch);
+        return Err(damaged(disk, &path, 0, what));
+    }
     let last_ts = log.last_ts.max(manifest.checkpoint_ts);
     let mut phase = |phase| {
         let phase = match phase {

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Error, Result, TabletId};
+use mangrove_graph::{Error, ErrorKind, Result, TabletId};
 use mangrove_store::image::PageName;
 use mangrove_store::restore::{Damage, Restore};
 use mangrove_store::{Store, StoreOptions};
@@ -31,17 +31,25 @@ pub(crate) struct Loaded {
     pub(crate) bytes: u64,
 }
 
-/// Where the pages of a graph came from.
+/// Where the pages of a graph came from: the version of the file, and the offset in it.
 pub(crate) struct Source {
-    places: HashMap<PageName, (String, u64)>,
+    places: HashMap<PageName, (u64, u64)>,
 }
 
 impl Source {
     /// The error for damage that was found while or after pages were put together.
     pub(crate) fn error(&self, disk: &dyn Disk, damage: &Damage) -> Error {
         match self.places.get(&damage.page) {
-            Some((path, offset)) => damaged(disk, path, *offset, damage),
-            None => damaged(disk, "wal", 0, format!("the log has what cannot be: {damage}")),
+            Some(&(version, offset)) => {
+                let path = SegmentName { tablet: Some(damage.page.tablet), version }.path();
+                damaged(disk, &path, offset, format_args!("{damage}, here or by a later commit in the log"))
+            }
+            None => {
+                let log = disk.describe(crate::log::DIRECTORY);
+                let message =
+                    format!("the commits in {log} contradict each other: {damage}; restore the graph from a backup");
+                Error::new(ErrorKind::Damaged, message)
+            }
         }
     }
 }
@@ -75,9 +83,8 @@ pub(crate) fn load(
         reading.images(tablet, &mut || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total))
     })?;
     let tablets: Vec<TabletFiles> = tablets.into_iter().map(Mutex::into_inner).collect();
-    let places = tablets.iter().flat_map(|tablet| &tablet.places).map(|(&page, &(version, place))| {
-        (page, (SegmentName { tablet: Some(page.tablet), version }.path(), place.offset))
-    });
+    let places = tablets.iter().flat_map(|tablet| &tablet.places);
+    let places = places.map(|(&page, &(version, place))| (page, (version, place.offset)));
     let source = Source { places: places.collect() };
     let images = tablets.iter().flat_map(|tablet| tablet.places.values());
     let bytes = names.len() as u64 + images.map(|(_, place)| place.bytes()).sum::<u64>();
@@ -127,6 +134,10 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn open(&self, tablet: &ManifestTablet, file: &ManifestFile) -> Result<SegmentReader<'_>> {
         let name = SegmentName { tablet: Some(TabletId(tablet.tablet)), version: file.version };
+        if file.path != name.path() {
+            let what = format!("it names {}, and that file is {}", file.path, name.path());
+            return Err(damaged(self.disk, &Manifest::path(self.manifest.version), 0, what));
+        }
         SegmentReader::open(self.disk, name, file.bytes, self.manifest.database)
     }
 

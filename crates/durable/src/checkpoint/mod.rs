@@ -18,6 +18,8 @@
 //!    is kept for who reads it just now (a backup, a verification); the log is kept for the newest only.
 //! 4. What a checkpoint that did not come to its end has written is named by nobody, and removed by the next one.
 //! 5. Names are taken after the last image: every number in an image has its name.
+//! 6. A version that was tried is not tried again by the same process: its manifest may have been put before the failure,
+//!    and then its files count.
 //!
 //! | module | what it holds |
 //! |---|---|

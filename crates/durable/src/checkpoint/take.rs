@@ -214,20 +214,21 @@ impl TabletTurn<'_> {
     }
 }
 
-/// Removes what neither the newest manifest nor the one before names (invariants 3 and 4). The caller has the database
-/// to itself, and takes no checkpoint meanwhile. Returns how many files went.
+/// Removes what neither the newest manifest nor the one before names (invariants 3 and 4). Later ones, which were put
+/// without our knowing for sure (invariant 6), are left alone. The caller has the database to itself, and takes no
+/// checkpoint meanwhile. Returns how many files went.
 pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     let mut needed: BTreeSet<String> = newest.files().map(|file| file.path.clone()).collect();
-    let mut versions = Manifest::versions(disk)?;
-    versions.retain(|&version| version < newest.version);
-    if let Some(before) = versions.pop() {
+    let (mut old, later): (Vec<u64>, Vec<u64>) =
+        Manifest::versions(disk)?.into_iter().partition(|&version| version < newest.version);
+    for version in old.pop().into_iter().chain(later) {
         // One that cannot be read needs nothing: it is not what the graph is opened from.
-        if let Ok(manifest) = Manifest::read(disk, before) {
+        if let Ok(manifest) = Manifest::read(disk, version) {
             needed.extend(manifest.files().map(|file| file.path.clone()));
         }
     }
     let mut removed = 0;
-    for version in versions {
+    for version in old {
         disk.remove(&Manifest::path(version))?;
         removed += 1;
     }

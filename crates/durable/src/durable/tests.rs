@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ErrorKind, UserId};
-use mangrove_store::IndexOptions;
+use mangrove_graph::{ErrorKind, GraphView, KeyId, UserId, Value, ValueRows};
+use mangrove_store::{IndexOptions, WriteCardinality};
 
 use super::*;
 use crate::disk::SimDisk;
@@ -208,6 +208,79 @@ fn who_opens_a_database_stops_the_one_before() {
     drop(first);
     let expected = dump_now(second.manager());
     drop(second);
+    assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
+}
+
+/// Threads that each count in a vertex of their own, checkpoints beside them, and the power goes off.
+#[test]
+fn threads_and_checkpoints_lose_nothing_that_was_acknowledged() {
+    let cases: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    for seed in 0..cases {
+        let disk = SimDisk::new();
+        let durable = open(&disk).unwrap();
+        let manager = durable.manager();
+        let key = manager.store().catalog().intern_key("count");
+        let label = manager.store().catalog().intern_label_text("counter");
+        let set = |at: usize, count: i64| -> Result<()> {
+            let txn = manager.begin(Default::default())?;
+            let mut found = Vec::new();
+            let id = UserId::int(at as i64);
+            txn.find_vertices(std::slice::from_ref(&id), &mut found)?;
+            let vertex = match found[0] {
+                Some(vertex) => vertex,
+                None => txn.insert_vertex(label, Some(id))?,
+            };
+            txn.set_vertex_property(vertex, key, Value::I64(count), WriteCardinality::Single, Vec::new())?;
+            txn.commit().map(|_| ())
+        };
+        disk.power_off_at(disk.operations() + 20 + seed * 37 % 400);
+        let acknowledged: Vec<i64> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..3)
+                .map(|at| scope.spawn(move || (1..).take_while(|&count| set(at, count).is_ok()).last().unwrap_or(0)))
+                .collect();
+            while durable.checkpoint().is_ok() {}
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        drop(durable);
+        let found = open(&disk.power_cut(seed)).unwrap();
+        let view = found.manager().begin_read().unwrap();
+        dump(&view);
+        for (at, &count) in acknowledged.iter().enumerate() {
+            let (mut vertices, mut rows) = (Vec::new(), ValueRows::default());
+            view.find_vertices(&[UserId::int(at as i64)], &mut vertices).unwrap();
+            view.vertex_values(&Vec::from_iter(vertices[0]), key_of(&view), &mut rows).unwrap();
+            let seen = match rows.value.first() {
+                Some(Value::I64(seen)) => *seen,
+                _ => 0,
+            };
+            assert!(seen == count || seen == count + 1, "seed {seed}: {seen} is found and {count} acknowledged");
+        }
+    }
+}
+
+fn key_of(view: &dyn GraphView) -> KeyId {
+    view.catalog().intern_key("count")
+}
+
+#[test]
+fn a_full_disk_is_not_filled_by_checkpoints_that_fail() {
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let mut actor = Actor::new(12);
+    (0..60).for_each(|_| drop(actor.transaction(durable.manager())));
+    durable.checkpoint().unwrap();
+    (0..60).for_each(|_| drop(actor.transaction(durable.manager())));
+    let used = disk.used();
+    disk.set_capacity(Some(used + 2_000));
+    for _ in 0..5 {
+        assert_eq!(durable.checkpoint().unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(disk.used(), used, "a failed checkpoint leaves nothing");
+    }
+    disk.set_capacity(None);
+    assert!(durable.checkpoint().unwrap().is_some());
+    assert_eq!(durable.checkpoint_status().trouble, None);
+    let expected = dump_now(durable.manager());
+    drop(durable);
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
