@@ -28,11 +28,12 @@
 //!
 //! [`Changes`]: crate::adjacency::Changes
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, NewList, Seen, Weight};
+use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, List, NewList, Seen, Weight};
 use crate::epoch::{self, Pin};
 use crate::garbage::TableName;
 use crate::limbo::Garbage;
@@ -53,7 +54,7 @@ pub enum Effort {
     All,
     /// Tables that are due, and those left alone at the moment from one change in a hundred lists on.
     Worthwhile,
-    /// Tables that are due: as many changes as they have lists, or a 32nd of their cells.
+    /// Tables that are due: as many changes as they have lists, or a sixteenth of their cells.
     Due,
 }
 
@@ -76,12 +77,45 @@ enum Standing {
     Over,
 }
 
-/// A list that was looked at.
+/// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
 struct Looked {
     at: usize,
     seen: Seen,
-    new: NewList,
+    /// The run of the new list: in the table's new block, or in one that it has to itself.
+    run: Range<usize>,
+    own: Option<Block>,
+    young: Range<usize>,
+}
+
+/// Lists are read in groups of so many, which are loaded ahead together.
+const GROUP: usize = 16;
+
+/// What becomes of a table's lists, before any is replaced. Its arrays are used for one table after another.
+#[derive(Default)]
+struct Draft {
+    /// Vertices that may have a list.
+    slots: Vec<usize>,
+    looked: Vec<Looked>,
+    /// The cells of the new block, in two parallel arrays.
+    neighbors: Vec<VertexId>,
+    edges: Vec<EdgeId>,
+    /// Cells of new tails.
+    young: Vec<(VertexId, EdgeId)>,
+    /// Edges whose cells go.
     dropped: Vec<EdgeId>,
+    /// Cells of the list at hand that every snapshot sees.
+    settled: Vec<(VertexId, EdgeId)>,
+}
+
+impl Draft {
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.looked.clear();
+        self.neighbors.clear();
+        self.edges.clear();
+        self.young.clear();
+        self.dropped.clear();
+    }
 }
 
 /// How far transactions are, at the beginning of a compaction. Later is only better.
@@ -133,28 +167,30 @@ impl Store {
                 tablet.tasks.lock().tables.push(name);
             }
         }
-        self.limbo.take_in(garbage);
+        self.collectors_limbo.take_in(garbage);
         count
     }
 
     fn compact_listed(&self, tablet: &Tablet, horizon: &dyn Horizon, reached: Reached, effort: Effort) -> usize {
         let listed = std::mem::take(&mut tablet.tasks.lock().tables);
+        let mut draft = Draft::default();
         let compact = |&name: &TableName| {
             let (page, table) = tablet.table(name).expect("a table stays where it was listed");
             table.changes.delist();
-            Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort)
+            Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort, &mut draft)
         };
         listed.iter().map(compact).sum()
     }
 
     /// Looks at all tables.
     fn compact_others(&self, tablet: &Tablet, horizon: &dyn Horizon, reached: Reached, effort: Effort) -> usize {
-        let mut done = 0;
+        let (mut done, mut draft) = (0, Draft::default());
         for (number, page) in tablet.vertices.numbered() {
             for direction in [Direction::Out, Direction::In] {
                 for (label, table) in page.tables(direction).iter() {
                     let name = TableName { page: number as u32, direction, label: LabelSetId(label) };
-                    done += Compaction { store: self, tablet, page, table, name, horizon, reached }.run(effort);
+                    let compaction = Compaction { store: self, tablet, page, table, name, horizon, reached };
+                    done += compaction.run(effort, &mut draft);
                     if table.changes.count() > 0 {
                         tablet.lists.note_change();
                     }
@@ -168,6 +204,9 @@ impl Store {
     fn give_up_layout(&self, tablet: &Tablet, table: &AdjacencyTable, garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
         let Some(previous) = table.previous.get(&pin) else { return };
+        for descriptor in &previous.descriptors {
+            tablet.lists.prefetch(descriptor.load(Ordering::Relaxed));
+        }
         for descriptor in &previous.descriptors {
             tablet.lists.retire(descriptor.load(Ordering::Acquire), tablet.id.0, garbage);
         }
@@ -203,13 +242,14 @@ struct Compaction<'a> {
 
 impl Compaction<'_> {
     /// Returns how many lists it replaced.
-    fn run(&self, effort: Effort) -> usize {
+    fn run(&self, effort: Effort, draft: &mut Draft) -> usize {
         // Somebody may still be inside the layout before the last. When it goes, the table is looked at again.
         if self.table.previous.is_some() || !self.is_worthwhile(effort) {
             return 0;
         }
         // A table is a quantum.
-        self.compact(effort, &epoch::pin())
+        draft.clear();
+        self.compact(effort, draft, &epoch::pin())
     }
 
     fn is_worthwhile(&self, effort: Effort) -> bool {
@@ -225,99 +265,117 @@ impl Compaction<'_> {
         }
     }
 
-    fn compact(&self, effort: Effort, pin: &Pin) -> usize {
+    fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
         let number = table.next_block(pin);
         // What comes from here on is counted for the next time.
         table.changes.restart();
-        let mut cells = Vec::new();
-        let looked: Vec<Looked> =
-            table.descriptors.slots().filter_map(|at| self.look(at, number, effort, &mut cells, pin)).collect();
-        if looked.is_empty() {
+        draft.slots.extend(table.descriptors.slots());
+        for first in (0..draft.slots.len()).step_by(GROUP) {
+            let group = first..draft.slots.len().min(first + GROUP);
+            self.prefetch(&draft.slots[group.clone()], pin);
+            group.for_each(|nth| self.look(draft.slots[nth], number, effort, draft, pin));
+        }
+        if draft.looked.is_empty() {
             return 0;
         }
-        table.changes.set_limit(looked.len(), cells.len());
-        if !cells.is_empty() {
-            table.add_block(number, Block::of(&cells), &store.memory);
+        table.changes.set_limit(draft.looked.len(), draft.neighbors.len());
+        if !draft.neighbors.is_empty() {
+            table.add_block(number, Block::new(&draft.neighbors, &draft.edges), &store.memory);
         }
-        let layout = Layout::new(looked.iter().map(|list| list.at));
+        let layout = Layout::new(draft.looked.iter().map(|list| list.at));
         store.memory.add(RecordKind::Descriptor, layout.bytes());
         let none_before = table.previous.swap(Some(layout));
         assert!(none_before.is_none(), "a table has one previous layout at most");
-        let replaced = self.replace(looked, pin);
+        let replaced = self.replace(number, draft, pin);
         let boundary = self.horizon.next_transaction();
         self.tablet.tasks.lock().layouts.push_back((boundary, self.name));
         store.reclaimed.tables.fetch_add(1, Ordering::Relaxed);
         replaced
     }
 
-    /// Reads a list and says what it should become; `None` where it stays as it is.
-    fn look(
-        &self,
-        at: usize,
-        number: u32,
-        effort: Effort,
-        cells: &mut Vec<(VertexId, EdgeId)>,
-        pin: &Pin,
-    ) -> Option<Looked> {
+    /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
+    fn prefetch(&self, group: &[usize], pin: &Pin) {
+        let (table, lists) = (self.table, &self.tablet.lists);
+        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at)));
+        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at)));
+        for &at in group {
+            for (_, _, edge) in table.list(at, lists, pin).tail(0).take(GROUP) {
+                if let Some(core) = self.store.edge_core(edge) {
+                    core.prefetch_version(pin, edge.offset());
+                }
+            }
+        }
+    }
+
+    /// Reads a list and drafts what it is to become, unless it stays as it is.
+    fn look(&self, at: usize, number: u32, effort: Effort, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at);
-        if old == 0 {
-            return None;
-        }
         if old & HEADER != 0 {
             if !is_due(&table.weigh(old, lists, pin), effort) {
-                return None;
+                return;
             }
-            old = table.begin_compaction(at, self.store.space())?;
+            old = table.begin_compaction(at, self.store.space()).unwrap_or(0);
+        }
+        if old == 0 {
+            return;
         }
         let list = table.list_of(old, lists, pin);
-        let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
+        let (first, first_young) = (draft.neighbors.len(), draft.young.len());
+        self.draft_cells(&list, draft, pin);
         let seen = Seen { descriptor: old, tail_len: list.tail_len, new_stamp: number };
-        let mut looked = Looked { at, seen, new: NewList::default(), dropped: Vec::new() };
-        let first = cells.len();
+        let (mut run, mut own) = (first..draft.neighbors.len(), None);
+        if run.len() as u64 >= LONG_LIST.min(LENGTH_MAX) {
+            own = Some(Block::new(&draft.neighbors[first..], &draft.edges[first..]));
+            run = 0..run.len();
+            draft.neighbors.truncate(first);
+            draft.edges.truncate(first);
+        }
+        draft.looked.push(Looked { at, seen, run, own, young: first_young..draft.young.len() });
+    }
+
+    /// Drafts the run and the tail of a list.
+    fn draft_cells(&self, list: &List<'_>, draft: &mut Draft, pin: &Pin) {
+        draft.settled.clear();
+        list.tail(0).for_each(|(_, neighbor, edge)| self.place((neighbor, edge), draft, pin));
+        let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
         if list.dirty {
-            packed.for_each(|cell| self.place(cell, cells, &mut looked, pin));
+            packed.for_each(|cell| self.place(cell, draft, pin));
+        } else if draft.settled.is_empty() {
+            // The run as it is.
+            draft.neighbors.extend_from_slice(list.neighbors);
+            draft.edges.extend_from_slice(list.edges);
+            return;
         } else {
-            cells.extend(packed);
+            draft.settled.extend(packed);
         }
-        if list.tail_len > 0 {
-            list.tail(0).for_each(|(_, neighbor, edge)| self.place((neighbor, edge), cells, &mut looked, pin));
-            // A run that ascends and a few cells after it: what this sort finds and merges.
-            cells[first..].sort();
-        }
-        looked.new.number = number;
-        looked.new.run = first..cells.len();
-        if (cells.len() - first) as u64 >= LONG_LIST.min(LENGTH_MAX) {
-            looked.new.own = Some(Block::of(&cells[first..]));
-            looked.new.run = 0..cells.len() - first;
-            cells.truncate(first);
-        }
-        Some(looked)
+        // A few cells, and a run that ascends: what this sort finds and merges.
+        draft.settled.sort();
+        draft.neighbors.extend(draft.settled.iter().map(|cell| cell.0));
+        draft.edges.extend(draft.settled.iter().map(|cell| cell.1));
     }
 
     /// Says where a cell goes that may have to be seen differently by some.
-    fn place(&self, cell: (VertexId, EdgeId), cells: &mut Vec<(VertexId, EdgeId)>, looked: &mut Looked, pin: &Pin) {
+    fn place(&self, cell: (VertexId, EdgeId), draft: &mut Draft, pin: &Pin) {
         match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
-            Standing::Settled => cells.push(cell),
-            Standing::Changing => looked.new.tail.push(cell),
-            Standing::Over => looked.dropped.push(cell.1),
+            Standing::Settled => draft.settled.push(cell),
+            Standing::Changing => draft.young.push(cell),
+            Standing::Over => draft.dropped.push(cell.1),
         }
     }
 
-    fn replace(&self, looked: Vec<Looked>, pin: &Pin) -> usize {
+    fn replace(&self, number: u32, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
         let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
-        let (replaced, mut left) = (looked.len(), 0);
-        for (Looked { at, seen, new, dropped }, remembered) in looked.into_iter().zip(&previous.descriptors) {
-            let has_tail = !new.tail.is_empty();
-            let made = table.make_list(new, lists, &store.memory);
+        let (replaced, mut left) = (draft.looked.len(), 0);
+        for (Looked { at, seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
+            let tail = &draft.young[young];
+            let made = table.make_list(NewList { number, run, own, tail }, lists, &store.memory);
             let is_as_built = table.replace(at, &seen, made, remembered, lists, store.space());
-            left += u32::from(has_tail || !is_as_built);
-            if !dropped.is_empty() {
-                previous.dropped.lock().extend(dropped);
-            }
+            left += u32::from(!tail.is_empty() || !is_as_built);
         }
+        previous.dropped.lock().extend(draft.dropped.drain(..));
         // Lists that are not clean yet are worth another look.
         table.changes.keep(left);
         replaced

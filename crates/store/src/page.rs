@@ -203,6 +203,9 @@ impl PageCore {
         if let Some(pair) = self.versions.get(pin).and_then(|versions| versions.get(at)) {
             crate::prefetch::prefetch(pair);
         }
+        if let Some(generation) = self.generations.get().and_then(|generations| generations.get(at)) {
+            crate::prefetch::prefetch(generation);
+        }
     }
 
     // --- Generations --------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ impl Store {
         GarbageReport {
             queued_writes: self.queue.len() as u64,
             tasks: self.tablets.iter().map(|tablet| tablet.tasks.lock().len() as u64).sum(),
-            in_limbo: self.limbo.len() as u64,
+            in_limbo: (self.limbo.len() + self.collectors_limbo.len()) as u64,
             versions: load(&done.versions),
             values: load(&done.values),
             vertices: load(&done.vertices),
@@ -154,7 +154,8 @@ impl Store {
     pub fn collect(&self, horizon: &dyn Horizon, limit: usize, all: bool) -> usize {
         let oldest = self.note_oldest(horizon.oldest_snapshot());
         self.tasks_given.store(0, Ordering::Relaxed);
-        let mut done = self.release(if all { usize::MAX } else { QUANTUM });
+        let mut done = self.release_of_collectors();
+        done += self.release(if all { usize::MAX } else { QUANTUM });
         self.installing.tidy();
         for log in self.queue.take(oldest, limit, all, &self.memory) {
             done += log.len();
@@ -185,6 +186,14 @@ impl Store {
         let mut second = Vec::new();
         let count = self.limbo.release(limit, |garbage| self.give_back(garbage, &mut second));
         self.limbo.take_in(second);
+        count
+    }
+
+    /// Gives back what collectors have unlinked and readers have left behind.
+    fn release_of_collectors(&self) -> usize {
+        let mut second = Vec::new();
+        let count = self.collectors_limbo.release(usize::MAX, |garbage| self.give_back(garbage, &mut second));
+        self.collectors_limbo.take_in(second);
         count
     }
 
@@ -363,7 +372,7 @@ impl Store {
                 Settling::Done(words) => {
                     done += 1;
                     self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
-                    self.limbo.retire(Some(words));
+                    self.collectors_limbo.retire(Some(words));
                 }
                 Settling::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((is_vertices, number)),
                 Settling::TooYoung | Settling::NotNow => {}
@@ -393,7 +402,7 @@ impl Store {
                 garbage.push(Garbage::Slot(element));
             }
         }
-        self.limbo.take_in(garbage);
+        self.collectors_limbo.take_in(garbage);
         vertices.len()
     }
 

@@ -65,6 +65,8 @@ pub struct Store {
     pub(crate) oldest_seen: AtomicU64,
     /// What waits for readers to leave.
     pub(crate) limbo: Limbo,
+    /// The same of what collectors unlink, who give it back themselves: much of it comes at once.
+    pub(crate) collectors_limbo: Limbo,
     /// Tasks that tablets were given since a collector last looked: about, for deciding whether to wake one.
     pub(crate) tasks_given: CachePadded<AtomicU64>,
     pub(crate) reclaimed: Reclaimed,
@@ -115,6 +117,7 @@ impl Store {
             installing: Installing::default(),
             oldest_seen: AtomicU64::new(0),
             limbo: Limbo::default(),
+            collectors_limbo: Limbo::default(),
             tasks_given: CachePadded::default(),
             reclaimed: Reclaimed::default(),
             memory,

@@ -19,9 +19,9 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Fewer are not worth a block.
-    const LIMIT_MIN: u32 = 64;
+    const LIMIT_MIN: u32 = 128;
     /// Rewriting so many cells costs about as much as making one list of a tail again.
-    const CELLS_A_CHANGE: usize = 32;
+    const CELLS_A_CHANGE: usize = 16;
 
     pub(super) fn new() -> Self {
         let count = || AtomicU32::new(0);

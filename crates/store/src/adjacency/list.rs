@@ -23,6 +23,12 @@ impl Block {
         }
     }
 
+    /// A block of the cells in two parallel arrays.
+    pub(crate) fn new(neighbors: &[VertexId], edges: &[EdgeId]) -> Self {
+        assert_eq!(neighbors.len(), edges.len(), "a cell is a neighbor and an edge");
+        Block { neighbors: neighbors.into(), edges: edges.into() }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.neighbors) + size_of_val(&*self.edges)
     }

@@ -47,14 +47,14 @@ impl Layout {
 }
 
 /// See [`AdjacencyTable::make_list`].
-#[derive(Debug, Default)]
-pub(crate) struct NewList {
+#[derive(Debug)]
+pub(crate) struct NewList<'a> {
     /// The list's stamp, and its block where it has none to itself.
     pub(crate) number: u32,
     /// Where the run lies in its block.
     pub(crate) run: Range<usize>,
     pub(crate) own: Option<Block>,
-    pub(crate) tail: Vec<(VertexId, EdgeId)>,
+    pub(crate) tail: &'a [(VertexId, EdgeId)],
 }
 
 /// A list as a compaction saw it.
@@ -205,7 +205,7 @@ impl AdjacencyTable {
     }
 
     /// The descriptor of a new list: a run of the table's block `number` or of a block of its own, and a tail.
-    pub(crate) fn make_list(&self, list: NewList, storage: &ListStorage, memory: &Memory) -> u64 {
+    pub(crate) fn make_list(&self, list: NewList<'_>, storage: &ListStorage, memory: &Memory) -> u64 {
         let NewList { number, run, own, tail } = list;
         let len = run.len() as u64;
         if tail.is_empty() && own.is_none() && len <= LENGTH_MAX {
@@ -219,7 +219,7 @@ impl AdjacencyTable {
             assert!(header.own.swap(Some(own)).is_none(), "a blank header has no block");
         }
         let mut end = header.latch.lock();
-        for (neighbor, edge) in tail {
+        for &(neighbor, edge) in tail {
             header.push(&mut end, neighbor, edge, &storage.tails, memory);
         }
         HEADER | index

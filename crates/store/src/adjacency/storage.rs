@@ -107,10 +107,25 @@ impl ListStorage {
         self.headers.get(descriptor & HEADER_MASK).expect("a descriptor names only headers that were allocated")
     }
 
-    /// Starts loading the header that a descriptor names.
+    /// Starts loading the header that a descriptor names, if it names one.
     #[inline]
     pub(crate) fn prefetch(&self, descriptor: u64) {
-        crate::prefetch::prefetch(self.header(descriptor));
+        if descriptor & HEADER != 0 {
+            crate::prefetch::prefetch(self.header(descriptor));
+        }
+    }
+
+    /// Starts loading the first row of the tail of a list with a header.
+    #[inline]
+    pub(crate) fn prefetch_tail(&self, descriptor: u64) {
+        if descriptor & HEADER != 0
+            && let row = self.header(descriptor).first.load(Ordering::Acquire)
+            && row != 0
+        {
+            let cells = self.tails.row(row, FIRST_ROW);
+            crate::prefetch::prefetch(&cells[0]);
+            crate::prefetch::prefetch(&cells[cells.len() - 1]);
+        }
     }
 
     /// A blank header and its number.
