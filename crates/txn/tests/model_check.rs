@@ -11,7 +11,10 @@ use std::sync::Arc;
 
 use common::Graph;
 use mangrove_graph::{ErrorKind, GraphView, ValueRows, VertexId};
-use mangrove_txn::{RecentOptions, Transaction};
+use mangrove_store::Write;
+use mangrove_txn::{
+    CommitLog, IndexChange, PreparedCommit, RecentOptions, Transaction, TransactionOptions, Watermarks,
+};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
@@ -311,5 +314,102 @@ fn an_expired_reader_is_refused_or_sees_its_moment() {
         setting.graph.manager.settings().max_snapshot_age_ms.store(0, std::sync::atomic::Ordering::Relaxed);
         let now = setting.graph.begin();
         assert_eq!(setting.get(&now, 0), setting.get(&now, 1));
+
+/// A log that keeps which commits it had whenever it said that everything up to a watermark was durable.
+#[derive(Debug, Default)]
+struct ModelLog {
+    handed_over: Arc<Mutex<Vec<u64>>>,
+    /// Watermarks, and what had been handed over at each.
+    flushed: Mutex<Vec<(u64, Vec<u64>)>>,
+}
+
+#[derive(Debug)]
+struct ModelCommit(Arc<Mutex<Vec<u64>>>);
+
+impl PreparedCommit for ModelCommit {
+    fn hand_over(self: Box<Self>, ts: u64) {
+        self.0.lock().unwrap().push(ts);
+    }
+}
+
+impl CommitLog for ModelLog {
+    fn prepare(&self, _: &[Write], _: u64) -> mangrove_graph::Result<Box<dyn PreparedCommit>> {
+        Ok(Box::new(ModelCommit(self.handed_over.clone())))
+    }
+
+    fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> mangrove_graph::Result<()> {
+        let mut flushed = self.flushed.lock().unwrap();
+        if flushed.last().is_none_or(|(durable, _)| *durable < ts) {
+            let stable = watermarks.stable();
+            assert!(stable >= ts, "whoever waits for {ts} has waited for the watermark, which is {stable}");
+            flushed.push((stable, self.handed_over.lock().unwrap().clone()));
+            watermarks.set_durable(stable);
+        }
+        Ok(())
+    }
+
+    fn change_index(&self, _: &IndexChange, _: &dyn Watermarks) -> mangrove_graph::Result<()> {
+        Ok(())
+    }
+}
+
+impl ModelLog {
+    fn durable(&self) -> u64 {
+        self.flushed.lock().unwrap().last().map_or(0, |(durable, _)| *durable)
+    }
+
+    /// Whatever was said to be durable up to a watermark had all commits up to it.
+    fn check(&self) {
+        let committed = self.handed_over.lock().unwrap();
+        for (durable, had) in self.flushed.lock().unwrap().iter() {
+            for ts in committed.iter().filter(|ts| *ts <= durable) {
+                assert!(had.contains(ts), "{ts} was handed over after a flush up to {durable}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_acknowledged_or_read_is_durable() {
+    explore(|| {
+        let log = Arc::new(ModelLog::default());
+        let recent = RecentOptions { entries: 16, ..RecentOptions::default() };
+        let graph = Graph::with_log(recent, log.clone());
+        let ids = graph.persons(2);
+        let setting = Arc::new(Setting { graph, ids });
+        let writer = |at: usize| {
+            let (setting, log) = (setting.clone(), log.clone());
+            Box::new(move || {
+                let txn = setting.graph.serializable();
+                let seen = setting.get(&txn, 1 - at);
+                if setting.set(&txn, at, seen + 1)
+                    && let Ok(info) = txn.commit()
+                {
+                    assert!(info.timestamp <= log.durable());
+                    // Who only reads, and begins after the acknowledgement, sees it.
+                    let reader = setting.graph.manager.begin_read().unwrap();
+                    assert!(reader.begin_ts() >= info.timestamp && reader.begin_ts() <= log.durable());
+                    assert!(setting.get(&reader, at) > 0);
+                }
+            }) as Box<dyn FnOnce() + Send>
+        };
+        let reader = {
+            let (setting, log) = (setting.clone(), log.clone());
+            Box::new(move || {
+                let txn = setting.graph.manager.begin(TransactionOptions::default()).unwrap();
+                let seen = setting.get(&txn, 0);
+                let begin = txn.begin_ts();
+                if txn.commit().is_ok() {
+                    assert!(seen == 0 || begin > 1 || log.durable() > 1);
+                    assert!(begin <= log.durable(), "it was told of what is not durable");
+                }
+                let read_only = setting.graph.manager.begin_read().unwrap();
+                assert!(read_only.begin_ts() <= log.durable());
+                // What is kept for readers to come is not above what they begin at.
+                assert!(setting.graph.manager.oldest_snapshot() <= read_only.begin_ts());
+            }) as Box<dyn FnOnce() + Send>
+        };
+        race(vec![writer(0), writer(1), reader]);
+        log.check();
     });
 }

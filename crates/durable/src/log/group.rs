@@ -155,3 +155,74 @@ impl Group {
         done.iter().for_each(|waiter| waiter.wake(DONE));
     }
 }
+
+/// What a model checker tries: see `tests/model_check.rs`.
+#[cfg(feature = "model")]
+pub mod model {
+    use std::sync::Arc;
+
+    use shuttle::sync::atomic::AtomicBool;
+    use shuttle::thread;
+
+    use super::{Flush, Goal, Group, Reached};
+    use crate::sync::{AtomicU64, Ordering};
+
+    /// Numbers are handed over; a flush takes all that are there.
+    #[derive(Default)]
+    struct Numbers {
+        handed_over: AtomicU64,
+        durable: AtomicU64,
+        flushes: AtomicU64,
+        is_flushing: AtomicBool,
+        has_failed: AtomicBool,
+        /// The flush that fails; 0 for none.
+        failing: u64,
+    }
+
+    impl Flush for Numbers {
+        fn reached(&self) -> Reached {
+            match self.has_failed.load(Ordering::SeqCst) {
+                true => Reached::Failed,
+                false => Reached::Now(Goal { ts: self.durable.load(Ordering::SeqCst), order: 0 }),
+            }
+        }
+
+        fn flush(&self) {
+            assert!(!self.is_flushing.swap(true, Ordering::SeqCst), "two flushes are in flight");
+            let there = self.handed_over.load(Ordering::SeqCst);
+            if self.has_failed.load(Ordering::SeqCst) {
+                // Somebody was made a leader before he heard of it.
+            } else if self.flushes.fetch_add(1, Ordering::SeqCst) + 1 == self.failing {
+                self.has_failed.store(true, Ordering::SeqCst);
+            } else {
+                self.durable.store(there, Ordering::SeqCst);
+            }
+            self.is_flushing.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Threads that each wait for some numbers, one after the other: each goes on when its number is durable, or the
+    /// log has failed. (Nobody waits for ever: the checker would say so.)
+    pub fn everybody_goes_on_when_it_is_durable(threads: usize, rounds: usize, failing: u64) {
+        let shared = Arc::new((Group::default(), Numbers { failing, ..Numbers::default() }));
+        let committers: Vec<_> = (0..threads)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (group, numbers) = &*shared;
+                    for _ in 0..rounds {
+                        let ts = numbers.handed_over.fetch_add(1, Ordering::SeqCst) + 1;
+                        group.wait(Goal { ts, order: 0 }, numbers);
+                        let is_durable = numbers.durable.load(Ordering::SeqCst) >= ts;
+                        assert!(is_durable || numbers.has_failed.load(Ordering::SeqCst), "{ts} was acknowledged");
+                    }
+                })
+            })
+            .collect();
+        committers.into_iter().for_each(|thread| thread.join().expect("no committer panics"));
+        let (group, numbers) = &*shared;
+        let state = group.state.lock();
+        assert!(!state.flushing && state.waiting.is_empty(), "nobody is left to lead, and nobody waits");
+        assert!(numbers.flushes.load(Ordering::SeqCst) <= (threads * rounds) as u64, "a flush for nothing");
+    }
+}

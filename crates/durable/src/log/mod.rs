@@ -43,6 +43,9 @@ use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+#[cfg(feature = "model")]
+#[doc(hidden)]
+pub use group::model;
 pub use options::LogOptions;
 pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
 

@@ -8,7 +8,7 @@ use mangrove_graph::{
     Share, UserId, Value, ValueRows, VertexId,
 };
 use mangrove_store::{Store, StoreOptions, WriteCardinality};
-use mangrove_txn::{Isolation, RecentOptions, Transaction, TransactionManager, TransactionOptions};
+use mangrove_txn::{CommitLog, Isolation, RecentOptions, Transaction, TransactionManager, TransactionOptions};
 
 pub struct Graph {
     pub manager: TransactionManager,
@@ -32,11 +32,21 @@ impl Graph {
     }
 
     fn with(options: &StoreOptions, recent: RecentOptions) -> Self {
+        Self::of(options, |store| TransactionManager::with_options(store, recent))
+    }
+
+    /// A graph whose commits go into a log.
+    pub fn with_log(recent: RecentOptions, log: Arc<dyn CommitLog>) -> Self {
+        let options = StoreOptions { tablet_count: 4, ..StoreOptions::default() };
+        Self::of(&options, |store| TransactionManager::with_log(store, recent, 0, log))
+    }
+
+    fn of(options: &StoreOptions, manager: impl FnOnce(Arc<Store>) -> TransactionManager) -> Self {
         let store = Arc::new(Store::new(options));
         let catalog = store.catalog();
         let (person, knows) = (catalog.intern_label_text("person"), catalog.intern_label_text("knows"));
         let (name, balance) = (catalog.intern_key("name"), catalog.intern_key("balance"));
-        Graph { manager: TransactionManager::with_options(store, recent), person, knows, name, balance }
+        Graph { manager: manager(store), person, knows, name, balance }
     }
 
     /// Has nobody collect who was not asked to: for tests that look twice and expect the same.

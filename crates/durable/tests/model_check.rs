@@ -1,0 +1,28 @@
+//! Group commit under a model checker, which chooses at every operation on its locks, flags and parked threads who goes
+//! on: nobody is acknowledged early, nobody waits for ever, and one flush is in flight.
+//!
+//! `cargo test -p mangrove-durable --features model --test model_check`
+#![cfg(feature = "model")]
+
+use mangrove_durable::log::model::everybody_goes_on_when_it_is_durable;
+
+/// Random schedules, and ones with few preemptions, which find rare orders sooner.
+fn explore(threads: usize, rounds: usize, failing: u64) {
+    let count = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
+    shuttle::check_random(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count);
+    shuttle::check_pct(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count, 3);
+}
+
+#[test]
+fn committers_wait_for_one_another() {
+    explore(2, 2, 0);
+    explore(4, 1, 0);
+    explore(3, 3, 0);
+}
+
+#[test]
+fn a_failure_is_told_to_all() {
+    for failing in 1..=3 {
+        explore(4, 2, failing);
+    }
+}
