@@ -314,6 +314,8 @@ fn an_expired_reader_is_refused_or_sees_its_moment() {
         setting.graph.manager.settings().max_snapshot_age_ms.store(0, std::sync::atomic::Ordering::Relaxed);
         let now = setting.graph.begin();
         assert_eq!(setting.get(&now, 0), setting.get(&now, 1));
+    });
+}
 
 /// A log that keeps which commits it had whenever it said that everything up to a watermark was durable.
 #[derive(Debug, Default)]
