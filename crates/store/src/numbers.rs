@@ -2,10 +2,12 @@
 //!
 //! A batch is cut into *stretches*: rows whose elements lie on one page. Page and column are looked up once a
 //! stretch; and where the elements follow one another on a page that carries no versions, as a scan finds them, tags
-//! and words are copied without a look at anything else.
+//! and words are copied without a look at anything else. That the elements of a whole batch follow one another is found
+//! first, in one pass without a branch; the stretches are then known without another look at them.
 
 use std::sync::atomic::Ordering;
 
+use mangrove_graph::ids::PAGE_SLOTS;
 use mangrove_graph::{KeyId, Numbers};
 
 use crate::cell::{CellKind, RawCell, ValueRegion, number_type};
@@ -16,10 +18,13 @@ use crate::properties::Cells;
 use crate::store::Slot;
 use crate::view::StoreView;
 
-/// How many elements from the first on lie on its page.
-fn stretch<T: Element>(elements: &[T]) -> usize {
-    let Some(first) = elements.first().map(|element| element.page()) else { return 0 };
-    elements.iter().position(|element| element.page() != first).unwrap_or(elements.len())
+/// How many elements from the first on lie on its page; `is_run` says that they follow one another.
+fn stretch<T: Element>(elements: &[T], is_run: bool) -> usize {
+    let Some(first) = elements.first() else { return 0 };
+    if is_run {
+        return elements.len().min(PAGE_SLOTS as usize - first.at());
+    }
+    elements.iter().position(|element| element.page() != first.page()).unwrap_or(elements.len())
 }
 
 /// Stretches of this length on average are worth the look at their ends; shorter ones go cell by cell.
@@ -34,9 +39,13 @@ pub(crate) fn numbers<T: Element>(
     out: &mut Numbers,
 ) -> bool {
     let before = out.len();
-    let changes = elements.windows(2).filter(|pair| pair[0].page() != pair[1].page()).count();
-    let read = match elements.len() >= LONG_STRETCH * (changes + 1) {
-        true => by_stretches(view, pin, elements, key, out),
+    let is_run = follow_one_another(elements);
+    let has_long_stretches = || {
+        let changes = elements.windows(2).filter(|pair| pair[0].page() != pair[1].page()).count();
+        elements.len() >= LONG_STRETCH * (changes + 1)
+    };
+    let read = match is_run || has_long_stretches() {
+        true => by_stretches(view, pin, elements, is_run, key, out),
         false => by_cells(view, pin, elements, key, out),
     };
     if !read {
@@ -45,10 +54,17 @@ pub(crate) fn numbers<T: Element>(
     read
 }
 
-fn by_stretches<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: KeyId, out: &mut Numbers) -> bool {
+fn by_stretches<T: Element>(
+    view: &StoreView<'_>,
+    pin: &Pin,
+    elements: &[T],
+    is_run: bool,
+    key: KeyId,
+    out: &mut Numbers,
+) -> bool {
     let mut row = 0;
     while row < elements.len() {
-        let stretch = &elements[row..row + stretch(&elements[row..])];
+        let stretch = &elements[row..row + stretch(&elements[row..], is_run)];
         if !read_stretch(view, pin, stretch, row as u32, key, out) {
             return false;
         }
@@ -153,7 +169,8 @@ fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: 
     let (tags, words) = plain.arrays(page.at..end);
     let tag = tags[0].load(Ordering::Acquire);
     let Some(kind) = number_type(tag).filter(|kind| out.kind.is_none_or(|k| k == *kind)) else { return false };
-    if !tags.iter().all(|t| t.load(Ordering::Acquire) == tag) {
+    // No way out before the end: that would be a branch a tag, and mostly they are all alike.
+    if tags.iter().fold(0, |other, t| other | (t.load(Ordering::Acquire) ^ tag)) != 0 {
         return false;
     }
     let cells = words.iter().map(|word| RawCell { tag, word: word.load(Ordering::Acquire) });
@@ -170,6 +187,9 @@ fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: 
     true
 }
 
+/// Whether every element is the one after the one before. Without a branch an element, so it is a loop over vectors.
 fn follow_one_another<T: Element>(elements: &[T]) -> bool {
-    elements.windows(2).all(|pair| pair[1].bits() == pair[0].bits() + 1)
+    let first = elements.first().map_or(0, |element| element.bits());
+    let ids = (0..).map(|n| first.wrapping_add(n));
+    elements.iter().zip(ids).fold(0, |other, (element, id)| other | (element.bits() ^ id)) == 0
 }
