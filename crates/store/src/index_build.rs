@@ -65,12 +65,19 @@ impl Store {
 
     /// Takes an index away. A query that was about to use it is told `NotFound` by the view and scans instead.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
+        self.drop_index_after(id, || Ok(()))
+    }
+
+    /// As [`Store::drop_index`], when `first` has succeeded: until it has, and until the index is gone, nobody is told by
+    /// [`Store::online_indexes`] which indexes there are.
+    pub fn drop_index_after(&self, id: IndexId, first: impl FnOnce() -> Result<()>) -> Result<()> {
         let dropped = {
             let _turn = self.index_changes.lock();
             let mut indexes = Vec::clone(&self.indexes.load());
             let Some(at) = indexes.iter().position(|index| index.info.id == id) else {
                 return Err(Error::new(ErrorKind::NotFound, format!("there is no index {}", id.0)));
             };
+            first()?;
             let dropped = indexes.remove(at);
             self.indexes.store(Arc::new(indexes));
             dropped
@@ -139,9 +146,9 @@ impl Store {
 
     /// The indexes that queries use, and the number that the next one gets: what a checkpoint keeps of them.
     pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
-        let next = *self.index_changes.lock();
+        let next = self.index_changes.lock();
         let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
-        (online, next)
+        (online, *next)
     }
 
     /// Adds what this snapshot or a later one may see of every vertex on a page.

@@ -262,12 +262,12 @@ impl TransactionManager {
 
     /// Drops an index. Fails with `NotFound` where there is none.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
-        if let Some(log) = &self.shared.log
-            && self.shared.store.indexes().iter().any(|index| index.id == id)
-        {
-            log.change_index(&IndexChange::Dropped(id), &self.shared.recent)?;
-        }
-        self.shared.store.drop_index(id)
+        // The log first: what a unique index forbids is not done before everybody knows that it is gone. In one turn: a
+        // checkpoint that begins after the one and asks before the other would bring the index back.
+        self.shared.store.drop_index_after(id, || match &self.shared.log {
+            Some(log) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
+            None => Ok(()),
+        })
     }
 
     /// Makes a new index durable, or drops it.
