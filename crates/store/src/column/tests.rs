@@ -238,3 +238,37 @@ fn threads_write_and_read_cells_of_a_column_that_changes_its_form() {
         f.limbo.release_boxes();
     }
 }
+
+#[test]
+fn threads_that_cut_one_cell_share_its_records() {
+    const LAST: u64 = 300;
+    for slots in SLOTS {
+        let f = Fixture::new(slots);
+        let oldest = AtomicU64::new(0);
+        let cut_to_the_end = |f: &Fixture| {
+            let mut gone = Vec::new();
+            loop {
+                let ts = oldest.load(Ordering::Acquire);
+                let _pin = epoch::pin();
+                f.column.cut(1, ts, &f.pool, |record| gone.push(record));
+                if ts == LAST {
+                    return gone;
+                }
+            }
+        };
+        let mut gone = std::thread::scope(|scope| {
+            let cutters = [(); 2].map(|()| scope.spawn(|| cut_to_the_end(&f)));
+            for ts in 1..=LAST {
+                let Ok(Written::Undo(undo)) = f.write(ts, ts, 1, ts - 1) else { panic!("nobody else writes") };
+                undo::stamp(undo, ts, &f.pool);
+                // Chains of up to three, so that some are cut behind their newest record.
+                oldest.store(if ts == LAST { ts } else { ts - ts % 3 }, Ordering::Release);
+            }
+            cutters.map(|cutter| cutter.join().expect("no panic")).concat()
+        });
+        gone.sort_unstable();
+        assert!(gone.into_iter().eq(1..=LAST), "each record is cut off by one thread");
+        assert_eq!(f.read(LAST), cell(LAST));
+        f.limbo.release_boxes();
+    }
+}
