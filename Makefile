@@ -32,12 +32,17 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 	@.ci/test
 
 .PHONY: test-full
-test-full: tools ## `make test` with many more random cases
+test-full: tools ## `make test` with many more random cases, and Miri where it is installed
+	@.ci/miri
 	@MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Random traversals and transactions, checked, for SOAK_HOURS hours, new seeds every round
 	@.ci/soak $(SOAK_HOURS)
+
+.PHONY: miri
+miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has it
+	@.ci/miri required
 
 .PHONY: conformance
 conformance: tools ## The official Python client against a server that is started for it
