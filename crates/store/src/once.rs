@@ -127,7 +127,6 @@ unsafe fn arrays<'a>(first: *mut AtomicU64, len: usize) -> CellArrays<'a> {
 impl OnceCells {
     /// Nothing yet; `len` cells to come.
     pub(crate) fn empty(len: u32) -> Self {
-        assert!(len > 0, "a page has slots");
         OnceCells { first: AtomicPtr::new(null_mut()), len, owns: PhantomData }
     }
 
@@ -160,8 +159,9 @@ impl OnceCells {
 
     /// Both arrays, all zero.
     fn make(len: usize) -> *mut AtomicU64 {
+        assert!(len > 0, "a page without slots has nothing to put into a column");
         let (layout, tags_at) = layout(len);
-        // SAFETY: `empty` sees to it that `len` is not 0. Every entry of both arrays is written, in bounds and
+        // SAFETY: the layout is not empty. Every entry of both arrays is written, in bounds and
         // aligned as `layout` says.
         unsafe {
             let first = alloc(layout).cast::<AtomicU64>();

@@ -30,8 +30,8 @@ pub struct StoreOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
-    /// How many slots the first page of a label set has (of edges: in each tablet); every next one has twice as many,
-    /// up to 1,024. A power of two. What is small is soon full, and what is large is wasted on rare labels.
+    /// How many slots the first page of a label set has (of edges: in each tablet); later ones have more, up to
+    /// 1,024. A power of two. What is small is soon full, and what is large is wasted on rare labels.
     pub first_page_slots: u32,
 }
 
@@ -223,9 +223,18 @@ impl Store {
         }
     }
 
-    /// How many slots the next page of a label set has, after one with this many slots.
+    /// How many slots the next page of a label set has, after one with this many slots: 8, 24, 32, 64, 128, .. 512, so
+    /// that the small ones together hold 1,024. Many labels have exactly one edge for every vertex of a page, which
+    /// must not spill over into one more.
     pub(crate) fn next_capacity(&self, before: Option<usize>) -> u32 {
-        before.map_or(self.first_page_slots, |slots| (slots as u32 * 2).min(PAGE_SLOTS as u32))
+        let first = self.first_page_slots;
+        let slots = match before.map(|slots| slots as u32) {
+            None => first,
+            Some(slots) if slots == first => 3 * first,
+            Some(slots) if slots == 3 * first => 4 * first,
+            Some(slots) => 2 * slots,
+        };
+        slots.min(PAGE_SLOTS as u32)
     }
 
     /// A new slot for a vertex.
