@@ -1,9 +1,10 @@
 //! The database: a handle to one graph.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::Executors;
@@ -14,6 +15,7 @@ use mangrove_txn::{Isolation, TransactionCounters, TransactionManager, Transacti
 use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
+use crate::durability::{DurabilityOptions, Home};
 use crate::prepared::{PlanCache, Prepared};
 use crate::stream::{Materialize, ResultStream};
 use crate::transaction::Transaction;
@@ -21,12 +23,14 @@ use crate::transaction::Transaction;
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Tablets the graph is spread over.
+    /// Tablets a new graph is spread over; one in a directory keeps the number it was made with.
     pub tablet_count: u16,
     /// The database refuses writes while the graph uses this much memory; reads go on.
     pub memory_limit_bytes: u64,
     /// Threads that queries share when they do not run on their caller's; 0: as many as there are cores.
     pub executor_count: usize,
+    /// How a graph in a directory is kept there.
+    pub durability: DurabilityOptions,
 }
 
 impl Default for DatabaseOptions {
@@ -36,6 +40,7 @@ impl Default for DatabaseOptions {
             tablet_count: store.tablet_count,
             memory_limit_bytes: store.memory_limit_bytes,
             executor_count: 0,
+            durability: DurabilityOptions::default(),
         }
     }
 }
@@ -79,13 +84,16 @@ impl Default for QueryOptions {
 /// Two turns of an executor: at most some hundred microseconds.
 const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
 
+/// Fields go in this order: first those who may still run queries, last the directory that they are about.
 pub(crate) struct Inner {
+    executors: Mutex<Option<Arc<Executors>>>,
+    executor_count: usize,
     pub manager: TransactionManager,
     pub clock: Arc<dyn Clock>,
     pub plans: PlanCache,
     pub retries: AtomicU64,
-    executors: Mutex<Option<Arc<Executors>>>,
-    executor_count: usize,
+    /// Where the graph is kept, if it is kept anywhere.
+    pub home: Option<Home>,
 }
 
 /// A graph database in this process. Cloning gives another handle to the same graph.
@@ -107,25 +115,68 @@ impl Database {
             memory_limit_bytes: options.memory_limit_bytes,
             ..StoreOptions::default()
         });
+        Self::assemble(options, TransactionManager::new(Arc::new(store)), None)
+    }
+
+    /// A handle to a graph that is there.
+    pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Option<Home>) -> Self {
         let inner = Inner {
-            manager: TransactionManager::new(Arc::new(store)),
+            executors: Mutex::new(None),
+            executor_count: options.executor_count,
+            manager,
             clock: Arc::new(MonotonicClock::default()),
             plans: PlanCache::default(),
             retries: AtomicU64::new(0),
-            executors: Mutex::new(None),
-            executor_count: options.executor_count,
+            home,
         };
         Database { inner: Arc::new(inner) }
     }
 
-    /// Opens the graph at a location. `memory:` is a new, empty graph in memory; it is gone when its last
-    /// handle is.
+    /// Opens the graph at a location.
+    ///
+    /// - `memory:` is a new, empty graph in memory; it is gone when its last handle is.
+    /// - Anything else is a directory, in which the graph outlives its process: a commit that was acknowledged is there
+    ///   when the directory is opened again, whatever happened to the process or the machine. A directory that is not
+    ///   there, or is empty, becomes a new database. One process at a time has a directory open; it is closed when the
+    ///   last handle is gone.
+    ///
+    /// ```
+    /// use mangrove::{Database, DatabaseOptions, Value};
+    ///
+    /// # fn main() -> mangrove::Result<()> {
+    /// # let folder = std::env::temp_dir().join(format!("mangrove-doc-{}", std::process::id()));
+    /// # let directory = folder.to_str().unwrap();
+    /// let db = Database::open(directory, &DatabaseOptions::default())?;
+    /// db.query("g.addV('person').property('name', 'ada')")?.collect()?;
+    /// drop(db);
+    ///
+    /// let db = Database::open(directory, &DatabaseOptions::default())?;
+    /// assert_eq!(db.query("g.V().values('name')")?.collect()?, vec![Value::from("ada")]);
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(location: &str, options: &DatabaseOptions) -> Result<Self> {
+        Self::open_with_progress(location, options, &|_| {})
+    }
+
+    /// As [`Database::open`], and says how far recovery is. `progress` is called from several threads.
+    pub fn open_with_progress(
+        location: &str,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
         match location {
             "memory:" => Ok(Self::with_options(options)),
-            other => Err(Error::unsupported(format!(
-                "`{other}` cannot be opened: this version keeps graphs in memory only; use `memory:` and load files into it"
+            "" => Err(Error::invalid("a graph is opened in a directory, or as `memory:`, not as an empty name")),
+            other if other.contains("://") => Err(Error::unsupported(format!(
+                "`{other}` cannot be opened: this version keeps graphs in directories, and in memory (`memory:`)"
             ))),
+            directory => {
+                let home = Home::open(Path::new(directory), options, progress)?;
+                Ok(Self::assemble(options, home.manager().clone(), Some(home)))
+            }
         }
     }
 

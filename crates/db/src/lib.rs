@@ -18,6 +18,7 @@
 //!
 //! A [`Database`] is a handle that may be cloned and shared among threads. What it is asked runs in
 //! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`].
+//! A graph lives in memory ([`Database::in_memory`]) or in a directory ([`Database::open`]), where it outlives its process.
 //! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands one that is not
 //! over soon to the database's executors, where many queries take turns.
 //!
@@ -29,6 +30,7 @@
 
 mod bulk;
 mod database;
+mod durability;
 mod execution;
 mod management;
 mod nodes;
@@ -39,10 +41,16 @@ mod services;
 mod shared;
 mod stream;
 mod transaction;
+mod verify;
 
 pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
+pub use durability::{Durability, DurabilityOptions};
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
+pub use mangrove_durable::checkpoint::CheckpointReport;
+pub use mangrove_durable::durable::CheckpointStatus;
+pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
+pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
 pub use mangrove_flow::Limits;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
@@ -57,6 +65,7 @@ pub use prepared::Prepared;
 pub use retry::Retries;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;
+pub use verify::{CheckedIndex, VerifyReport, verify};
 
 /// The README's examples, compiled and run as documentation tests.
 #[cfg(doctest)]

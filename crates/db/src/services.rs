@@ -7,6 +7,7 @@
 //!
 //! Whoever adds a service adds a line to [`SERVICES`].
 
+mod durability;
 mod indexes;
 mod reports;
 
@@ -80,10 +81,22 @@ const SERVICES: &[Service] = &[
         run: list,
     },
     Service {
+        name: "mangrove.checkpoint",
+        summary: "write what has changed to the database's directory, so that its log is short",
+        parameters: &[],
+        run: durability::checkpoint,
+    },
+    Service {
         name: "mangrove.config",
         summary: "the settings of the running database; given some, change them first",
         parameters: SETTINGS,
         run: reports::config,
+    },
+    Service {
+        name: "mangrove.durability",
+        summary: "the state of the log and of the checkpoints",
+        parameters: &[],
+        run: durability::state,
     },
     Service {
         name: "mangrove.gc",

@@ -5,6 +5,7 @@
 //! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
 //! | [`durable`] | opening a graph: all of the following under one roof |
 //! | [`recovery`] | the newest checkpoint, and the log after it |
+//! | [`verify`] | reading everything, and changing nothing |
 //! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
 //! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
 //! | [`manifest`] | which files make up the graph |
@@ -28,3 +29,4 @@ pub mod recovery;
 mod sync;
 #[cfg(test)]
 mod testing;
+pub mod verify;

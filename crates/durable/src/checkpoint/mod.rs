@@ -38,6 +38,7 @@ mod take;
 pub(crate) use load::load;
 pub(crate) use names::Indexes;
 pub use segment::SEGMENT_DIR;
+pub(crate) use segment::check_file;
 pub use take::CheckpointReport;
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
 

@@ -22,6 +22,7 @@ use super::page::{kind_byte, put_image, read_image, read_kind};
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::damage::{damaged, unknown_format};
 use crate::disk::{Disk, DiskFile};
+use crate::manifest::ManifestFile;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG\0";
 const TRAILER_MAGIC: [u8; 4] = *b"GEND";
@@ -289,6 +290,23 @@ impl<'a> SegmentReader<'a> {
             false => Err(self.damaged(place.offset, format!("here is {}, and not {name}", image.name))),
         }
     }
+}
+
+/// Reads every block of a file that a manifest names, those that no longer count included; how many there are.
+pub(crate) fn check_file(
+    disk: &dyn Disk,
+    tablet: Option<TabletId>,
+    file: &ManifestFile,
+    database: Uuid,
+) -> Result<u64> {
+    let reader = SegmentReader::open(disk, SegmentName { tablet, version: file.version }, file.bytes, database)?;
+    for &(page, place) in &reader.blocks {
+        match tablet {
+            Some(_) => drop(reader.image(page, place)?),
+            None => drop(reader.body(place)?),
+        }
+    }
+    Ok(reader.blocks.len() as u64)
 }
 
 fn read_directory(bytes: &[u8], tablet: TabletId, end: u64) -> Result<Vec<(PageName, BlockPlace)>, Malformed> {

@@ -1,0 +1,208 @@
+//! A database in a directory: opened, checkpointed, looked at.
+//!
+//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin. From
+//! then on a commit returns when it is durable, and a read-only transaction shows what is: it never waits for the disk,
+//! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
+//! is nothing to be saved then, since all that was acknowledged is in the log.
+//!
+//! Settings ([`Database::configure`]) are the process's and not kept.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mangrove_durable::disk::LocalDisk;
+use mangrove_durable::durable::{CheckpointStatus, Durable, DurableOptions};
+use mangrove_durable::lock::DirectoryLock;
+use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState};
+use mangrove_durable::manifest::MANIFEST_DIR;
+use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_txn::TransactionManager;
+use uuid::Uuid;
+
+use crate::database::{Database, DatabaseOptions};
+
+/// What may be in a database's directory.
+const ENTRIES: [&str; 5] = ["LOCK", MANIFEST_DIR, "segment", "wal", "lost+found"];
+
+/// How a graph is kept in a directory; one in memory has no use for it.
+#[derive(Clone, Debug)]
+pub struct DurabilityOptions {
+    /// Whether a directory that has no database yet, or is not there, becomes a new one.
+    pub create: bool,
+    /// The log.
+    pub log: LogOptions,
+    /// A checkpoint is taken in the background when so many bytes of log have been written since the last one; 0: never.
+    pub checkpoint_log_bytes: u64,
+    /// Threads for recovery; 0: one a core.
+    pub recovery_threads: usize,
+}
+
+impl Default for DurabilityOptions {
+    fn default() -> Self {
+        let DurableOptions { log, checkpoint_log_bytes, recovery_threads, .. } = DurableOptions::default();
+        DurabilityOptions { create: true, log, checkpoint_log_bytes, recovery_threads }
+    }
+}
+
+/// What there is to know about the durability of a graph in a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Durability {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Which database it is: drawn when it was made.
+    pub database: Uuid,
+    /// Which opening of the database this is.
+    pub epoch: u64,
+    /// The log.
+    pub log: DurabilityStatus,
+    /// How many commits are visible to writers and not durable yet.
+    pub lag: u64,
+    /// The checkpoints.
+    pub checkpoint: CheckpointStatus,
+}
+
+impl Durability {
+    /// Why the graph takes no writes, if it takes none.
+    pub fn read_only_cause(&self) -> Option<&str> {
+        match &self.log.state {
+            LogState::Refusing { cause } | LogState::Failed { cause } => Some(cause),
+            LogState::Running => None,
+        }
+    }
+}
+
+/// An open directory. Fields go in this order: the lock last.
+pub(crate) struct Home {
+    durable: Durable,
+    directory: PathBuf,
+    _lock: DirectoryLock,
+}
+
+impl Home {
+    /// Opens or makes the database in a directory.
+    pub(crate) fn open(
+        directory: &Path,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let (disk, lock) = enter(directory, options.durability.create)?;
+        let DurabilityOptions { log, checkpoint_log_bytes, recovery_threads, .. } = options.durability.clone();
+        let options = DurableOptions {
+            tablet_count: options.tablet_count,
+            memory_limit_bytes: options.memory_limit_bytes,
+            log,
+            checkpoint_log_bytes,
+            recovery_threads,
+            ..DurableOptions::default()
+        };
+        let durable = Durable::open(Arc::new(disk), &options, progress)?;
+        Ok(Home { durable, directory: directory.to_owned(), _lock: lock })
+    }
+
+    pub(crate) fn manager(&self) -> &TransactionManager {
+        self.durable.manager()
+    }
+}
+
+/// Takes possession of a directory.
+pub(crate) fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
+    let made = check(directory, create)?;
+    let disk = LocalDisk::new(directory)?;
+    made.iter().try_for_each(|path| sync_parent(path))?;
+    let lock = DirectoryLock::acquire(directory)?;
+    Ok((disk, lock))
+}
+
+/// Whether a directory is a database or may become one; the directories that are to be made for it, outermost last.
+fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
+    let named = |error: io::Error| {
+        Error::new(ErrorKind::Io, format!("cannot open the database in {}: {error}", directory.display()))
+    };
+    let none = || {
+        let message = format!(
+            "there is no database in {}; `mangrove serve --data` and `mangrove load --data` make one",
+            directory.display()
+        );
+        Err(Error::new(ErrorKind::NotFound, message))
+    };
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            let message = format!("{} is a file; a database is kept in a directory of its own", directory.display());
+            return Err(Error::invalid(message));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+            return if create { Ok(missing.map(Path::to_owned).collect()) } else { none() };
+        }
+        Err(error) => return Err(named(error)),
+    }
+    let names = fs::read_dir(directory).and_then(|entries| {
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<io::Result<Vec<String>>>()
+    });
+    let names = names.map_err(named)?;
+    if names.iter().any(|name| name == MANIFEST_DIR) {
+        return Ok(Vec::new());
+    }
+    match names.iter().find(|name| !ENTRIES.contains(&name.as_str())) {
+        // Somebody's home directory must not become one by a slip.
+        Some(other) => Err(Error::invalid(format!(
+            "{} has no database, and other things in it ({other}); name a new or empty directory",
+            directory.display()
+        ))),
+        None if create => Ok(Vec::new()),
+        None => none(),
+    }
+}
+
+/// Makes the name of a new directory durable.
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(parent)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| Error::new(ErrorKind::Io, format!("cannot sync the directory {}: {error}", parent.display())))
+}
+
+impl Database {
+    fn home(&self) -> Option<&Home> {
+        self.inner.home.as_ref()
+    }
+
+    /// Takes a checkpoint now, on this thread: says what it wrote, `None` where nothing has changed since the last one.
+    /// Writers go on meanwhile.
+    pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
+        match self.home() {
+            Some(home) => home.durable.checkpoint(),
+            None => Err(Error::unsupported(
+                "a graph in memory has no checkpoints; open a directory to have one that outlives its process",
+            )),
+        }
+    }
+
+    /// Log and checkpoints of a graph in a directory; `None` of one in memory.
+    pub fn durability(&self) -> Option<Durability> {
+        let home = self.home()?;
+        // The log first: a watermark that is asked later is not behind it.
+        let log = home.durable.log_status();
+        let lag = self.inner.manager.watermark().saturating_sub(log.durable_ts);
+        Some(Durability {
+            directory: home.directory.clone(),
+            database: home.durable.database(),
+            epoch: home.durable.epoch(),
+            log,
+            lag,
+            checkpoint: home.durable.checkpoint_status(),
+        })
+    }
+
+    /// What was found in the directory when the graph was opened; `None` of a graph in memory.
+    pub fn recovery(&self) -> Option<&RecoverySummary> {
+        self.home().map(|home| home.durable.recovery())
+    }
+}

@@ -1,0 +1,51 @@
+//! `mangrove.checkpoint`, `mangrove.durability`
+
+use mangrove_durable::checkpoint::CheckpointReport;
+use mangrove_graph::{Result, Value};
+
+use super::{Arguments, row};
+use crate::database::Database;
+use crate::durability::Durability;
+use crate::management::count;
+
+/// Takes a checkpoint; no row where nothing had changed.
+pub(super) fn checkpoint(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    Ok(database.checkpoint()?.iter().map(taken).collect())
+}
+
+fn taken(report: &CheckpointReport) -> Value {
+    row([
+        ("manifest", count(report.version)),
+        ("timestamp", count(report.checkpoint_ts)),
+        ("pages", count(report.pages)),
+        ("files", count(report.files)),
+        ("bytes", count(report.bytes)),
+        ("tablets_rewritten", count(report.tablets_rewritten)),
+    ])
+}
+
+/// One row; of a graph in memory only that it is there.
+pub(super) fn state(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    let Some(durability) = database.durability() else { return Ok(vec![row([("mode", "memory".into())])]) };
+    let cause = durability.read_only_cause().map_or(Value::Null, Value::from);
+    let Durability { directory, database, epoch, log, lag, checkpoint } = &durability;
+    Ok(vec![row([
+        ("mode", "local".into()),
+        ("directory", directory.display().to_string().into()),
+        ("database", Value::Uuid(*database)),
+        ("epoch", count(*epoch)),
+        ("state", log.state.name().into()),
+        ("cause", cause),
+        ("durable_timestamp", count(log.durable_ts)),
+        ("lag", count(*lag)),
+        ("log_bytes", count(log.bytes)),
+        ("log_batches", count(log.batches)),
+        ("log_commits", count(log.commits)),
+        ("log_segments", count(log.segments)),
+        ("sync_microseconds", count(log.sync_us)),
+        ("log_bytes_since_checkpoint", count(checkpoint.log_bytes)),
+        ("checkpoints", count(checkpoint.taken)),
+        ("last_checkpoint", checkpoint.last.as_ref().map_or(Value::Null, taken)),
+        ("checkpoint_trouble", checkpoint.trouble.as_ref().map_or(Value::Null, |error| error.message().into())),
+    ])])
+}

@@ -1,0 +1,242 @@
+//! Verification: everything a directory has is read, and the graph in it is looked at from every side.
+//!
+//! Files first ([`mangrove_durable::verify`]: every checksum). Then, of the graph that they make:
+//!
+//! 1. every edge is in the list of its source and in that of its target, once each, with the other end beside it, and no
+//!    list has anything else;
+//! 2. every index finds, under each value there is, exactly the vertices that have it, and has no other entries.
+//!
+//! Nothing is changed on the disk. It takes the memory of the graph, and some words an edge.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
+use mangrove_durable::verify::Verified;
+use mangrove_graph::view::Share;
+use mangrove_graph::{
+    Direction, EdgeId, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange,
+    LabelFilter, Result, ScanCursor, Value, ValueRows, VertexId, compare,
+};
+use mangrove_txn::{RecentOptions, TransactionManager};
+
+use crate::database::{Database, DatabaseOptions};
+use crate::durability::enter;
+
+/// Elements are looked at so many at a time.
+const PORTION: usize = 4096;
+
+/// What was read, and found to be whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifyReport {
+    /// Manifests.
+    pub manifests: u64,
+    /// Files of checkpoints.
+    pub files: u64,
+    /// Blocks in them, each with its checksum.
+    pub blocks: u64,
+    /// Bytes of these files.
+    pub file_bytes: u64,
+    /// The log, and what became of it.
+    pub recovery: RecoverySummary,
+    /// Vertices.
+    pub vertices: u64,
+    /// Edges, each found in the lists of both its ends.
+    pub edges: u64,
+    /// Indexes.
+    pub indexes: Vec<CheckedIndex>,
+}
+
+/// An index that agrees with the graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckedIndex {
+    /// Of vertices with this label; empty: of all.
+    pub label: String,
+    /// The properties.
+    pub keys: Vec<String>,
+    /// Entries: vertices times their values.
+    pub entries: u64,
+}
+
+/// Reads everything in a database's directory, and checks it: see the fields of the report. Fails with the first thing that
+/// is wrong: damage names its file and offset. The directory is locked meanwhile.
+pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
+    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
+        mangrove_durable::verify::verify(&disk, 0, progress)?;
+    let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
+    let database = Database::assemble(&DatabaseOptions::default(), manager, None);
+    let reading = database.begin_read()?;
+    let view = reading.view();
+    let (vertices, edges) = check_adjacency(view)?;
+    if (vertices, edges) != (recovery.graph.vertices, recovery.graph.edges) {
+        let RecoverySummary { graph, .. } = &recovery;
+        let (v, e) = (graph.vertices, graph.edges);
+        return Err(wrong(format!("{v} vertices and {e} edges were loaded, and {vertices} and {edges} are seen")));
+    }
+    let reports = database.indexes();
+    let check = |index: &IndexInfo| {
+        let entries = check_index(view, index)?;
+        // An ordered composite index has entries for incomplete combinations, too.
+        let is_complete = !index.ordered || index.keys.len() == 1;
+        let report = reports.iter().find(|report| report.id == index.id && is_complete);
+        if let Some(report) = report.filter(|report| report.entries != entries) {
+            return Err(wrong(format!("index {} has {} entries, not {entries}", index.id.0, report.entries)));
+        }
+        let catalog = view.catalog();
+        Ok(CheckedIndex {
+            label: index.label.map(|label| catalog.label_name(label).to_string()).unwrap_or_default(),
+            keys: index.keys.iter().map(|&key| catalog.key_name(key).to_string()).collect(),
+            entries,
+        })
+    };
+    let indexes = view.vertex_indexes().iter().map(check).collect::<Result<_>>()?;
+    Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
+}
+
+/// The files are whole, and what was made of them is not what they say.
+fn wrong(what: impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Damaged,
+        format!(
+            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a backup"
+        ),
+    )
+}
+
+/// Calls `each` with all vertices, a portion at a time.
+fn each_portion(
+    view: &dyn GraphView,
+    labels: &LabelFilter,
+    each: &mut dyn FnMut(&[VertexId]) -> Result<()>,
+) -> Result<()> {
+    let (mut cursor, mut portion) = (ScanCursor::default(), Vec::new());
+    loop {
+        portion.clear();
+        let is_end = view.scan_vertices(labels, Share::ALL, &mut cursor, PORTION, &mut portion)?;
+        each(&portion)?;
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// How many vertices and edges there are, when both ends of every edge know of it.
+fn check_adjacency(view: &dyn GraphView) -> Result<(u64, u64)> {
+    let mut edges = all_edges(view)?;
+    edges.sort_unstable();
+    let mut vertices = 0;
+    for direction in [Direction::Out, Direction::In] {
+        vertices = 0;
+        let mut listed = Vec::with_capacity(edges.len());
+        each_portion(view, &LabelFilter::Any, &mut |portion| {
+            vertices += portion.len() as u64;
+            check_lists(view, portion, direction, &mut listed)
+        })?;
+        listed.sort_unstable();
+        if let Some(place) = (0..edges.len().max(listed.len())).find(|&at| edges.get(at) != listed.get(at)) {
+            let what = match (edges.get(place), listed.get(place)) {
+                (Some(edge), Some(other)) if edge > other => format!("edge {other:?} is listed twice, or is not there"),
+                (Some(edge), _) => format!("edge {edge:?} is not listed"),
+                (None, other) => format!("edge {other:?} is listed twice, or is not there"),
+            };
+            return Err(wrong(format!("{what} in the {direction:?} lists of the vertices")));
+        }
+    }
+    Ok((vertices, edges.len() as u64))
+}
+
+fn all_edges(view: &dyn GraphView) -> Result<Vec<EdgeId>> {
+    let (mut cursor, mut edges) = (ScanCursor::default(), Vec::new());
+    while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, PORTION, &mut edges)? {}
+    Ok(edges)
+}
+
+/// Checks that what some vertices list is theirs, and appends it.
+fn check_lists(
+    view: &dyn GraphView,
+    vertices: &[VertexId],
+    direction: Direction,
+    listed: &mut Vec<EdgeId>,
+) -> Result<()> {
+    let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit: PORTION };
+    let (mut cursor, mut found) = (ExpandCursor::default(), Expansion::default());
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    loop {
+        found.clear();
+        let is_end = view.expand(vertices, &request, &mut cursor, &mut found)?;
+        (sources.clear(), targets.clear());
+        view.edge_ends(&found.edge, &mut sources, &mut targets)?;
+        for (at, &edge) in found.edge.iter().enumerate() {
+            let (near, far) = match direction {
+                Direction::In => (targets[at], sources[at]),
+                _ => (sources[at], targets[at]),
+            };
+            let vertex = vertices[found.row[at] as usize];
+            if (near, far) != (vertex, found.neighbor[at]) {
+                return Err(wrong(format!("vertex {vertex:?} lists edge {edge:?}, whose ends are others")));
+            }
+        }
+        listed.extend_from_slice(&found.edge);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// How many entries an index has to have, when it finds under each value the vertices that have it and no others.
+fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
+    let mut entries = data_of(view, index)?;
+    let by_order = |a: &[Value], b: &[Value]| {
+        let unequal = a.iter().zip(b).map(|(a, b)| compare::order(a, b)).find(|order| order.is_ne());
+        unequal.unwrap_or(std::cmp::Ordering::Equal)
+    };
+    entries.sort_by(|(a, v), (b, w)| by_order(a, b).then(v.cmp(w)));
+    let is_equal = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(a, b)| compare::equal(a, b));
+    let mut found = Vec::new();
+    for same in entries.chunk_by(|(a, _), (b, _)| is_equal(a, b)) {
+        let (last, prefix) = same[0].0.split_last().expect("an index has a key");
+        found.clear();
+        view.index_vertices(index.id, prefix, &IndexRange::Equal(vec![last.clone()]), Share::ALL, &mut found)?;
+        found.sort_unstable();
+        let mut expected: Vec<VertexId> = same.iter().map(|(_, vertex)| *vertex).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        // What equals nothing, not even itself, is not found by equality.
+        let is_unequal = same[0].0.iter().any(|value| !compare::equal(value, value));
+        if found != expected && !is_unequal {
+            let (id, values) = (index.id.0, &same[0].0);
+            let (n, m) = (found.len(), expected.len());
+            return Err(wrong(format!("index {id} finds {n} vertices under {values:?}, and {m} have that")));
+        }
+    }
+    Ok(entries.len() as u64)
+}
+
+/// The entries that an index must have: the combinations of values that vertices have under its keys.
+fn data_of(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<Value>, VertexId)>> {
+    let labels = match index.label {
+        Some(label) => LabelFilter::Sets(view.catalog().label_sets_with_any(&[label]).into()),
+        None => LabelFilter::Any,
+    };
+    let mut entries = Vec::new();
+    each_portion(view, &labels, &mut |portion| {
+        let mut combinations: Vec<Vec<Vec<Value>>> = vec![vec![Vec::new()]; portion.len()];
+        for &key in &*index.keys {
+            let mut values = ValueRows::default();
+            view.vertex_values(portion, key, &mut values)?;
+            let mut longer: Vec<Vec<Vec<Value>>> = vec![Vec::new(); portion.len()];
+            for (&row, value) in values.row.iter().zip(&values.value) {
+                for combination in &combinations[row as usize] {
+                    longer[row as usize].push(combination.iter().chain([value]).cloned().collect());
+                }
+            }
+            combinations = longer;
+        }
+        for (&vertex, combinations) in portion.iter().zip(combinations) {
+            entries.extend(combinations.into_iter().map(|values| (values, vertex)));
+        }
+        Ok(())
+    })?;
+    Ok(entries)
+}

@@ -1,0 +1,113 @@
+//! Reading everything that a database has on its disk, and changing nothing.
+//!
+//! Recovery reads what it needs: of every page the newest image. Here every block of every file that a manifest names is
+//! read, the newest manifest's and those of the manifests before it that are still there, each file also as a whole; then
+//! the graph is recovered as it would be when it is opened. The caller looks at the graph in memory for what only a graph
+//! can tell: that its indexes and lists agree with its elements.
+
+use hashbrown::HashSet;
+use mangrove_graph::{Error, ErrorKind, Result, TabletId};
+use mangrove_store::Store;
+
+use crate::checkpoint::check_file;
+use crate::damage::damaged;
+use crate::disk::{Disk, DiskFile};
+use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile};
+use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
+
+/// A file is read in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+
+/// A database all of whose files are whole.
+#[derive(Debug)]
+pub struct Verified {
+    /// The graph.
+    pub store: Store,
+    /// What recovery found.
+    pub recovery: RecoverySummary,
+    /// The newest manifest.
+    pub manifest: Manifest,
+    /// Manifests read.
+    pub manifests: u64,
+    /// Files of checkpoints read.
+    pub files: u64,
+    /// Blocks in them.
+    pub blocks: u64,
+    /// Bytes of these files.
+    pub file_bytes: u64,
+}
+
+/// Reads everything. The caller keeps other processes away, that change files meanwhile. Fails with `NotFound` where there
+/// is no database. `threads` work side by side; 0: one a core.
+pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<Verified> {
+    let versions = Manifest::versions(disk)?;
+    let manifests: Vec<Manifest> = versions.iter().map(|&v| Manifest::read(disk, v)).collect::<Result<_>>()?;
+    let Some(newest) = manifests.last().cloned() else {
+        let message = format!("there is no database: {} has no manifest", disk.describe(MANIFEST_DIR));
+        return Err(Error::new(ErrorKind::NotFound, message));
+    };
+    let (mut seen, mut blocks, mut file_bytes) = (HashSet::new(), 0, 0);
+    for manifest in &manifests {
+        for (tablet, file) in files(manifest) {
+            // The newest manifest's files are all there; an older one's may be on their way out.
+            let is_needed = manifest.version == newest.version;
+            if seen.contains(&file.path) || (!is_needed && !is_there(disk, &file.path)?) {
+                continue;
+            }
+            seen.insert(file.path.clone());
+            blocks += check_file(disk, tablet, file, manifest.database)?;
+            check_whole(disk, file)?;
+            file_bytes += file.bytes;
+        }
+    }
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    let options = RecoveryOptions { threads, memory_limit_bytes: u64::MAX };
+    let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
+    Ok(Verified {
+        store,
+        recovery: summary,
+        manifest: newest,
+        manifests: manifests.len() as u64,
+        files: seen.len() as u64,
+        blocks,
+        file_bytes,
+    })
+}
+
+/// The files of a manifest, each with its tablet; names have none.
+fn files(manifest: &Manifest) -> impl Iterator<Item = (Option<TabletId>, &ManifestFile)> {
+    let names = manifest.names.iter().map(|file| (None, file));
+    names.chain(manifest.tablets.iter().flat_map(|t| t.files.iter().map(|file| (Some(TabletId(t.tablet)), file))))
+}
+
+fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    Ok(disk.list(crate::disk::parent(path))?.iter().any(|found| found == name))
+}
+
+/// Checks a file against the checksum in the manifest: that finds what lies between the blocks.
+fn check_whole(disk: &dyn Disk, file: &ManifestFile) -> Result<()> {
+    let handle = disk.open_read(&file.path)?;
+    let crc = crc_of(&*handle)?;
+    if crc != file.crc32c {
+        let what = format!("the file's checksum is {crc:08x}, and the manifest says {:08x}", file.crc32c);
+        return Err(damaged(disk, &file.path, 0, what));
+    }
+    Ok(())
+}
+
+fn crc_of(file: &dyn DiskFile) -> Result<u32> {
+    let (mut crc, mut offset, mut piece) = (0, 0, vec![0; PIECE]);
+    loop {
+        match file.read_at(offset, &mut piece)? {
+            0 => return Ok(crc),
+            read => {
+                crc = crc32c::crc32c_append(crc, &piece[..read]);
+                offset += read as u64;
+            }
+        }
+    }
+}
