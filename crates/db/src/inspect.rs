@@ -1,0 +1,67 @@
+//! Looks into the files of a database that is not open: its log and its newest manifest, as they are written.
+
+use std::path::Path;
+
+use mangrove_durable::disk::read_file;
+use mangrove_durable::log::read::{LogEnd, read};
+use mangrove_durable::log::record::Record;
+use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
+use mangrove_graph::{Error, ErrorKind, Result};
+
+use crate::durability::enter;
+
+/// A record of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogEntry {
+    /// The segment's file.
+    pub path: String,
+    /// The batch in which the record ends: its first byte in the file.
+    pub offset: u64,
+    /// `commit`, `names`, `index created`, `index dropped`.
+    pub kind: &'static str,
+    /// Of a commit.
+    pub timestamp: Option<u64>,
+    /// What it is about, for people to read.
+    pub detail: String,
+}
+
+/// The records of the log from where the newest checkpoint needs it, and what the log is like at its end. Changes nothing;
+/// the directory is locked meanwhile.
+pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
+    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
+    let mut entries = Vec::new();
+    let end = read(&disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
+        let (kind, timestamp, detail) = described(&record);
+        entries.push(LogEntry { path: place.path.to_owned(), offset: place.offset, kind, timestamp, detail });
+        Ok(())
+    })?;
+    Ok((entries, end))
+}
+
+fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
+    match record {
+        Record::Commit(commit) => ("commit", Some(commit.timestamp), format!("{} bytes of changes", commit.len())),
+        Record::Names(names) => {
+            let (labels, keys) = (names.labels.join(" "), names.keys.join(" "));
+            let detail = format!("labels [{labels}], keys [{keys}], {} label sets", names.label_sets.len());
+            ("names", None, detail)
+        }
+        Record::IndexCreated(info) => {
+            ("index created", None, format!("number {}, on {} keys", info.id.0, info.keys.len()))
+        }
+        Record::IndexDropped(id) => ("index dropped", None, format!("number {}", id.0)),
+    }
+}
+
+/// The newest manifest, as it is written: one line of JSON, whose checksum is right.
+pub fn newest_manifest(directory: &str) -> Result<String> {
+    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
+    let bytes = read_file(&disk, &Manifest::path(manifest.version))?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}
+
+fn no_manifest(directory: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no database in {directory}: {MANIFEST_DIR} is empty"))
+}
