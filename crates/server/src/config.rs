@@ -50,7 +50,9 @@ pub struct Limits {
     pub session_idle_max: Duration,
     /// How many times a request outside a session is run again after a conflict.
     pub conflict_retry_count_max: u32,
-    /// How long a shutdown waits for connections to end.
+    /// How long queries that run when the server is asked to stop may go on. Then they are cancelled.
+    pub drain_max: Duration,
+    /// How long a shutdown then waits for connections to end.
     pub shutdown_grace: Duration,
 }
 
@@ -71,6 +73,7 @@ impl Default for Limits {
             session_count_max: 1_024,
             session_idle_max: Duration::from_secs(600),
             conflict_retry_count_max: 10,
+            drain_max: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(10),
         }
     }

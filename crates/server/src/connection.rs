@@ -6,7 +6,8 @@
 //! requests are in flight as may be, the connection is not read, and when the channel is full, the queries
 //! wait. A client that takes nothing at all for too long is dropped.
 //!
-//! Whatever ends the connection, its queries are cancelled and its sessions rolled back before the task ends.
+//! Whatever ends the connection, its queries are cancelled and its sessions rolled back before the task ends. Only when the
+//! server is asked to stop, queries have some time to finish first ([`Limits::drain_max`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +66,9 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>) {
         _ = shutdown.wait_for(|down| *down) => Some((close_code::AWAY, "the server shuts down".to_owned())),
         _ = &mut writer => None,
     };
+    if *shutdown.borrow() {
+        connection.drain().await;
+    }
     // In this order: what still waits in the queue of a session, a commit perhaps, must find itself cancelled.
     gone.send_replace(true);
     connection.shared.sessions.connection_lost(connection.id);
@@ -111,6 +115,15 @@ impl Connection {
                     let _ = self.outgoing.send(wire::text_refusal()).await;
                 }
             }
+        }
+    }
+
+    /// Waits until everything that was read has been answered, but not for longer than it may take.
+    async fn drain(&self) {
+        let Limits { in_flight_count_max, drain_max, .. } = self.shared.limits;
+        let all = u32::try_from(in_flight_count_max).unwrap_or(u32::MAX);
+        if timeout(drain_max, self.in_flight.acquire_many(all)).await.is_err() {
+            tracing::info!(connection = self.id, "queries still run after {drain_max:?}; they are cancelled");
         }
     }
 

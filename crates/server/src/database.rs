@@ -90,6 +90,13 @@ impl Engine for DatabaseEngine {
         }
     }
 
+    fn read_only(&self) -> Vec<(SmolStr, String)> {
+        let cause = |(name, database): (&str, &Database)| {
+            Some((name.into(), database.durability()?.read_only_cause()?.to_owned()))
+        };
+        self.graphs().into_iter().filter_map(cause).collect()
+    }
+
     fn metrics(&self) -> String {
         crate::metrics::exposition(&self.graphs())
     }

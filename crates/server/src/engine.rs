@@ -32,6 +32,11 @@ pub trait Engine: Send + Sync + 'static {
     /// The server runs a request on this source again after a conflict. An engine may count it.
     fn note_retry(&self, _source: &str) {}
 
+    /// Why a graph takes no writes now, with the name of its first source; none where all do. For `/health`.
+    fn read_only(&self) -> Vec<(SmolStr, String)> {
+        Vec::new()
+    }
+
     /// What the engine has to report at `/metrics`, in Prometheus' text format.
     fn metrics(&self) -> String {
         String::new()
@@ -43,7 +48,8 @@ pub trait EngineTransaction: Send {
     /// Runs a query inside the transaction.
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
 
-    /// Commits. After an error nothing of it has happened, unless the message says that the outcome is unknown.
+    /// Commits. After an error nothing of it has happened, unless its kind is
+    /// [`OutcomeUnknown`](mangrove_graph::ErrorKind::OutcomeUnknown).
     fn commit(self: Box<Self>) -> Result<()>;
 
     /// Undoes everything.

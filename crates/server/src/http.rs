@@ -109,14 +109,25 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     (kind, shared.engine.metrics()).into_response()
 }
 
+/// `ok`; `read-only` with the reasons, still with status 200 since queries are answered; `closing` with 503, so that nobody
+/// is sent here any more.
 async fn health(State(shared): State<Arc<Shared>>) -> Response {
-    Json(json!({
-        "status": "ok",
+    let read_only = shared.engine.read_only();
+    let (code, status) = match (*shared.shutdown().borrow(), read_only.is_empty()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        (false, false) => (StatusCode::OK, "read-only"),
+        (false, true) => (StatusCode::OK, "ok"),
+    };
+    let causes: serde_json::Map<_, _> =
+        read_only.into_iter().map(|(graph, cause)| (graph.to_string(), cause.into())).collect();
+    let body = json!({
+        "status": status,
+        "read_only": causes,
         "version": env!("CARGO_PKG_VERSION"),
         "graphs": shared.engine.sources().iter().map(|source| source.as_str()).collect::<Vec<_>>(),
         "sessions": shared.sessions.open_count(),
-    }))
-    .into_response()
+    });
+    (code, Json(body)).into_response()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::fmt::Write;
 
-use mangrove::{AbortCause, Database, GarbageReport, MemoryReport, TransactionCounters};
+use mangrove::{
+    AbortCause, Database, Durability, GarbageReport, LogState, MemoryReport, SYNC_TIME_BOUNDS_US, TransactionCounters,
+};
 
 /// What one graph reports.
 struct Sample<'a> {
@@ -16,6 +18,8 @@ struct Sample<'a> {
     retries: u64,
     snapshot_lag: u64,
     snapshot_age_ms: u64,
+    /// Of a graph in a directory.
+    durability: Option<Durability>,
 }
 
 /// A metric of one number a graph: name, type, meaning, and the number.
@@ -45,6 +49,58 @@ const METRICS: &[Metric] = &[
     }),
 ];
 
+/// A metric of a graph in a directory.
+type DurabilityMetric = (&'static str, &'static str, &'static str, fn(&Durability) -> u64);
+
+const DURABILITY_METRICS: &[DurabilityMetric] = &[
+    ("mangrove_log_running", "gauge", "Whether the log takes commits: 1, or 0 where the graph is read-only.", |d| {
+        u64::from(d.log.state == LogState::Running)
+    }),
+    ("mangrove_log_bytes_total", "counter", "Bytes written to the log.", |d| d.log.bytes),
+    ("mangrove_log_batches_total", "counter", "Batches written to the log, each with one sync.", |d| d.log.batches),
+    ("mangrove_log_commits_total", "counter", "Commits in them.", |d| d.log.commits),
+    ("mangrove_log_segments_total", "counter", "Segments of the log begun.", |d| d.log.segments),
+    ("mangrove_log_bytes_since_checkpoint", "gauge", "Bytes of log that the last checkpoint does not cover.", |d| {
+        d.checkpoint.log_bytes
+    }),
+    ("mangrove_durable_lag", "gauge", "Commits that are visible to writers and not durable yet.", |d| d.lag),
+    ("mangrove_checkpoints_total", "counter", "Checkpoints taken.", |d| d.checkpoint.taken),
+    ("mangrove_checkpoint_failing", "gauge", "Whether the last try to take a checkpoint failed.", |d| {
+        u64::from(d.checkpoint.trouble.is_some())
+    }),
+    ("mangrove_checkpoint_last_bytes", "gauge", "Bytes that the last checkpoint wrote.", |d| {
+        d.checkpoint.last.map_or(0, |last| last.bytes)
+    }),
+];
+
+/// The metrics of graphs in directories; nothing where there is none.
+fn durability(text: &mut String, samples: &[Sample<'_>]) {
+    let durable: Vec<(&str, &Durability)> =
+        samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
+    if durable.is_empty() {
+        return;
+    }
+    for &(name, kind, meaning, value) in DURABILITY_METRICS {
+        head(text, name, kind, meaning);
+        for (graph, durability) in &durable {
+            line(text, name, &[("graph", graph)], value(durability));
+        }
+    }
+    let name = "mangrove_log_sync_seconds";
+    head(text, name, "histogram", "How long the syncs of the log took.");
+    for (graph, durability) in &durable {
+        let log = &durability.log;
+        let mut count = 0;
+        for (syncs, bound) in log.sync_times.iter().zip(SYNC_TIME_BOUNDS_US.map(Some).into_iter().chain([None])) {
+            count += syncs;
+            let bound = bound.map_or("+Inf".to_owned(), |micros| (micros as f64 / 1e6).to_string());
+            line(text, &format!("{name}_bucket"), &[("graph", graph), ("le", &bound)], count);
+        }
+        let _ = writeln!(text, "{name}_sum{{graph=\"{}\"}} {}", escaped(graph), log.sync_us as f64 / 1e6);
+        line(text, &format!("{name}_count"), &[("graph", graph)], count);
+    }
+}
+
 /// The metrics of some graphs, each with its name.
 pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
     let sample = |&(graph, database): &(&'a str, &Database)| Sample {
@@ -55,6 +111,7 @@ pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
         retries: database.retry_count(),
         snapshot_lag: database.snapshot_lag(),
         snapshot_age_ms: database.snapshot_age_ms(),
+        durability: database.durability(),
     };
     let samples: Vec<Sample<'_>> = graphs.iter().map(sample).collect();
     let mut text = String::new();
@@ -77,6 +134,7 @@ pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
             line(&mut text, "mangrove_memory_bytes", &[("graph", sample.graph), ("kind", row.name)], row.bytes);
         }
     }
+    durability(&mut text, &samples);
     text
 }
 

@@ -98,12 +98,12 @@ impl Server {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Serves until `shutdown` completes. Then no connection is accepted anymore, running queries are
-    /// cancelled, open transactions rolled back, and connections closed; what does not end within
+    /// Serves until `shutdown` completes. Then no connection is accepted and no request read anymore, running queries
+    /// are given [`Limits::drain_max`] to finish and then cancelled, open transactions rolled back, and connections closed; what does not end within
     /// [`Limits::shutdown_grace`] is left behind with an error that says so.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Server { listener, shared, stop, alive, mut ended } = self;
-        let grace = shared.limits.shutdown_grace;
+        let Limits { drain_max: drain, shutdown_grace: grace, .. } = shared.limits;
         let signal = async move {
             shutdown.await;
             stop.send_replace(true);
@@ -117,10 +117,10 @@ impl Server {
             }
         });
         axum::serve(listener, http::router(shared)).with_graceful_shutdown(signal).await?;
-        timeout(grace, ended.recv()).await.map(drop).map_err(|_| {
+        timeout(drain.saturating_add(grace), ended.recv()).await.map(drop).map_err(|_| {
             Error::new(
                 ErrorKind::Io,
-                format!("connections were still open {} s after the server was stopped", grace.as_secs_f32()),
+                format!("connections were still open {} s after the server was stopped", (drain + grace).as_secs_f32()),
             )
         })
     }

@@ -23,6 +23,11 @@ impl Status {
     pub const MALFORMED_REQUEST: Status = Status(498);
     /// The request's arguments are wrong.
     pub const INVALID_ARGUMENTS: Status = Status(499);
+    /// It is not known whether the transaction is committed: the disk failed, or the connection was lost, in the middle of
+    /// it. TinkerPop has no code for that; a client that knows none is told that the server failed, which it did.
+    pub const OUTCOME_UNKNOWN: Status = Status(505);
+    /// The server takes no such request now: the database is read-only.
+    pub const UNAVAILABLE: Status = Status(503);
     /// The server failed.
     pub const SERVER_ERROR: Status = Status(500);
     /// The query cannot succeed now and may when it is sent again (a conflict with another transaction).
@@ -52,6 +57,8 @@ impl Status {
             | ErrorKind::Closed => Status::EVALUATION_ERROR,
             ErrorKind::Conflict => Status::TEMPORARY_ERROR,
             ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Expired => Status::TIMEOUT,
+            ErrorKind::ReadOnly => Status::UNAVAILABLE,
+            ErrorKind::OutcomeUnknown => Status::OUTCOME_UNKNOWN,
             _ => Status::SERVER_ERROR,
         }
     }
@@ -116,5 +123,7 @@ mod tests {
         assert_eq!(Status::of(ErrorKind::Timeout).code(), 598);
         assert_eq!(Status::of(ErrorKind::Evaluation).code(), 597);
         assert_eq!(Status::of(ErrorKind::Bug).code(), 500);
+        assert_eq!(Status::of(ErrorKind::ReadOnly).code(), 503);
+        assert_eq!(Status::of(ErrorKind::OutcomeUnknown).code(), 505);
     }
 }

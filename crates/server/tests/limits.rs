@@ -98,7 +98,7 @@ async fn the_http_side_says_what_it_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_cancels_rolls_back_and_closes() {
-    let server = Running::start(|_| {}).await;
+    let server = Running::start(|limits| limits.drain_max = Duration::from_millis(50)).await;
     let mut client = server.connect().await;
     client.session_eval("s", "g.inject('add')").await;
     client.send_eval("", "g.inject('hang')", &[]).await;
@@ -108,6 +108,20 @@ async fn a_stop_cancels_rolls_back_and_closes() {
     assert_eq!(state.running.load(Ordering::SeqCst), 0);
     assert_eq!(state.rolled_back.load(Ordering::SeqCst), 1);
     while client.response().await.is_some() {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_lets_queries_finish() {
+    let server = Running::start(|_| {}).await;
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('slow')", &[]).await;
+    let state = server.engine.0.clone();
+    eventually("the query runs", || state.running.load(Ordering::SeqCst) == 1).await;
+    let stopping = tokio::spawn(server.stop());
+    let answer = client.response().await.expect("the query that ran is answered");
+    assert_eq!(answer.code, 200, "{answer:?}");
+    stopping.await.unwrap().unwrap();
+    assert!(client.response().await.is_none());
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@
 //! | `inject('range', n)` | gives 0 to n - 1 |
 //! | `inject('bulk', n)` | gives the number 7, n times |
 //! | `inject('hang')` | ends only when it is cancelled |
+//! | `inject('slow')` | takes a while, then gives 1 unless it is cancelled |
 //! | `inject('conflict', n)` | conflicts the first n times, then gives how often it was run |
 //! | `inject('fail')`, `inject('panic')` | do that |
 //! | `inject('echo', x)` | gives x, which may be a parameter |
@@ -89,6 +90,13 @@ impl EngineTransaction for FakeTransaction {
                 }
                 std::thread::sleep(Duration::from_millis(1));
             },
+            "slow" => {
+                std::thread::sleep(Duration::from_millis(300));
+                match request.cancel.load(Ordering::Relaxed) {
+                    true => Err(Error::new(ErrorKind::Cancelled, "cancelled")),
+                    false => give(sink, Value::I64(1), 1),
+                }
+            }
             "conflict" => {
                 let run = self.state.runs.fetch_add(1, Ordering::SeqCst) + 1;
                 give(sink, Value::I64(run), 1)?;
