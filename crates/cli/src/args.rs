@@ -22,12 +22,15 @@ const EXAMPLES: &str = "\
 Examples:
   mangrove serve
   mangrove serve --load air-routes/ --map mappings/air-routes.toml
+  mangrove serve --data graph/
   mangrove query 'g.inject(1, 2, 3).sum()'
+  mangrove query --data graph/ 'g.V().count()'
   mangrove query --load modern.json \"g.V().hasLabel('person').values('name')\"
   mangrove load people.csv knows.csv --rejects bad-rows.csv
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove inspect memory --load modern.json
+  mangrove verify --data graph/
 
 `mangrove help COMMAND` says more about each.";
 
@@ -44,6 +47,10 @@ pub enum Command {
     /// Read and change the settings of a running database
     #[command(subcommand, after_help = CONFIG_HELP)]
     Config(ConfigCommand),
+    /// Write what has changed to a database's directory, so that its log is short
+    Checkpoint(CheckpointArgs),
+    /// Read all of a database and check it: every checksum, both directions of every edge, every index
+    Verify(VerifyArgs),
     /// Look inside a graph
     #[command(subcommand, after_help = INSPECT_HELP)]
     Inspect(InspectCommand),
@@ -58,9 +65,9 @@ pub enum Command {
 /// Which graph.
 #[derive(Args, Debug, Clone, Default)]
 pub struct GraphArgs {
-    /// Where the graph lives. This version keeps graphs in memory only: `memory:` is a new, empty one that is
-    /// gone when the program ends [default: memory:]
-    #[arg(long, value_name = "LOCATION", env = "MANGROVE_DATA")]
+    /// The directory the graph is kept in; what is committed there outlives any crash. `memory:` is a new, empty graph
+    /// that is gone when the program ends [default: memory:]
+    #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
     pub data: Option<String>,
 
     /// Refuse writes while the graph uses this much memory, as in 512MB or 4GiB
@@ -104,16 +111,23 @@ pub struct ServeArgs {
     /// How much memory one query may hold at a time [default: 2GiB]
     #[arg(long, value_name = "SIZE", env = "MANGROVE_QUERY_MEMORY_LIMIT")]
     pub query_memory_limit: Option<Size>,
+
+    /// How long queries that run when the server is asked to stop may go on [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "MANGROVE_DRAIN_SECONDS")]
+    pub drain_seconds: Option<u64>,
 }
 
 const SERVE_HELP: &str = "\
 The graph has the traversal sources `g`, whose transactions are serializable, and `gsi`, whose have
 snapshot isolation. Clients connect to ws://ADDRESS/gremlin; http://ADDRESS/health says whether the
-server is up, http://ADDRESS/metrics is for Prometheus. SIGINT or SIGTERM ends it. Logs go to
-standard error; MANGROVE_LOG=debug says more.
+server is up, http://ADDRESS/metrics is for Prometheus. Logs go to standard error; MANGROVE_LOG=debug
+says more. With --data, what a client is told is committed survives a crash; --load fills an empty
+directory, and is passed over where there is a graph. At SIGINT or SIGTERM the server takes no more
+requests, lets those that run finish for --drain-seconds, takes a checkpoint and ends.
 
 Examples:
   mangrove serve
+  mangrove serve --data graph/
   mangrove serve --listen 127.0.0.1:8183 --load modern.json --evaluation-timeout 5s
   mangrove serve --config mangrove.toml
 
@@ -162,10 +176,11 @@ Examples:
   mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
   mangrove query --load modern.json \"g.V().out().out().explain()\"
   mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
+  mangrove query --data graph/ 'g.V().count()'
 
-Without --url the query runs here, on the files that --load names.";
+Without --url the query runs here, on the database that --data or the files that --load names.";
 
-/// Which graph a management command is for: a server's, or files loaded here.
+/// Which graph a management command is for: a server's, or one opened or loaded here.
 #[derive(Args, Debug, Default)]
 pub struct TargetArgs {
     /// A running server, as in ws://127.0.0.1:8182/gremlin
@@ -201,7 +216,46 @@ Settings last as long as the database's process. Scripts do the same by g.call('
 const INSPECT_HELP: &str = "\
 Examples:
   mangrove inspect memory --url ws://127.0.0.1:8182/gremlin
-  mangrove inspect memory --load network/ --map network/mapping.toml --format json";
+  mangrove inspect memory --load network/ --map network/mapping.toml --format json
+  mangrove inspect durability --url ws://127.0.0.1:8182/gremlin
+  mangrove inspect log --data graph/ --format jsonl
+  mangrove inspect manifest --data graph/";
+
+const CHECKPOINT_HELP: &str = "\
+Writers go on meanwhile. A database takes checkpoints by itself as its log grows; this is for before
+a copy is made, or a restart that is to be quick.
+
+Examples:
+  mangrove checkpoint --url ws://127.0.0.1:8182/gremlin
+  mangrove checkpoint --data graph/";
+
+const VERIFY_HELP: &str = "\
+Changes nothing. The exit code is 1 if anything is wrong; then the file and the place in it are named.
+The database must not be open elsewhere.
+
+Examples:
+  mangrove verify --data graph/";
+
+/// `mangrove checkpoint`.
+#[derive(Args, Debug)]
+#[command(after_help = CHECKPOINT_HELP)]
+pub struct CheckpointArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// How to print what was written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `mangrove verify`.
+#[derive(Args, Debug)]
+#[command(after_help = VERIFY_HELP)]
+pub struct VerifyArgs {
+    /// The database's directory
+    #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+    pub data: String,
+}
 
 /// `mangrove index`.
 #[derive(Subcommand, Debug)]
@@ -294,6 +348,30 @@ pub enum InspectCommand {
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
     },
+    /// The state of the log and of the checkpoints
+    Durability {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// The records of a database's log that the newest checkpoint does not cover
+    Log {
+        /// The database's directory, not open elsewhere
+        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        data: String,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// The newest manifest of a database, as JSON: which files the graph is made of
+    Manifest {
+        /// The database's directory, not open elsewhere
+        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        data: String,
+    },
 }
 
 /// `mangrove load`.
@@ -330,10 +408,12 @@ pub struct LoadArgs {
 }
 
 const LOAD_HELP: &str = "\
-This version keeps graphs in memory, so what is loaded is gone when the program ends: `load` checks
-files and says what became of their rows. To keep asking, load with `mangrove serve --load`.
+With --data the graph is kept in a directory, which must have none yet; a load that is interrupted
+leaves it empty. Without, what is loaded is gone when the program ends: then `load` checks files and
+says what became of their rows.
 
 Examples:
+  mangrove load people.csv knows.csv --data graph/
   mangrove load people.csv knows.csv
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
   mangrove load modern.json --query 'g.V().groupCount().by(label)'";

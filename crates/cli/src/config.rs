@@ -37,6 +37,8 @@ pub struct Setup {
     pub memory_limit: Option<Size>,
     /// How much memory a query may hold; `None`: the database's default.
     pub query_memory_limit: Option<Size>,
+    /// How long queries may go on when the server is asked to stop; `None`: the server's default.
+    pub drain_seconds: Option<u64>,
     /// The graphs.
     pub graphs: Vec<GraphSetup>,
 }
@@ -78,6 +80,7 @@ struct File {
     evaluation_timeout: Option<TimeLimit>,
     memory_limit: Option<Size>,
     query_memory_limit: Option<Size>,
+    drain_seconds: Option<u64>,
     graphs: BTreeMap<String, NamedGraph>,
 }
 
@@ -115,6 +118,7 @@ impl Setup {
             evaluation_timeout: args.evaluation_timeout.or(file.evaluation_timeout),
             memory_limit: args.graph.memory_limit.or(file.memory_limit),
             query_memory_limit: args.query_memory_limit.or(file.query_memory_limit),
+            drain_seconds: args.drain_seconds.or(file.drain_seconds),
             graphs,
         })
     }
@@ -136,9 +140,17 @@ impl File {
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let beside = |path: &mut PathBuf| *path = folder.join(&*path);
+        let data_beside = |data: &mut String| {
+            // `memory:` and its like are no paths.
+            if !data.contains(':') {
+                *data = folder.join(&*data).to_string_lossy().into_owned();
+            }
+        };
         file.load.iter_mut().chain(&mut file.map).for_each(beside);
+        file.data.iter_mut().for_each(data_beside);
         for graph in file.graphs.values_mut() {
             graph.load.iter_mut().chain(&mut graph.map).for_each(beside);
+            graph.data.iter_mut().for_each(data_beside);
         }
         Ok(file)
     }

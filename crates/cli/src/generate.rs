@@ -97,7 +97,7 @@ type Generator<'a> = &'a dyn Fn(&mut dyn Sink) -> Result<()>;
 fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let stopwatch = Stopwatch::start();
-    let database = graphs::open(None, args.memory_limit)?;
+    let database = graphs::open(args.data.as_deref(), args.memory_limit, graphs::Missing::Create)?;
     let (counts, size) = match &args.out {
         Some(folder) => {
             let (counts, bytes) = files.write(folder, generator)?;
@@ -129,8 +129,9 @@ fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result
     }
     match &args.out {
         Some(folder) => eprintln!("{}", files.hint(folder)),
+        None if args.data.is_some() => {}
         None if args.queries.is_empty() => {
-            eprintln!("the graph is forgotten now; ask it with --query, or keep it with --out")
+            eprintln!("the graph is forgotten now; ask it with --query, or keep it with --data or --out")
         }
         None => {}
     }
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_generated_is_what_the_database_has() {
-        let database = graphs::open(None, None).unwrap();
+        let database = graphs::open(None, None, graphs::Missing::Create).unwrap();
         let mut memory = MemorySink::new(&database).unwrap();
         let spec = kronecker::Spec { scale: 6, ..kronecker::Spec::default() };
         let mut counts = counted(&|sink| spec.generate(sink), &mut memory).unwrap();

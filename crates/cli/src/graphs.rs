@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mangrove::{Database, DatabaseOptions, LoadOptions, LoadReport, Mapping, Progress, Result};
+use mangrove::{
+    Database, DatabaseOptions, LoadOptions, LoadReport, Mapping, Progress, RecoveryPhase, RecoveryProgress,
+    RecoverySummary, Result,
+};
 
 use crate::clock::Stopwatch;
 use crate::quantity::Size;
@@ -12,13 +15,76 @@ use crate::quantity::Size;
 /// Where a graph lives when nobody says.
 pub const DATA_DEFAULT: &str = "memory:";
 
-/// Opens the graph at a location.
-pub fn open(data: Option<&str>, memory_limit: Option<Size>) -> Result<Database> {
+/// Whether a directory that has no database becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It does: for commands that fill it.
+    Create,
+    /// It is an error: for commands that ask.
+    Refuse,
+}
+
+/// Opens the graph at a location; of one in a directory it shows how recovery goes, and says what was found.
+pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
     let mut options = DatabaseOptions::default();
     if let Some(limit) = memory_limit {
         options.memory_limit_bytes = limit.bytes;
     }
-    Database::open(data.unwrap_or(DATA_DEFAULT), &options)
+    options.durability.create = missing == Missing::Create;
+    let stopwatch = Stopwatch::start();
+    let bar = RecoveryBar::new();
+    let opened = Database::open_with_progress(data.unwrap_or(DATA_DEFAULT), &options, &|progress| bar.show(progress));
+    bar.0.finish_and_clear();
+    let database = opened?;
+    if let (Some(found), Some(durability)) = (database.recovery(), database.durability()) {
+        eprintln!("{}: {}", durability.directory.display(), recovered(found, stopwatch.elapsed().as_secs_f64()));
+    }
+    Ok(database)
+}
+
+/// One line about a recovery.
+pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
+    let RecoverySummary { graph, commits_replayed, checkpoint_bytes, log, .. } = found;
+    let (vertices, edges, bytes) = (graph.vertices, graph.edges, log.bytes);
+    let mut line = format!(
+        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint_bytes} bytes and {commits_replayed} commits \
+         in {bytes} bytes of log, in {seconds:.3} s"
+    );
+    if let Some(torn) = &log.torn {
+        let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
+        line.push_str(&format!("; the last write was cut off by a crash and never acknowledged: {bytes} bytes of {path} at byte {offset} do not count"));
+    }
+    line
+}
+
+/// Shows how far a recovery is, where standard error is a terminal. Told from several threads.
+pub struct RecoveryBar(pub ProgressBar);
+
+impl RecoveryBar {
+    /// One that has not begun.
+    pub fn new() -> Self {
+        let style = ProgressStyle::with_template("{bar:30} {msg}  {elapsed}")
+            .expect("the template is a constant that a test renders");
+        RecoveryBar(ProgressBar::new(0).with_style(style))
+    }
+
+    /// Shows it.
+    pub fn show(&self, progress: RecoveryProgress) {
+        if self.0.is_hidden() {
+            return;
+        }
+        let RecoveryProgress { phase, done, total } = progress;
+        self.0.set_length(total);
+        self.0.set_position(done);
+        self.0.set_message(match phase {
+            RecoveryPhase::Checkpoint => format!("reading the checkpoint: page {done} of {total}"),
+            RecoveryPhase::Log => format!("reading the log: {done} commits"),
+            RecoveryPhase::Packing => "packing adjacency".to_owned(),
+            RecoveryPhase::Ids => "filling the index of ids".to_owned(),
+            RecoveryPhase::Indexes => "filling property indexes".to_owned(),
+            _ => "checking".to_owned(),
+        });
+    }
 }
 
 /// How to load, with the mapping read and a clock.
@@ -69,8 +135,14 @@ mod tests {
     }
 
     #[test]
+    fn the_bar_of_a_recovery_has_one_too() {
+        RecoveryBar::new().show(RecoveryProgress { phase: RecoveryPhase::Log, done: 1, total: 0 });
+    }
+
+    #[test]
     fn what_cannot_be_opened_is_named_with_the_way_out() {
-        let message = open(Some("s3://bucket/graph"), None).err().expect("no such store yet").to_string();
+        let message =
+            open(Some("s3://bucket/graph"), None, Missing::Create).err().expect("no such store yet").to_string();
         assert!(message.contains("s3://bucket/graph") && message.contains("memory:"), "{message}");
     }
 }

@@ -10,7 +10,7 @@ use crate::{Failure, graphs, query};
 
 /// Loads files and says what became of their rows.
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
-    let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
+    let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Create)?;
     let mut options = graphs::load_options(args.graph.map.as_deref())?;
     options.format = args.format.map(Into::into);
     options.delimiter = args.delimiter;
@@ -32,8 +32,13 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         writeln!(out, "\n{script}")?;
         query::answer(&database, script, &Parameters::new(), None, Format::Table, &mut out)?;
     }
-    if args.queries.is_empty() {
-        eprintln!("`memory:` is forgotten now; to query the graph use --query or `mangrove serve --load`");
+    if let Some(durability) = database.durability() {
+        let directory = durability.directory.display();
+        eprintln!(
+            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data {directory}"
+        );
+    } else if args.queries.is_empty() {
+        eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
     }
     Ok(())
 }

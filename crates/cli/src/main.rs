@@ -6,7 +6,8 @@
 //! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
-//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config` and `inspect`.
+//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
+//!   `checkpoint` and `inspect`; [`store`]: `verify`, and looks into a database's files.
 //! - [`client`]: what it takes to ask a server.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
@@ -14,8 +15,7 @@
 //! for an error that was met, 2 for a command line that is wrong; an error is one clear sentence on standard
 //! error with the way out.
 //!
-//! Not here: the interactive console, and what needs a durable graph (export,
-//! checkpoint, backup): later versions.
+//! Not here: the interactive console, export and backup: later versions.
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ mod output;
 mod quantity;
 mod query;
 mod serve;
+mod store;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Command::Index(command) => manage::index(&command),
         Command::Config(command) => manage::config(&command),
         Command::Inspect(command) => manage::inspect(&command),
+        Command::Checkpoint(args) => manage::checkpoint(&args),
+        Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),
     };

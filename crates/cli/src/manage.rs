@@ -1,14 +1,14 @@
-//! `mangrove index`, `mangrove config`, `mangrove inspect`: the management services, from a terminal.
+//! `mangrove index`, `mangrove config`, `mangrove inspect`, `mangrove checkpoint`: the management services, from a terminal.
 //!
-//! Each command is one `call()`, sent to a server or run on files loaded here.
+//! Each command is one `call()`, sent to a server or run on a graph opened or loaded here.
 
 use std::io::{self, Write};
 
 use mangrove::{Database, Error, Parameters, Result, Value};
 
-use crate::args::{ConfigCommand, Format, IndexCommand, InspectCommand, TargetArgs};
+use crate::args::{CheckpointArgs, ConfigCommand, Format, IndexCommand, InspectCommand, TargetArgs};
 use crate::client::Client;
-use crate::{Failure, graphs, output};
+use crate::{Failure, graphs, output, store};
 
 /// Where a command goes.
 enum Target {
@@ -19,16 +19,17 @@ enum Target {
 impl Target {
     fn open(args: &TargetArgs) -> Result<Self> {
         // A new, empty database would take any command and be gone with it: not what anybody asks for.
-        if args.url.is_none() && args.load.is_empty() {
+        if args.url.is_none() && args.load.is_empty() && args.graph.data.is_none() {
             return Err(Error::invalid(
-                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, or files \
-                 with --load",
+                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a directory \
+                 with --data, or files with --load",
             ));
         }
         if let Some(url) = &args.url {
             return Ok(Target::Server(Box::new(Client::connect(url)?)));
         }
-        let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
+        let missing = if args.load.is_empty() { graphs::Missing::Refuse } else { graphs::Missing::Create };
+        let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, missing)?;
         if !args.load.is_empty() {
             graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
         }
@@ -94,6 +95,11 @@ fn names(keys: &[String]) -> Value {
     Value::list(keys.iter().map(|key| Value::from(key.as_str())).collect())
 }
 
+/// `mangrove checkpoint`.
+pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
+    Call::new("mangrove.checkpoint").print(&args.target, args.format)
+}
+
 /// `mangrove config`.
 pub fn config(command: &ConfigCommand) -> Result<(), Failure> {
     let (target, call, format) = match command {
@@ -146,7 +152,14 @@ const PURPOSES: &[Purpose] = &[
 
 /// `mangrove inspect`.
 pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
-    let InspectCommand::Memory { target, format } = command;
+    let (target, format) = match command {
+        InspectCommand::Memory { target, format } => (target, format),
+        InspectCommand::Durability { target, format } => {
+            return Call::new("mangrove.durability").print(target, *format);
+        }
+        InspectCommand::Log { data, format } => return store::log(data, *format),
+        InspectCommand::Manifest { data } => return store::manifest(data),
+    };
     let mut target = Target::open(target)?;
     let none = Parameters::new();
     let rows = target.run("g.call('mangrove.memory')", &none)?;

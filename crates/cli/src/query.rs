@@ -21,7 +21,8 @@ pub fn run(args: &QueryArgs) -> Result<(), Failure> {
         out.flush()?;
         return Ok(());
     }
-    let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit)?;
+    let missing = if args.load.is_empty() { graphs::Missing::Refuse } else { graphs::Missing::Create };
+    let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, missing)?;
     if !args.load.is_empty() {
         let options = graphs::load_options(args.graph.map.as_deref())?;
         let report = graphs::load(&database, &args.load, &options)?;

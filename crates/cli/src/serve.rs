@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove::{Error, ErrorKind, Limits, Result};
+use mangrove::{Database, Error, ErrorKind, Limits, Result};
 use mangrove_server::{Config, DatabaseEngine, Server};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -20,12 +21,35 @@ pub fn run(args: ServeArgs) -> Result<(), Failure> {
     let config = server_config(&setup);
     // Before minutes of loading, not after.
     config.check()?;
-    let engine = engine(&setup)?;
+    let (engine, databases) = engine(&setup)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    runtime.block_on(serve(config, engine))
+    let served = runtime.block_on(serve(config, engine));
+    // What still runs was left behind, and is not waited for any longer.
+    runtime.shutdown_background();
+    for (name, database) in &databases {
+        checkpoint(name, database);
+    }
+    served?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The last checkpoint, so that the next start is quick. Without it nothing is lost: all that was acknowledged is in the
+/// log.
+fn checkpoint(name: &str, database: &Database) {
+    if database.durability().is_none() {
+        return;
+    }
+    match database.checkpoint() {
+        Ok(Some(report)) => {
+            tracing::info!(graph = name, bytes = report.bytes, pages = report.pages, "checkpoint taken");
+        }
+        Ok(None) => tracing::info!(graph = name, "nothing has changed since the last checkpoint"),
+        Err(error) => tracing::error!(graph = name, "no checkpoint could be taken, the log has it all: {error}"),
+    }
 }
 
 async fn serve(config: Config, engine: DatabaseEngine) -> Result<(), Failure> {
@@ -36,7 +60,6 @@ async fn serve(config: Config, engine: DatabaseEngine) -> Result<(), Failure> {
     writeln!(out, "mangrove {} listens on ws://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
     server.serve(stop).await?;
-    tracing::info!("stopped");
     Ok(())
 }
 
@@ -46,13 +69,17 @@ fn server_config(setup: &Setup) -> Config {
     if let Some(limit) = setup.evaluation_timeout() {
         config.limits.evaluation_timeout = limit;
     }
+    if let Some(seconds) = setup.drain_seconds {
+        config.limits.drain_max = Duration::from_secs(seconds);
+    }
     config
 }
 
-/// Opens and fills every graph.
-fn engine(setup: &Setup) -> Result<DatabaseEngine> {
+/// Opens and fills every graph: behind an engine, and each with its name.
+fn engine(setup: &Setup) -> Result<(DatabaseEngine, Vec<(String, Database)>)> {
     let query_memory_bytes = setup.query_memory_limit.map_or(Limits::default().memory_bytes, |limit| limit.bytes);
     let mut engine = DatabaseEngine::new(query_memory_bytes);
+    let mut databases = Vec::new();
     for graph in &setup.graphs {
         let database = filled(graph, setup).map_err(|e| e.context(format!("graph {}", graph.name)))?;
         for (source, isolation) in &graph.sources {
@@ -62,13 +89,16 @@ fn engine(setup: &Setup) -> Result<DatabaseEngine> {
             };
             engine = engine.source_with(source.as_str(), database.clone(), isolation);
         }
+        databases.push((graph.name.clone(), database));
     }
-    Ok(engine)
+    Ok((engine, databases))
 }
 
-fn filled(graph: &GraphSetup, setup: &Setup) -> Result<mangrove::Database> {
-    let database = graphs::open(graph.data.as_deref(), setup.memory_limit)?;
-    if !graph.load.is_empty() {
+fn filled(graph: &GraphSetup, setup: &Setup) -> Result<Database> {
+    let database = graphs::open(graph.data.as_deref(), setup.memory_limit, graphs::Missing::Create)?;
+    if !graph.load.is_empty() && !database.is_empty() {
+        tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
+    } else if !graph.load.is_empty() {
         let report = graphs::load(&database, &graph.load, &graphs::load_options(graph.map.as_deref())?)?;
         tracing::info!(graph = graph.name, rejects = report.rejects, "loaded {}", load::summary(&report));
     }

@@ -25,6 +25,7 @@ Examples:
   mangrove generate kronecker --scale 16
   mangrove generate kronecker --scale 18 --edge-factor 8 --labels 40 --undirected --check
   mangrove generate kronecker --scale 12 --schema shop.toml --out shop/
+  mangrove generate kronecker --scale 16 --data graph/
   mangrove generate social --scale-factor 0.1 --out network/
   mangrove generate knowledge --entities 5000 --query 'g.V().limit(1).valueMap()'
   mangrove load shop/ --map shop/mapping.toml --query 'g.V().groupCount().by(label)'";
@@ -54,6 +55,10 @@ pub struct CommonArgs {
     /// Write files to this folder, which is made or must be empty, instead of making the graph in memory
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+
+    /// Make the graph in this directory, as a database that lasts, instead of in memory
+    #[arg(long, value_name = "DIR", env = "MANGROVE_DATA", conflicts_with = "out")]
+    pub data: Option<String>,
 
     /// Count again what the database has: what it was given, or what it loads from the files
     #[arg(long)]
@@ -149,6 +154,7 @@ milliseconds. It is not LDBC's generator, and results on its graphs are not LDBC
 
 Examples:
   mangrove generate social --persons 500 --query \"g.V().hasLabel('Person').limit(3).valueMap()\"
+  mangrove generate kronecker --scale 16 --data graph/
   mangrove generate social --scale-factor 1 --threads 4 --out network/
   mangrove serve --load network/ --map network/mapping.toml";
 

@@ -108,7 +108,7 @@ fn errors_are_one_sentence_with_the_way_out() {
     for (args, part) in [
         (vec!["query", "g.V().oot()"], "oot"),
         (vec!["query", "g.V("], "line 1"),
-        (vec!["query", "--data", "/var/graph", "g.V()"], "use `memory:`"),
+        (vec!["query", "--data", "no-such-directory", "g.V()"], "no database in no-such-directory"),
         (vec!["query", "--load", "no-such-file.csv", "g.V()"], "no-such-file.csv"),
         (vec!["query", "--map", "no-such-map.toml", "--load", "x.csv", "g.V()"], "no-such-map.toml"),
         (vec!["query", "--param", "who", "g.V()"], "NAME=VALUE"),
