@@ -9,8 +9,16 @@ use common::{Graph, check_consistent, edges, expand, find, values, vertices};
 use mangrove_graph::{Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter};
 use mangrove_graph::{UserId, Value, VertexId};
 use mangrove_store::{RecordKind, WriteCardinality};
+use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+/// What is retired is freed when every reader of the *process* has left: a test that counts what is left needs that to
+/// itself, or waits for threads of another.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock()
+}
 
 fn bytes(graph: &Graph, kind: RecordKind) -> u64 {
     graph.manager.store().memory().rows[kind as usize].bytes
@@ -43,6 +51,7 @@ fn fill(graph: &Graph, count: usize, round: usize) -> Vec<VertexId> {
 
 #[test]
 fn memory_stays_level_under_updates_deletes_and_inserts() {
+    let _turn = alone();
     // Or it would matter how much happened to be collected within a round.
     let graph = Graph::new().without_collector();
     let mut levels = Vec::new();
@@ -78,6 +87,7 @@ fn memory_stays_level_under_updates_deletes_and_inserts() {
 
 #[test]
 fn places_are_used_again_under_ids_that_were_never_given_before() {
+    let _turn = alone();
     let graph = Graph::new();
     let mut given = std::collections::HashSet::new();
     for round in 0..5 {
@@ -117,6 +127,7 @@ fn places_are_used_again_under_ids_that_were_never_given_before() {
 
 #[test]
 fn an_old_snapshot_keeps_what_it_sees_and_holds_nothing_else_back() {
+    let _turn = alone();
     let graph = Graph::new();
     let ids = fill(&graph, 200, 0);
     let old = graph.begin();
@@ -147,6 +158,7 @@ fn an_old_snapshot_keeps_what_it_sees_and_holds_nothing_else_back() {
 
 #[test]
 fn a_cursor_inside_a_list_goes_on_when_the_list_is_compacted() {
+    let _turn = alone();
     let graph = Graph::new();
     let ids = graph.persons(100);
     let hub = ids[0];
@@ -183,6 +195,7 @@ fn a_cursor_inside_a_list_goes_on_when_the_list_is_compacted() {
 
 #[test]
 fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
+    let _turn = alone();
     const VERTICES: usize = 4_096;
     let graph = Graph::new();
     let ids = graph.persons(VERTICES);
@@ -232,6 +245,7 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
 /// Readers, writers, collection and compaction at once, for as long as `MANGROVE_SECONDS` says.
 #[test]
 fn everything_at_once_stays_consistent() {
+    let _turn = alone();
     #[allow(clippy::disallowed_methods, reason = "a test that runs for a time")]
     let begun = std::time::Instant::now();
     let seconds = std::env::var("MANGROVE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
