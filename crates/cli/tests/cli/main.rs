@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod durable;
 mod load;
 mod query;
 mod serve;

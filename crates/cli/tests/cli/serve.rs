@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 use crate::common::{Folder, fail, mangrove, succeed};
 
 /// A running server; killed if a test fails before it was stopped.
-struct Serving {
+pub struct Serving {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Serving {
-    fn start(args: &[&str]) -> Self {
+    pub fn start(args: &[&str]) -> Self {
         let mut child = mangrove()
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(args)
@@ -28,7 +28,7 @@ impl Serving {
         Serving { child, address }
     }
 
-    fn get(&self, path: &str) -> String {
+    pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
         let mut answer = String::new();
@@ -37,7 +37,7 @@ impl Serving {
     }
 
     /// Sends a signal by name; returns the exit code.
-    fn signal(mut self, name: &str) -> Option<i32> {
+    pub fn signal(mut self, name: &str) -> Option<i32> {
         // The shell's own: a program of this name is not everywhere.
         let kill = format!("kill -s {name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

@@ -1,0 +1,95 @@
+//! A graph in a directory, as a user keeps it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::common::{Folder, fail, run, succeed};
+use crate::serve::Serving;
+
+fn files_in(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
+    let folder = Folder::new("durable");
+    let [people, knows] = folder.people();
+    let path = folder.path().join("graph");
+    let data = path.to_str().unwrap();
+    assert!(fail(1, &["query", "--data", data, "g.V()"]).contains("no database in"));
+    let loaded = run(&["load", &people, &knows, "--data", data]);
+    assert!(loaded.code == Some(0) && loaded.err.contains("is kept in"), "{}", loaded.err);
+    assert!(fail_of(&["load", &people, "--data", data]).contains("empty"));
+    succeed(&["query", "--data", data, "g.V().has('name', 'bob').property(single, 'age', 41)"]);
+    succeed(&["index", "create", "--data", data, "--label", "person", "--key", "name", "--unique"]);
+    let asked = succeed(&["query", "--data", data, "--format", "csv", "g.V().values('age').sum()"]);
+    assert!(asked.contains("106"), "{asked}");
+    let log = succeed(&["inspect", "log", "--data", data, "--format", "jsonl"]);
+    assert!(log.contains("\"record\":\"commit\"") && log.contains("index created"), "{log}");
+    let taken = succeed(&["checkpoint", "--data", data, "--format", "jsonl"]);
+    assert!(taken.contains("\"pages\":1"), "{taken}");
+    assert!(succeed(&["inspect", "manifest", "--data", data]).contains("\"checkpoint_ts\":1"));
+    assert!(succeed(&["inspect", "durability", "--data", data]).contains("running"));
+    let verified = succeed(&["verify", "--data", data]);
+    assert!(verified.contains("3 vertices and 2 edges") && verified.contains("person name: 3 entries"), "{verified}");
+}
+
+fn fail_of(args: &[&str]) -> String {
+    let ran = run(args);
+    assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.out, ran.err);
+    ran.err
+}
+
+#[test]
+fn damage_is_named_with_its_file() {
+    let folder = Folder::new("damage");
+    let path = folder.path().join("graph");
+    let data = path.to_str().unwrap();
+    succeed(&["generate", "kronecker", "--scale", "6", "--data", data, "--check"]);
+    succeed(&["verify", "--data", data]);
+    let segment = files_in(&path.join("segment")).into_iter().max_by_key(|file| fs::metadata(file).unwrap().len());
+    let segment = segment.expect("a checkpoint has files");
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    let name = segment.file_name().unwrap().to_str().unwrap();
+    for command in ["verify", "query"] {
+        let mut args = vec![command, "--data", data];
+        args.extend((command == "query").then_some("g.V().count()"));
+        let error = fail(1, &args);
+        assert!(error.contains(name) && error.contains("byte"), "{error}");
+    }
+}
+
+#[test]
+fn a_server_keeps_what_it_was_told_and_ends_with_a_checkpoint() {
+    let folder = Folder::new("served");
+    let [people, knows] = folder.people();
+    let path = folder.path().join("graph");
+    let data = path.to_str().unwrap();
+    for round in 0..3 {
+        // The files are for the first time.
+        let serving = Serving::start(&["--data", data, "--load", &people, "--load", &knows]);
+        let url = format!("ws://{}", serving.address);
+        let count = succeed(&["query", "--url", &url, "--format", "csv", "g.V().count()"]);
+        assert!(count.contains(&(3 + round).to_string()), "round {round}: {count}");
+        succeed(&["query", "--url", &url, &format!("g.addV('person').property('name', 'new {round}')")]);
+        let taken = fail(1, &["query", "--data", data, "g.V()"]);
+        assert!(taken.contains("process") && taken.contains("open"), "{taken}");
+        assert!(serving.get("/health").contains("\"status\":\"ok\""));
+        let metrics = serving.get("/metrics");
+        assert!(metrics.contains("mangrove_log_commits_total{graph=\"g\"} 1"), "{metrics}");
+        assert!(metrics.contains("mangrove_log_sync_seconds_bucket{graph=\"g\",le=\"+Inf\"} "), "{metrics}");
+        // Killed once, asked to end twice.
+        match round {
+            1 => drop(serving),
+            _ => assert_eq!(serving.signal("TERM"), Some(0)),
+        }
+        let log = run(&["inspect", "log", "--data", data, "--format", "jsonl"]);
+        let is_in_log = log.out.contains("\"record\":\"commit\"");
+        assert_eq!(is_in_log, round == 1, "round {round}: a checkpoint covers the log: {}", log.out);
+    }
+    assert!(succeed(&["verify", "--data", data]).contains("6 vertices and 2 edges"));
+}
