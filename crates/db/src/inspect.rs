@@ -25,14 +25,17 @@ pub struct LogEntry {
     pub detail: String,
 }
 
-/// The records of the log from where the newest checkpoint needs it, and what the log is like at its end. Changes nothing;
-/// the directory is locked meanwhile.
+/// The records of the log without the commits that the newest checkpoint has, and what the log is like at its end. Changes
+/// nothing; the directory is locked meanwhile.
 pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let (disk, _lock) = enter(Path::new(directory), false)?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
     let mut entries = Vec::new();
     let end = read(&disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
         let (kind, timestamp, detail) = described(&record);
+        if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts) {
+            return Ok(());
+        }
         entries.push(LogEntry { path: place.path.to_owned(), offset: place.offset, kind, timestamp, detail });
         Ok(())
     })?;

@@ -165,7 +165,8 @@ fn check_lists(
     loop {
         found.clear();
         let is_end = view.expand(vertices, &request, &mut cursor, &mut found)?;
-        (sources.clear(), targets.clear());
+        sources.clear();
+        targets.clear();
         view.edge_ends(&found.edge, &mut sources, &mut targets)?;
         for (at, &edge) in found.edge.iter().enumerate() {
             let (near, far) = match direction {

@@ -86,6 +86,10 @@ async fn the_http_side_says_what_it_has() {
     let health = http(&server, &ask("GET /health", "")).await;
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
     assert!(health.contains("\"status\":\"ok\"") && health.contains("\"gmodern\""), "{health}");
+    *server.engine.0.read_only.lock().unwrap() = Some("the disk is full".to_owned());
+    let read_only = http(&server, &ask("GET /health", "")).await;
+    assert!(read_only.starts_with("HTTP/1.1 200") && read_only.contains("\"read-only\""), "{read_only}");
+    assert!(read_only.contains("{\"g\":\"the disk is full\"}"), "{read_only}");
     let post = http(&server, &ask("POST /gremlin", "Content-Length: 0\r\n")).await;
     assert!(post.starts_with("HTTP/1.1 501") && post.contains("not there yet"), "{post}");
     let plain = http(&server, &ask("GET /gremlin", "")).await;

@@ -20,7 +20,8 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
     assert!(fail(1, &["query", "--data", data, "g.V()"]).contains("no database in"));
     let loaded = run(&["load", &people, &knows, "--data", data]);
     assert!(loaded.code == Some(0) && loaded.err.contains("is kept in"), "{}", loaded.err);
-    assert!(fail_of(&["load", &people, "--data", data]).contains("empty"));
+    let again = fail(1, &["load", &people, "--data", data]);
+    assert!(again.contains("bulk load"), "{again}");
     succeed(&["query", "--data", data, "g.V().has('name', 'bob').property(single, 'age', 41)"]);
     succeed(&["index", "create", "--data", data, "--label", "person", "--key", "name", "--unique"]);
     let asked = succeed(&["query", "--data", data, "--format", "csv", "g.V().values('age').sum()"]);
@@ -28,17 +29,11 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
     let log = succeed(&["inspect", "log", "--data", data, "--format", "jsonl"]);
     assert!(log.contains("\"record\":\"commit\"") && log.contains("index created"), "{log}");
     let taken = succeed(&["checkpoint", "--data", data, "--format", "jsonl"]);
-    assert!(taken.contains("\"pages\":1"), "{taken}");
+    assert!(taken.contains("\"pages\":") && !taken.contains("\"pages\":0"), "{taken}");
     assert!(succeed(&["inspect", "manifest", "--data", data]).contains("\"checkpoint_ts\":1"));
     assert!(succeed(&["inspect", "durability", "--data", data]).contains("running"));
     let verified = succeed(&["verify", "--data", data]);
     assert!(verified.contains("3 vertices and 2 edges") && verified.contains("person name: 3 entries"), "{verified}");
-}
-
-fn fail_of(args: &[&str]) -> String {
-    let ran = run(args);
-    assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.out, ran.err);
-    ran.err
 }
 
 #[test]

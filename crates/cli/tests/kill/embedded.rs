@@ -84,6 +84,7 @@ fn lines(child: &mut Child) -> Receiver<String> {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let (sender, receiver) = channel();
     // It ends with the child.
+    #[allow(clippy::disallowed_methods, reason = "a test's own thread, which ends with the process it listens to")]
     std::thread::spawn(move || stdout.lines().map_while(io::Result::ok).try_for_each(|line| sender.send(line)));
     receiver
 }

@@ -30,6 +30,7 @@ pub struct State {
     pub runs: AtomicI64,
     pub rolled_back: AtomicUsize,
     pub last_request: Mutex<Option<QueryRequest>>,
+    pub read_only: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -48,6 +49,10 @@ impl Engine for FakeEngine {
 
     fn begin(&self, _: &str) -> Result<Box<dyn EngineTransaction>> {
         Ok(Box::new(FakeTransaction { state: Arc::clone(&self.0), pending: 0, ended: false }))
+    }
+
+    fn read_only(&self) -> Vec<(SmolStr, String)> {
+        self.0.read_only.lock().unwrap().iter().map(|cause| ("g".into(), cause.clone())).collect()
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
