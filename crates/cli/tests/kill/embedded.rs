@@ -28,12 +28,13 @@ fn killed_programs_lose_nothing_that_was_acknowledged() {
     write_files(&files);
     let (mut counts, mut committed) = (Counts::default(), 0);
     for (round, seed) in kills(7).enumerate() {
-        if (round as u64).is_multiple_of(KILLS_A_DATABASE) {
+        let is_fresh = (round as u64).is_multiple_of(KILLS_A_DATABASE);
+        if is_fresh {
             let _ = std::fs::remove_dir_all(&data);
             counts = Counts::default();
         }
         let before: u64 = counts.iter().sum();
-        let (told, moment) = run_and_kill(&data, seed, counts);
+        let (told, moment) = run_and_kill(&data, seed, counts, is_fresh);
         counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, killed {moment}"));
         committed += counts.iter().sum::<u64>() - before;
     }
@@ -42,10 +43,10 @@ fn killed_programs_lose_nothing_that_was_acknowledged() {
 }
 
 /// Runs the driver until it is killed; what it was told is committed, and when it was killed.
-fn run_and_kill(data: &Path, seed: u64, mut told: Counts) -> (Counts, String) {
+fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Counts, String) {
     let mut chance = Chance::new(seed);
-    // While it opens or loads, or a while after it began to write.
-    let is_early = chance.once_in(4);
+    // While it opens, or loads a new database, or a while after it began to write.
+    let is_early = is_fresh || chance.once_in(4);
     let wait = Duration::from_micros(if is_early { chance.below(60_000) } else { chance.below(250_000) });
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "embedded::driver", "--nocapture", "--quiet"])

@@ -23,12 +23,13 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
     let files = write_files(&files);
     let (mut counts, mut committed) = (Counts::default(), 0);
     for (round, seed) in kills(3).enumerate() {
-        if (round as u64).is_multiple_of(KILLS_A_DATABASE) {
+        let is_fresh = (round as u64).is_multiple_of(KILLS_A_DATABASE);
+        if is_fresh {
             let _ = std::fs::remove_dir_all(&data);
             counts = Counts::default();
         }
         let before: u64 = counts.iter().sum();
-        let told = serve_and_kill(&data, &files, seed, counts);
+        let told = serve_and_kill(&data, &files, seed, counts, is_fresh);
         counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, a server"));
         committed += counts.iter().sum::<u64>() - before;
     }
@@ -46,7 +47,7 @@ impl Drop for Serving {
     }
 }
 
-fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts) -> Counts {
+fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fresh: bool) -> Counts {
     let mut chance = Chance::new(seed);
     let mut command = Command::new(env!("CARGO_BIN_EXE_mangrove"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).env("MANGROVE_LOG", "warn");
@@ -54,7 +55,8 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts) -> Co
         command.arg("--load").arg(file);
     }
     let mut serving = Serving(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    if chance.once_in(5) {
+    // While it loads a new database, or opens.
+    if is_fresh || chance.once_in(5) {
         std::thread::sleep(Duration::from_micros(chance.below(80_000)));
         return told;
     }
