@@ -7,8 +7,8 @@ from cases import WRITABLE_SOURCE
 from checks import Check, expect, expect_error
 
 EVALUATION_ERROR = 597
-SERVICES = ["--list", "mangrove.config", "mangrove.gc", "mangrove.index.create", "mangrove.index.drop",
-            "mangrove.index.list", "mangrove.memory", "mangrove.transactions"]
+SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
+            "mangrove.index.create", "mangrove.index.drop", "mangrove.index.list", "mangrove.memory", "mangrove.transactions"]
 
 
 def text(value):

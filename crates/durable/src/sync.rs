@@ -19,10 +19,6 @@ mod imp {
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Mutex(shuttle::sync::Mutex::new(value))
-        }
-
         pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
             self.0.lock().expect("no model panics while it holds a lock")
         }

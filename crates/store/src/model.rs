@@ -261,7 +261,9 @@ pub fn a_column_becomes_dense_while_a_cell_is_written() {
         move || (0..2).for_each(|_| assert_eq!(ages(&three, 1), first))
     });
     let horizon = Still { oldest: 1, next: 100 };
-    (0..2).for_each(|_| drop(graph.store.collect(&horizon, usize::MAX, true)));
+    for _ in 0..2 {
+        graph.store.collect(&horizon, usize::MAX, true);
+    }
     reader.join().expect("the reader asserts");
     for (ts, writer) in [(5, fifth), (6, rewriter)] {
         let log = writer.join().expect("no panic").expect("no conflict");
