@@ -60,7 +60,7 @@ serve: tools ## Serve a graph on 127.0.0.1:8182 (ARGS="--load FILE …")
 
 .PHONY: bench
 bench: tools ## Measure beside the limits of this machine (BENCH_ARGS="--suite …")
-	$(CARGO) run --release --package mangrove-bench -- $(BENCH_ARGS)
+	$(CARGO) run --release --package mangrove-bench --features sqlite -- $(BENCH_ARGS)
 
 .PHONY: bench-peers
 bench-peers: tools ## Measure beside Ladybug and TinkerGraph, fetched for it (PEERS_ARGS="--vertices 20000 …")

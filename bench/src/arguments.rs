@@ -51,6 +51,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
+    /// `durability`: where to write, in a directory that goes with the run (default: where temporary files are)
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
     /// Write the figures to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -73,6 +77,7 @@ impl Arguments {
                 skews: self.skew,
                 churn_seconds: self.churn.unwrap_or(Choices::default().churn_seconds),
                 plot: self.plot,
+                directory: self.dir,
             },
         };
         options.check()?;

@@ -21,8 +21,8 @@
 //!    cannot overlap unless a case says *batch* (see [`harness`]).
 //! 3. A reported time is the median of repetitions, with the fastest and the slowest beside it.
 //!
-//! Not here: rivals (`bench/peers` measures them, each through its own client), durability and analytics, which the database
-//! does not have yet, and any assertion about time: tests only check that a run works and what it writes.
+//! Not here: rivals (`bench/peers` measures most of them, each through its own client), analytics, which the database does not
+//! have yet, and any assertion about time: tests only check that a run works and what it writes.
 //!
 //! Three files to read: [`harness`] (how time is taken), `ways` (how a question is asked), `suites/point.rs` (a suite).
 

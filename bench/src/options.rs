@@ -45,11 +45,13 @@ pub enum Suite {
     Supernode,
     /// Transactions with very large read and write sets
     Large,
+    /// Commits, checkpoints and recovery, on a disk (`--dir`)
+    Durability,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 17] = [
+    pub const ALL: [Suite; 18] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -67,6 +69,7 @@ impl Suite {
         Suite::Locality,
         Suite::Supernode,
         Suite::Large,
+        Suite::Durability,
     ];
 
     /// The name in reports.
@@ -89,6 +92,7 @@ impl Suite {
             Suite::Locality => "locality",
             Suite::Supernode => "supernode",
             Suite::Large => "large",
+            Suite::Durability => "durability",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The suites, one a file.
 
 mod collection;
+mod durability;
 mod hop;
 mod insert;
 mod large;
@@ -41,6 +42,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Locality => locality::run(&context, report),
         Suite::Supernode => supernode::run(&context, report),
         Suite::Large => large::run(&context, report),
+        Suite::Durability => durability::run(&context, report),
     })
 }
 

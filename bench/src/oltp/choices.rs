@@ -52,6 +52,8 @@ pub struct Choices {
     pub churn_seconds: f64,
     /// Where to draw the series of the collection suite.
     pub plot: Option<PathBuf>,
+    /// Where the suite of durability writes; `None`: where the system has its temporary files.
+    pub directory: Option<PathBuf>,
 }
 
 impl Default for Choices {
@@ -63,6 +65,7 @@ impl Default for Choices {
             skews: vec![Skew::Uniform],
             churn_seconds: 5.0,
             plot: None,
+            directory: None,
         }
     }
 }

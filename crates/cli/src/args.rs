@@ -432,14 +432,15 @@ pub struct BenchArgs {
 }
 
 const BENCH_HELP: &str = "\
-Every suite makes its own graph in memory and checks its answers. Use a release build on a quiet
+Every suite makes its own graph (in memory, `durability` in --dir) and checks its answers. Use a release build on a quiet
 machine.
 
 Examples:
   mangrove bench linkbench --scale 18 --threads 2
   mangrove bench read-intensive write-intensive --ops lbv --api typed --skew zipf:0.99
   mangrove bench lbv --isolation serializable --json lbv.json
-  mangrove bench collection --churn 60 --threads 2 --plot collection.svg";
+  mangrove bench collection --churn 60 --threads 2 --plot collection.svg
+  mangrove bench durability --dir /var/tmp --json durability.json";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,0 +1,220 @@
+//! Small durable transactions: how many a second, and how long each takes, by the number of clients.
+//!
+//! All systems take turns, a slice of time each, in rounds, and the floor takes its turn in each round: a disk is not
+//! the same from one second to the next, so only neighbors are comparable. A rate is the median of the rounds; latencies
+//! are those of all rounds. Afterwards what was acknowledged is looked for, in a database that was closed and opened again.
+
+use mangrove::{Error, Result};
+
+use super::clients::{Client, Slice, run_for};
+use super::place::Place;
+use super::rivals::Redb;
+#[cfg(feature = "sqlite")]
+use super::rivals::Sqlite;
+use super::system::{Floor, Mangrove, System, Work};
+use super::{NAME, row};
+use crate::harness::{REPETITION_COUNT, Timing};
+use crate::oltp::histogram::Histogram;
+use crate::report::{Growing, Metric, Row};
+use crate::suites::Context;
+
+/// Clients at once.
+const CLIENTS: [u64; 4] = [1, 8, 32, 64];
+
+/// What a transaction writes.
+const WORKS: [Work; 6] = [
+    Work::Properties(1),
+    Work::Edges(1),
+    Work::Properties(16),
+    Work::Edges(16),
+    Work::Properties(256),
+    Work::Edges(256),
+];
+
+/// A small commit of a client alone takes at most so many times what the floor takes.
+const TIMES_FLOOR_MAX: f64 = 1.15;
+
+/// So many clients commit so many times as often as one.
+const SHARING: (u64, f64) = (32, 10.0);
+
+pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+    let mut floor = Floors::new(place)?;
+    for work in WORKS {
+        let mut alone = None;
+        for clients in CLIENTS {
+            let case = Case { work, clients, alone };
+            let rate = case.run(context, place, &mut floor, report)?;
+            if clients == 1 {
+                alone = rate;
+            }
+        }
+    }
+    if !cfg!(feature = "sqlite") && context.options.wants("commits", "sqlite") {
+        let how = "sqlite: not measured; build mangrove-bench with --features sqlite";
+        report.push(row("commits", how, Metric::Count, 0.0, "commits"));
+    }
+    floor.report(report);
+    Ok(())
+}
+
+/// The floor, over all cases.
+struct Floors {
+    client: [Client; 1],
+    latency: Histogram,
+    medians: Vec<f64>,
+}
+
+impl Floors {
+    fn new(place: &Place) -> Result<Self> {
+        let client = [Floor::new(place)?.client()?];
+        Ok(Floors { client, latency: Histogram::default(), medians: Vec::new() })
+    }
+
+    /// Its turn; writes a second.
+    fn turn(&mut self, seconds: f64) -> Result<f64> {
+        let slice = run_for(&mut self.client, seconds)?;
+        self.latency.merge(&slice.latency);
+        self.medians.push(slice.latency.quantile(0.5) as f64);
+        Ok(slice.rate())
+    }
+
+    fn report(self, report: &mut Growing<'_>) {
+        if self.medians.is_empty() {
+            return;
+        }
+        let row = Row::time(NAME, "floor: 4 KiB written, fdatasync", "bare", Timing::of(self.medians));
+        report.push(row.with("p99", self.latency.quantile(0.99) as f64, "ns"));
+    }
+}
+
+/// A system in a case.
+struct Entry {
+    system: Box<dyn System>,
+    clients: Vec<Client>,
+    rates: Vec<f64>,
+    latency: Histogram,
+    /// Syncs and commits before the rounds.
+    before: Option<(u64, u64)>,
+}
+
+impl Entry {
+    fn new(system: Box<dyn System>, clients: u64) -> Result<Self> {
+        let mut clients = (0..clients).map(|number| system.client(number)).collect::<Result<Vec<_>>>()?;
+        // Names, pages and files that come with the first commits are not for the rounds.
+        run_for(&mut clients, 0.0)?;
+        let before = system.syncs();
+        Ok(Entry { system, clients, rates: Vec::new(), latency: Histogram::default(), before })
+    }
+
+    fn turn(&mut self, seconds: f64) -> Result<()> {
+        let slice: Slice = run_for(&mut self.clients, seconds)?;
+        self.rates.push(slice.rate());
+        self.latency.merge(&slice.latency);
+        Ok(())
+    }
+}
+
+/// One kind of transaction from so many clients.
+struct Case {
+    work: Work,
+    clients: u64,
+    /// The rate of one client in the directory.
+    alone: Option<f64>,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        let clients = if self.clients == 1 { "client" } else { "clients" };
+        format!("{}, {} {clients}", self.work.name(), self.clients)
+    }
+
+    fn systems(&self, context: &Context<'_>, place: &Place) -> Result<Vec<Entry>> {
+        let (work, clients, name) = (self.work, self.clients, self.name());
+        let mut entries = Vec::new();
+        let mut enter = |variant: &str, make: &dyn Fn() -> Result<Box<dyn System>>| {
+            if context.options.wants(&name, variant) {
+                entries.push(Entry::new(make()?, clients)?);
+            }
+            Ok::<_, Error>(())
+        };
+        enter("memory", &|| Ok(Box::new(Mangrove::new(work, clients, None)?)))?;
+        enter("local", &|| Ok(Box::new(Mangrove::new(work, clients, Some(place.fresh("local")))?)))?;
+        enter("redb", &|| Ok(Box::new(Redb::new(work, clients, place.fresh("redb"))?)))?;
+        #[cfg(feature = "sqlite")]
+        enter("sqlite", &|| Ok(Box::new(Sqlite::new(work, clients, place.fresh("sqlite"))?)))?;
+        Ok(entries)
+    }
+
+    /// Runs it; the rate in the directory.
+    fn run(
+        &self,
+        context: &Context<'_>,
+        place: &Place,
+        floor: &mut Floors,
+        report: &mut Growing<'_>,
+    ) -> Result<Option<f64>> {
+        let mut entries = self.systems(context, place)?;
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let seconds = context.schedule.slice_seconds;
+        let mut floors = Vec::new();
+        // A run without time only sees that everything works.
+        let rounds = if seconds > 0.0 { REPETITION_COUNT } else { 1 };
+        for _ in 0..rounds {
+            floors.push(floor.turn(seconds)?);
+            entries.iter_mut().try_for_each(|entry| entry.turn(seconds))?;
+        }
+        let limit = Timing::of(floors).median;
+        let mut rate = None;
+        for entry in entries {
+            let is_local = entry.system.name() == "local";
+            let median = self.report(entry, limit, report)?;
+            if is_local {
+                rate = Some(median);
+            }
+        }
+        place.clear()?;
+        Ok(rate)
+    }
+
+    fn report(&self, entry: Entry, limit: f64, report: &mut Growing<'_>) -> Result<f64> {
+        let Entry { system, clients, rates, latency, before } = entry;
+        let (case, variant, syncs) = (self.name(), system.name(), system.syncs());
+        let done: Vec<_> = clients.iter().map(|client| client.done).collect();
+        drop(clients);
+        system.check(&done).map_err(|error| error.context(format!("{case}, {variant}")))?;
+        let rates = Timing::of(rates);
+        let is_local = variant == "local";
+        let target = self.target(limit).filter(|_| is_local);
+        // What is not durable has another limit.
+        let limit = Some(limit).filter(|_| variant != "memory");
+        let rate = row(&case, variant, Metric::Rate, rates.median, "commits/s").between(rates.min, rates.max);
+        report.push(rate.beside(limit).aiming_at(target).with("commits", latency.count() as f64, "count"));
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+            let latency = latency.quantile(quantile) as f64;
+            report.push(row(&case, &format!("{variant}, {name}"), Metric::Time, latency, "ns"));
+        }
+        if let (Some(before), Some(after)) = (before, syncs) {
+            let (syncs, commits) = (after.0 - before.0, after.1 - before.1);
+            let each = commits as f64 / syncs.max(1) as f64;
+            report.push(row(&case, "local, commits a sync", Metric::Count, each, "").with(
+                "syncs",
+                syncs as f64,
+                "count",
+            ));
+        }
+        Ok(rates.median)
+    }
+
+    fn target(&self, floor: f64) -> Option<f64> {
+        if self.work.count() > 1 {
+            return None;
+        }
+        match self.clients {
+            1 => Some(floor / TIMES_FLOOR_MAX),
+            clients if clients == SHARING.0 => self.alone.map(|alone| alone * SHARING.1),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The directory that a run writes to, and what kind of disk it is on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove::{Database, DatabaseOptions, Error, Result};
+
+/// A directory of its own that goes with its contents when the run is over, well or not.
+pub(super) struct Place {
+    root: PathBuf,
+    next: AtomicU64,
+}
+
+impl Place {
+    /// Makes it in this directory; by default in the system's for temporary files.
+    pub(super) fn new(parent: Option<&Path>) -> Result<Self> {
+        /// Runs of one process, which tests have several of at once.
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let root = parent.join(format!("mangrove-bench-{}-{run}", std::process::id()));
+        let named = |error| Error::from(error).context(root.display());
+        fs::create_dir(&root).map_err(named)?;
+        let root = root.canonicalize().map_err(named)?;
+        Ok(Place { root, next: AtomicU64::new(0) })
+    }
+
+    /// A path in it that nothing has had before.
+    pub(super) fn fresh(&self, name: &str) -> PathBuf {
+        self.root.join(format!("{name}-{}", self.next.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Removes what is in it, once nobody uses it any more.
+    pub(super) fn clear(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+        }
+        Ok(())
+    }
+
+    /// The file system it is on, as the kernel calls it.
+    pub(super) fn file_system(&self) -> Option<String> {
+        file_system_of(&fs::read_to_string("/proc/self/mounts").ok()?, &self.root)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.root) {
+            eprintln!("{} is left over: {error}", self.root.display());
+        }
+    }
+}
+
+/// Whether a file system keeps its files in memory, where a sync costs nothing and says nothing.
+pub(super) fn is_in_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs")
+}
+
+/// The type of the innermost mount that a path is in; of two at one point, the later one counts.
+fn file_system_of(mounts: &str, path: &Path) -> Option<String> {
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ');
+        let (point, kind) = (fields.nth(1)?, fields.next()?);
+        path.starts_with(point).then(|| (point.len(), kind))
+    });
+    mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())
+}
+
+/// How many bytes the files in a directory have, those of its directories included.
+pub(super) fn bytes_in(directory: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_in(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
+
+/// Opens the database in a directory, which is made where it is not there.
+pub(super) fn open(directory: &Path, options: &DatabaseOptions) -> Result<Database> {
+    Database::open(&directory.to_string_lossy(), options)
+}
+
+/// A database that takes checkpoints when it is asked to, and at no other time.
+pub(super) fn without_checkpoints() -> DatabaseOptions {
+    let mut options = DatabaseOptions::default();
+    options.durability.checkpoint_log_bytes = 0;
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_and_latest_mount_counts() {
+        let mounts =
+            "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/x xfs rw 0 0\n/dev/c /tmp/x btrfs rw 0 0\n";
+        let kind = |path: &str| file_system_of(mounts, Path::new(path)).unwrap();
+        assert_eq!((&*kind("/home"), &*kind("/tmp/other"), &*kind("/tmp/x/y")), ("ext4", "tmpfs", "btrfs"));
+        // A name that only begins like a mount's is outside of it.
+        assert_eq!(kind("/tmpfiles"), "ext4");
+        assert!(is_in_memory("tmpfs") && !is_in_memory("ext4"));
+    }
+
+    #[test]
+    fn a_place_goes_with_what_is_in_it() {
+        let place = Place::new(None).unwrap();
+        let (first, second) = (place.fresh("a"), place.fresh("a"));
+        assert_ne!(first, second);
+        fs::create_dir(&first).unwrap();
+        fs::write(first.join("file"), [0; 10]).unwrap();
+        assert_eq!(bytes_in(&place.root).unwrap(), 10);
+        drop(place);
+        assert!(!first.exists());
+    }
+}
