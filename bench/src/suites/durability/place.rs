@@ -65,7 +65,7 @@ fn file_system_of(mounts: &str, path: &Path) -> Option<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ');
         let (point, kind) = (fields.nth(1)?, fields.next()?);
-        path.starts_with(point).then(|| (point.len(), kind))
+        path.starts_with(point).then_some((point.len(), kind))
     });
     mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())
 }
