@@ -38,9 +38,11 @@
 //!    records of a rollback are cut a grace period after the rollback.
 //!
 //! Who changes a sparse column, writer, rollback or collector, holds its latch; readers take none. Under the latch a
-//! table that is full is copied into a larger one, or into arrays. Whoever reads the table it was goes on in a copy of
-//! the past that nothing changes any more, heads included (`sparse` says why that is as good), so the protocol above is
-//! the same in both forms. Only what is dense is changed without a latch, and it is dense before anybody finds it.
+//! table that is full is copied into a larger one, or into arrays. A reader asks at the end whether the table it read
+//! is still the column's, and begins again where it is not: nothing changes the cells of a table that was replaced, but
+//! the records they name go on changing, and a rollback may already have made one true whose value it took back
+//! elsewhere. So the protocol above is the same in both forms. Only what is dense is changed without a latch, and it
+//! is dense before anybody finds it.
 //!
 //! A value in place may be overwritten without a record while nobody else can see it: within one statement,
 //! when the head's record or the element itself is that statement's own.
@@ -158,17 +160,27 @@ impl Column {
         self.cells.get().map(|cells| Dense { cells, heads: &self.heads, at })
     }
 
-    /// Looks at a cell without changing it; `None` where there is none, which says that it was never written.
+    /// Looks at a cell without changing it, again where its table was replaced meanwhile; `None` where there is no
+    /// cell, which says that it was never written.
     #[inline]
-    fn look<R>(&self, at: usize, look: impl FnOnce(Either<'_>) -> R) -> Option<R> {
+    fn look<R>(&self, at: usize, mut look: impl FnMut(Either<'_>) -> R) -> Option<R> {
         if let Some(place) = self.dense(at) {
             return Some(look(Either::Dense(place)));
         }
         let pin = epoch::pin();
-        match self.sparse.get(&pin) {
-            Some(cells) => cells.find(at).map(|cell| look(Either::Sparse(cell))),
-            // Nothing was written yet, or it has become dense between the two looks.
-            None => self.dense(at).map(|place| look(Either::Dense(place))),
+        loop {
+            let Some(cells) = self.sparse.get(&pin) else {
+                // Nothing was written yet, or it has become dense between the two looks.
+                return self.dense(at).map(|place| look(Either::Dense(place)));
+            };
+            let seen = cells.find(at).map(|cell| look(Either::Sparse(cell)));
+            // The dense form is there before the table goes, and is changed from then on.
+            if self.cells.get().is_none() && self.sparse.get(&pin).is_some_and(|now| std::ptr::eq(now, cells)) {
+                return seen;
+            }
+            if let Some(place) = self.dense(at) {
+                return Some(look(Either::Dense(place)));
+            }
         }
     }
 
@@ -178,7 +190,11 @@ impl Column {
             return Some(change(Either::Dense(place)));
         }
         let _latch = self.latch.lock();
-        self.look(at, change)
+        if let Some(place) = self.dense(at) {
+            return Some(change(Either::Dense(place)));
+        }
+        let pin = epoch::pin();
+        self.sparse.get(&pin)?.find(at).map(|cell| change(Either::Sparse(cell)))
     }
 
     /// Changes a cell, which is made where it is missing.

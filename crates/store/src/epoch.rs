@@ -81,7 +81,9 @@ impl Drop for Local {
     fn drop(&mut self) {
         // A pin that outlives its thread's slot (kept in another thread-local) holds everything back for good, which
         // is a leak, and sound.
-        if self.depth.get() == 0 {
+        // A model that fails has no domain any more when its threads are taken down, and asking for it would hide why.
+        let is_lost = cfg!(feature = "model") && std::thread::panicking();
+        if self.depth.get() == 0 && !is_lost {
             DOMAIN.forget(&self.slot);
         }
     }

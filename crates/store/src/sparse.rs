@@ -13,10 +13,12 @@
 //! - One thread at a time changes a table: the holder of its owner's latch. Readers take no latch.
 //! - An entry keeps its slot. A table that is full is *frozen*: its owner publishes a larger one, or an array, with the
 //!   same content, changes that from then on, and retires the frozen one through the limbo.
-//! - So whoever still reads a frozen table reads the cells as they were at a moment during its pin. That is as
-//!   good as having read at that moment: whatever the reader's snapshot sees, or what it is promised to find by a
-//!   pair of fences, was done before it came for the table, and then it found the new one. And nothing that a frozen
-//!   cell names is given out again before the reader's pin ends, since it was unlinked after the pin began (`epoch`).
+//! - So whoever still reads a frozen table reads the cells as they were at a moment during its pin. For a cell that
+//!   says everything itself, that is as good as having read at that moment: whatever the reader's snapshot sees, or what
+//!   it is promised to find by a pair of fences, was done before it came for the table, and then it found the new one.
+//!   And nothing that a frozen cell names is given out again before the reader's pin ends, since it was unlinked after
+//!   the pin began (`epoch`). Who follows a cell to something that changes (a column: undo records) asks afterwards
+//!   whether the table is still the owner's.
 
 use std::sync::atomic::Ordering;
 
