@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
 use crate::durability::{DurabilityOptions, Home};
 use crate::prepared::{PlanCache, Prepared};
+use crate::services::ServiceDesk;
 use crate::stream::{Materialize, ResultStream};
 use crate::transaction::Transaction;
 
@@ -63,6 +64,9 @@ pub struct QueryOptions {
     pub isolation: Isolation,
     /// How many times a query that writes, in a transaction of its own, is run again after a conflict.
     pub retries: u32,
+    /// Who answers `call()` instead of the database itself: a server adds services of its own, and decides who may
+    /// call which.
+    pub services: Option<ServiceDesk>,
 }
 
 /// As often as a server retries.
@@ -77,6 +81,7 @@ impl Default for QueryOptions {
             inline_messages: INLINE_MESSAGES,
             isolation: Isolation::default(),
             retries: RETRIES_DEFAULT,
+            services: None,
         }
     }
 }

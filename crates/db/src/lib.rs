@@ -62,10 +62,12 @@ pub use mangrove_graph::{
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::{Format, Mapping};
+pub use mangrove_steps::environment::Services;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::Prepared;
 pub use retry::Retries;
+pub use services::ServiceDesk;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;
 pub use verify::{CheckedIndex, VerifyReport, verify};

@@ -82,8 +82,8 @@ impl Prepared {
         self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
     }
 
-    /// Whether it calls services.
-    pub(crate) fn calls_services(&self) -> bool {
+    /// Whether it calls services (`call()`).
+    pub fn calls_services(&self) -> bool {
         self.shape.calls_services
     }
 

@@ -11,6 +11,9 @@ mod durability;
 mod indexes;
 mod reports;
 
+use std::fmt;
+use std::sync::Arc;
+
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
 use mangrove_steps::environment::Services;
@@ -60,10 +63,32 @@ impl Arguments<'_> {
     }
 }
 
+/// Who answers the `call()`s of a query: [`QueryOptions::services`](crate::QueryOptions::services).
+#[derive(Clone)]
+pub struct ServiceDesk(pub Arc<dyn Services>);
+
+impl fmt::Debug for ServiceDesk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServiceDesk")
+    }
+}
+
+/// Whether a call changes how the database works, or what it costs everybody, and so is an administrator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Administers {
+    /// It only looks.
+    Never,
+    /// It only looks, unless it is given something.
+    WhenGiven,
+    /// It does.
+    Always,
+}
+
 /// A service.
 struct Service {
     name: &'static str,
     summary: &'static str,
+    administers: Administers,
     /// What it may be given, and what that means.
     parameters: &'static [(&'static str, &'static str)],
     run: fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>,
@@ -77,30 +102,35 @@ const SERVICES: &[Service] = &[
     Service {
         name: LIST,
         summary: "list the services",
+        administers: Administers::Never,
         parameters: &[("service", "only this one"), ("verbose", "with what they do and are given")],
         run: list,
     },
     Service {
         name: "mangrove.checkpoint",
         summary: "write what has changed to the database's directory, so that its log is short",
+        administers: Administers::Always,
         parameters: &[],
         run: durability::checkpoint,
     },
     Service {
         name: "mangrove.config",
         summary: "the settings of the running database; given some, change them first",
+        administers: Administers::WhenGiven,
         parameters: SETTINGS,
         run: reports::config,
     },
     Service {
         name: "mangrove.durability",
         summary: "the state of the log and of the checkpoints",
+        administers: Administers::Never,
         parameters: &[],
         run: durability::state,
     },
     Service {
         name: "mangrove.gc",
         summary: "what garbage collection waits for and has done; asked to, collect first, on the caller's time",
+        administers: Administers::WhenGiven,
         parameters: &[
             ("collect", "collect what nobody sees any more"),
             ("compact", "collect, and pack the adjacency of what all running transactions see alike"),
@@ -110,6 +140,7 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.create",
         summary: "create an index while transactions go on",
+        administers: Administers::Always,
         parameters: &[
             ("label", "of vertices with this label; without: of all"),
             ("key", "the property, or a list of properties"),
@@ -121,6 +152,7 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.drop",
         summary: "drop the index with this number, or the one that is about this",
+        administers: Administers::Always,
         parameters: &[
             ("id", "its number"),
             ("label", "its label"),
@@ -132,22 +164,39 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.list",
         summary: "the indexes with their numbers of entries and values",
+        administers: Administers::Never,
         parameters: &[],
         run: indexes::list,
     },
     Service {
         name: "mangrove.memory",
         summary: "what the graph's memory goes into, by kind of record",
+        administers: Administers::Never,
         parameters: &[],
         run: reports::memory,
     },
     Service {
         name: "mangrove.transactions",
         summary: "how many transactions ended which way",
+        administers: Administers::Never,
         parameters: &[],
         run: reports::transactions,
     },
 ];
+
+impl Database {
+    /// Whether a call of a service is an administrator's: it changes settings, indexes or files, or takes time that
+    /// everybody pays for. One that is unknown is taken for one.
+    pub fn is_administration(service: Option<&str>, arguments: &[(Name, Value)]) -> bool {
+        let name = service.unwrap_or(LIST);
+        let found = SERVICES.iter().find(|service| service.name == name);
+        match found.map_or(Administers::Always, |service| service.administers) {
+            Administers::Never => false,
+            Administers::WhenGiven => !arguments.is_empty(),
+            Administers::Always => true,
+        }
+    }
+}
 
 impl Services for Database {
     fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>> {

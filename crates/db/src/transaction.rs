@@ -153,7 +153,10 @@ impl Transaction {
             limits: limits(options, prepared),
             clock: self.database.clock().clone(),
             cancel: options.cancel.clone(),
-            services: prepared.calls_services().then(|| Arc::new(self.database.clone()) as Arc<dyn Services>),
+            services: prepared.calls_services().then(|| match &options.services {
+                Some(desk) => desk.0.clone(),
+                None => Arc::new(self.database.clone()) as Arc<dyn Services>,
+            }),
         })
     }
 

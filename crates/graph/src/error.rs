@@ -45,6 +45,8 @@ pub enum ErrorKind {
     DuplicateId,
     /// An element that is needed does not exist.
     NotFound,
+    /// Who asks may not do that.
+    Forbidden,
     /// Another transaction changed the same thing first.
     Conflict,
     /// The transaction was open for longer than snapshots are kept.
@@ -78,7 +80,8 @@ impl ErrorKind {
             | ErrorKind::InvalidArgument
             | ErrorKind::Evaluation
             | ErrorKind::DuplicateId
-            | ErrorKind::NotFound => Remedy::FixRequest,
+            | ErrorKind::NotFound
+            | ErrorKind::Forbidden => Remedy::FixRequest,
             ErrorKind::Conflict => Remedy::RetryTransaction,
             ErrorKind::Expired
             | ErrorKind::Timeout

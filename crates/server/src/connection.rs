@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::job::{Call, Job, Reply, Work};
 use crate::program::{Policy, Program};
@@ -37,6 +38,7 @@ const CLOSE_REASON_BYTES_MAX: usize = 123;
 
 struct Connection {
     id: ConnectionId,
+    caller: Caller,
     shared: Arc<Shared>,
     outgoing: mpsc::Sender<Message>,
     in_flight: Arc<Semaphore>,
@@ -45,7 +47,7 @@ struct Connection {
 }
 
 /// Serves a connection until either side ends it.
-pub async fn serve(socket: WebSocket, shared: Arc<Shared>) {
+pub async fn serve(socket: WebSocket, shared: Arc<Shared>, caller: Caller) {
     let _alive = shared.alive();
     let (sink, mut stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(shared.limits.outgoing_count_max);
@@ -54,6 +56,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>) {
     let mut shutdown = shared.shutdown();
     let mut connection = Connection {
         id: shared.next_connection_id(),
+        caller,
         in_flight: Arc::new(Semaphore::new(shared.limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
         shared,
         outgoing,
@@ -140,7 +143,7 @@ impl Connection {
                 };
                 let reply = Reply { request, form, batch_size, outgoing: self.outgoing.clone() };
                 let watch = Watch::start(limit, self.gone.clone());
-                let job = Job { work, reply, watch, permit };
+                let job = Job { caller: self.caller.clone(), work, reply, watch, permit };
                 match session {
                     Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,
                     None => {
@@ -167,7 +170,7 @@ fn decode(bytes: &Bytes, limits: &Limits) -> Result<Call, (Option<Uuid>, Failure
 
 /// Runs a request outside a session.
 async fn evaluate(shared: Arc<Shared>, job: Job) {
-    let Job { work, reply, mut watch, permit } = job;
+    let Job { caller, work, reply, mut watch, permit } = job;
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
@@ -179,7 +182,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
         held_result_count_max: shared.limits.held_result_count_max,
     };
     let outcome = shared.workers.run(&mut watch, move || {
-        Program::compile(evaluation, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
+        Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
     });
     if let Err(failure) = outcome.await {
         reply.fail(&failure).await;

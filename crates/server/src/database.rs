@@ -9,6 +9,7 @@ use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
 
+use crate::access::Caller;
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 
 /// Databases behind a server.
@@ -65,11 +66,11 @@ impl DatabaseEngine {
 }
 
 impl Engine for DatabaseEngine {
-    fn sources(&self) -> Vec<SmolStr> {
+    fn sources(&self, _: &Caller) -> Vec<SmolStr> {
         self.sources.iter().map(|source| source.name.clone()).collect()
     }
 
-    fn begin(&self, source: &str) -> Result<Box<dyn EngineTransaction>> {
+    fn begin(&self, source: &str, _: &Caller) -> Result<Box<dyn EngineTransaction>> {
         let Source { database, isolation, .. } = self.find(source)?;
         let options = TransactionOptions { isolation: *isolation, ..TransactionOptions::default() };
         let transaction = database.begin_with(options)?;

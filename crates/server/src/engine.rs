@@ -14,14 +14,15 @@ use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
 use smol_str::SmolStr;
 
+use crate::access::Caller;
+
 /// A graph engine behind the server.
 pub trait Engine: Send + Sync + 'static {
-    /// The traversal sources it offers (`g`, `gsi`, …). Called for every request: cheap, and the same for
-    /// the life of the server.
-    fn sources(&self) -> Vec<SmolStr>;
+    /// The traversal sources it offers (`g`, `gsi`, …) to one who asks. Called for every request: cheap.
+    fn sources(&self, caller: &Caller) -> Vec<SmolStr>;
 
     /// Begins a transaction on one of [`sources`](Self::sources).
-    fn begin(&self, source: &str) -> Result<Box<dyn EngineTransaction>>;
+    fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>>;
 
     /// Runs one request as one transaction, which is committed when this returns `Ok`. A request that
     /// writes gives its results to the sink only after the commit, so that an
@@ -59,6 +60,8 @@ pub trait EngineTransaction: Send {
 /// One query for the engine.
 #[derive(Clone, Debug)]
 pub struct QueryRequest {
+    /// Who asks. What they may not do is refused with [`ErrorKind::Forbidden`](mangrove_graph::ErrorKind::Forbidden).
+    pub caller: Caller,
     /// The traversal source, one of [`Engine::sources`].
     pub source: SmolStr,
     /// The traversal.

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -19,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
 
+use crate::access::Caller;
 use crate::connection;
 use crate::server::Shared;
 
@@ -40,10 +42,13 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses requests from pages of other sites.
-async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+/// Refuses requests from pages of other sites. Others go on with the [`Caller`] in their extensions.
+async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     match check_caller(request.headers(), shared.is_loopback) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            request.extensions_mut().insert(Caller::anybody(""));
+            next.run(request).await
+        }
         Err(message) => problem(StatusCode::FORBIDDEN, message),
     }
 }
@@ -73,6 +78,7 @@ fn is_loopback_host(host: &str) -> bool {
 
 async fn upgrade(
     State(shared): State<Arc<Shared>>,
+    Extension(caller): Extension<Caller>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {
@@ -91,7 +97,7 @@ async fn upgrade(
     };
     let size = shared.limits.frame_bytes_max();
     upgrade.max_message_size(size).max_frame_size(size).on_upgrade(async move |socket| {
-        connection::serve(socket, shared).await;
+        connection::serve(socket, shared, caller).await;
         drop(place);
     })
 }
@@ -111,7 +117,7 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 
 /// `ok`; `read-only` with the reasons, still with status 200 since queries are answered; `closing` with 503, so that nobody
 /// is sent here any more.
-async fn health(State(shared): State<Arc<Shared>>) -> Response {
+async fn health(State(shared): State<Arc<Shared>>, Extension(caller): Extension<Caller>) -> Response {
     let read_only = shared.engine.read_only();
     let (code, status) = match (*shared.shutdown().borrow(), read_only.is_empty()) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
@@ -124,7 +130,7 @@ async fn health(State(shared): State<Arc<Shared>>) -> Response {
         "status": status,
         "read_only": causes,
         "version": env!("CARGO_PKG_VERSION"),
-        "graphs": shared.engine.sources().iter().map(|source| source.as_str()).collect::<Vec<_>>(),
+        "graphs": shared.engine.sources(&caller).iter().map(|source| source.as_str()).collect::<Vec<_>>(),
         "sessions": shared.sessions.open_count(),
     });
     (code, Json(body)).into_response()

@@ -6,6 +6,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use uuid::Uuid;
 
+use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::program::Evaluation;
 use crate::sink::ChannelSink;
@@ -38,6 +39,8 @@ pub enum Work {
 
 /// A request that was accepted.
 pub struct Job {
+    /// Who asks.
+    pub caller: Caller,
     /// What to do.
     pub work: Work,
     /// Where the answer goes.

@@ -15,6 +15,7 @@
 //! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
 //!   outside: time limit, lost connection, panic.
 //! - `program`: scripts and bytecode become queries; retries after a conflict.
+//! - [`access`]: who asks, and what they may do to which graph.
 //! - [`engine`]: the narrow trait behind which the database stands; [`DatabaseEngine`] implements it, and is all of
 //!   this crate that knows the database.
 //!
@@ -30,6 +31,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod access;
 mod cancel;
 pub mod config;
 mod connection;
@@ -49,6 +51,7 @@ mod transaction;
 mod wire;
 mod worker;
 
+pub use access::{Access, Caller, Rights};
 pub use config::{Config, Limits};
 pub use database::DatabaseEngine;
 pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};

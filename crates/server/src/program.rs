@@ -19,6 +19,7 @@ use mangrove_gremlin::script::{self, ParseOptions, Terminal, TransactionCommand}
 use mangrove_gremlin::{Argument, Bytecode, Instruction};
 use smol_str::SmolStr;
 
+use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::edge;
 use crate::engine::{Engine, Materialize, QueryRequest, ResultSink};
@@ -59,7 +60,7 @@ pub struct Program {
 #[derive(Debug)]
 enum Statement {
     Query(QueryRequest, Take),
-    Transaction(SmolStr, TransactionCommand),
+    Transaction(SmolStr, TransactionCommand, Caller),
 }
 
 /// What becomes of a query's results.
@@ -75,10 +76,11 @@ impl Program {
     /// Reads the request. Runs on a worker: a long script takes time.
     pub fn compile(
         evaluation: Evaluation,
+        caller: &Caller,
         engine: &dyn Engine,
         cancellation: &Cancellation,
     ) -> Result<Program, Failure> {
-        let compiler = Compiler { evaluation: &evaluation, sources: engine.sources(), cancellation };
+        let compiler = Compiler { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let statements = match &evaluation.gremlin {
             Gremlin::Bytecode(bytecode) => vec![compiler.bytecode(bytecode)?],
             Gremlin::Script(text) => {
@@ -118,15 +120,15 @@ impl Program {
         for (position, statement) in self.statements.iter().enumerate() {
             match statement {
                 Statement::Query(request, take) => {
-                    let transaction = slot.on(engine, &request.source)?;
+                    let transaction = slot.on(engine, &request.source, &request.caller)?;
                     let sink: &mut dyn ResultSink = if position == last { sink } else { &mut Discard };
                     take.run(sink, &mut |sink| transaction.run(request, sink))?;
                 }
-                Statement::Transaction(source, TransactionCommand::Begin) => {
-                    slot.on(engine, source)?;
+                Statement::Transaction(source, TransactionCommand::Begin, caller) => {
+                    slot.on(engine, source, caller)?;
                 }
-                Statement::Transaction(_, TransactionCommand::Commit) => slot.commit()?,
-                Statement::Transaction(_, TransactionCommand::Rollback) => slot.rollback(),
+                Statement::Transaction(_, TransactionCommand::Commit, _) => slot.commit()?,
+                Statement::Transaction(_, TransactionCommand::Rollback, _) => slot.rollback(),
             }
         }
         Ok(())
@@ -189,6 +191,7 @@ impl ResultSink for Existence {
 
 struct Compiler<'a> {
     evaluation: &'a Evaluation,
+    caller: &'a Caller,
     sources: Vec<SmolStr>,
     cancellation: &'a Cancellation,
 }
@@ -197,7 +200,7 @@ impl Compiler<'_> {
     fn bytecode(&self, bytecode: &Bytecode) -> Result<Statement, Failure> {
         let source = self.source("g")?;
         Ok(match TransactionCommand::from_bytecode(bytecode) {
-            Some(command) => Statement::Transaction(source, command),
+            Some(command) => Statement::Transaction(source, command, self.caller.clone()),
             None => Statement::Query(self.query(source, bytecode.clone(), false), Take::All),
         })
     }
@@ -205,7 +208,7 @@ impl Compiler<'_> {
     fn statement(&self, statement: script::Statement) -> Result<Statement, Failure> {
         Ok(match statement {
             script::Statement::Transaction { source, command } => {
-                Statement::Transaction(self.source(&source)?, command)
+                Statement::Transaction(self.source(&source)?, command, self.caller.clone())
             }
             script::Statement::Traversal { source, mut bytecode, terminal, .. } => {
                 let take = apply_terminal(terminal, &mut bytecode);
@@ -217,6 +220,7 @@ impl Compiler<'_> {
 
     fn query(&self, source: SmolStr, bytecode: Bytecode, explain: bool) -> QueryRequest {
         QueryRequest {
+            caller: self.caller.clone(),
             source,
             bytecode,
             parameters: self.evaluation.parameters.clone(),

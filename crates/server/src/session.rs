@@ -244,13 +244,13 @@ impl Session {
     }
 
     async fn evaluate(&self, job: Job, slot: &LentSlot) {
-        let Job { work: Work::Evaluate(evaluation), reply, mut watch, .. } = job else { return };
+        let Job { caller, work: Work::Evaluate(evaluation), reply, mut watch, .. } = job else { return };
         let engine = Arc::clone(&self.shared.engine);
         let cancellation = watch.cancellation.clone();
         let sink = reply.sink(&cancellation, Handle::current());
         let lent = Arc::clone(slot);
         let outcome = self.shared.workers.run(&mut watch, move || {
-            let program = Program::compile(evaluation, engine.as_ref(), &cancellation)?;
+            let program = Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?;
             let mut slot = lent.lock().take().expect("the session's task ends when a worker lost its slot");
             let outcome = program.run_in_session(engine.as_ref(), &mut slot, sink);
             *lent.lock() = Some(slot);

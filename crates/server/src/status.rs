@@ -26,6 +26,12 @@ impl Status {
     /// It is not known whether the transaction is committed: the disk failed, or the connection was lost, in the middle of
     /// it. TinkerPop has no code for that; a client that knows none is told that the server failed, which it did.
     pub const OUTCOME_UNKNOWN: Status = Status(505);
+    /// The client has not proved who it is, or could not.
+    pub const UNAUTHORIZED: Status = Status(401);
+    /// Who asks may not do that.
+    pub const FORBIDDEN: Status = Status(403);
+    /// The client is to prove who it is, by the operation `authentication`.
+    pub const AUTHENTICATE: Status = Status(407);
     /// The server takes no such request now: the database is read-only.
     pub const UNAVAILABLE: Status = Status(503);
     /// The server failed.
@@ -55,6 +61,7 @@ impl Status {
             | ErrorKind::NotFound
             | ErrorKind::MemoryLimit
             | ErrorKind::Closed => Status::EVALUATION_ERROR,
+            ErrorKind::Forbidden => Status::FORBIDDEN,
             ErrorKind::Conflict => Status::TEMPORARY_ERROR,
             ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Expired => Status::TIMEOUT,
             ErrorKind::ReadOnly => Status::UNAVAILABLE,

@@ -3,6 +3,7 @@
 use mangrove_graph::Result;
 use smol_str::SmolStr;
 
+use crate::access::Caller;
 use crate::engine::{Engine, EngineTransaction};
 use crate::status::Failure;
 
@@ -20,7 +21,12 @@ impl Slot {
 
     /// The open transaction, begun now if there is none. A source other than the open one's is refused: it
     /// may stand for another graph or another isolation level.
-    pub fn on(&mut self, engine: &dyn Engine, source: &SmolStr) -> Result<&mut dyn EngineTransaction, Failure> {
+    pub fn on(
+        &mut self,
+        engine: &dyn Engine,
+        source: &SmolStr,
+        caller: &Caller,
+    ) -> Result<&mut dyn EngineTransaction, Failure> {
         if let Some((open_source, _)) = &self.open
             && open_source != source
         {
@@ -30,7 +36,7 @@ impl Slot {
             )));
         }
         if self.open.is_none() {
-            self.open = Some((source.clone(), engine.begin(source)?));
+            self.open = Some((source.clone(), engine.begin(source, caller)?));
         }
         let (_, transaction) = self.open.as_mut().expect("one was opened above if there was none");
         Ok(transaction.as_mut())

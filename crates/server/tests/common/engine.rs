@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result, Value, VertexId};
 use mangrove_gremlin::Argument;
-use mangrove_server::{Engine, EngineTransaction, QueryRequest, ResultSink};
+use mangrove_server::{Caller, Engine, EngineTransaction, QueryRequest, ResultSink};
 use smol_str::SmolStr;
 
 #[derive(Default)]
@@ -43,11 +43,11 @@ struct FakeTransaction {
 }
 
 impl Engine for FakeEngine {
-    fn sources(&self) -> Vec<SmolStr> {
+    fn sources(&self, _: &Caller) -> Vec<SmolStr> {
         vec!["g".into(), "gmodern".into()]
     }
 
-    fn begin(&self, _: &str) -> Result<Box<dyn EngineTransaction>> {
+    fn begin(&self, _: &str, _: &Caller) -> Result<Box<dyn EngineTransaction>> {
         Ok(Box::new(FakeTransaction { state: Arc::clone(&self.0), pending: 0, ended: false }))
     }
 
@@ -56,7 +56,7 @@ impl Engine for FakeEngine {
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let mut transaction = self.begin(&request.source)?;
+        let mut transaction = self.begin(&request.source, &request.caller)?;
         transaction.run(request, sink)?;
         transaction.commit()
     }
