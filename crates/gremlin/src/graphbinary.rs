@@ -12,20 +12,20 @@
 //! ([`Argument::Vertex`]); as values they are
 //! [`Detached`](mangrove_graph::Detached) with their properties.
 
-mod calendar;
 mod code;
 mod reader;
-pub mod request;
-pub mod response;
+mod request;
+mod response;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use mangrove_graph::{Result, Value};
 
-pub use self::request::{Gremlin, MaterializeProperties, Request, decode_request, encode_request};
-pub use self::response::{Response, ResponseData, ResponseHead, decode_response, encode_response};
+pub use self::request::{decode_message, decode_request, encode_request};
+pub use self::response::{decode_response, encode_response};
 use crate::bytecode::Argument;
+pub use crate::message::{Gremlin, MaterializeProperties, Request, Response, ResponseData, ResponseHead};
 
 /// The media type of the format, as requests name it.
 pub const MIME_TYPE: &str = "application/vnd.graphbinary-v1.0";

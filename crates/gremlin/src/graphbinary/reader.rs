@@ -13,20 +13,19 @@ use num_bigint::BigInt;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::calendar::Civil;
 use super::code;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
+use crate::calendar::Civil;
 use crate::collections;
 use crate::limits::{DECIMAL_SCALE_MAX, NESTING_MAX};
 use crate::parameters::Parameters;
 use crate::script::names::enum_token;
+use crate::terms::{self, Bindings};
 
 /// The smallest fully-qualified value: a type code and the byte that says it is null.
 const VALUE_SIZE_MIN: usize = 2;
 /// How many elements a collection makes room for before it has seen them.
 const CAPACITY_MAX: usize = 1024;
-/// The name of the source instruction that wraps `Cardinality.list(v)` into a bytecode of its own.
-pub(super) const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
 
 /// How elements are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,23 +42,22 @@ pub(super) struct Reader<'a> {
     at: usize,
     depth: usize,
     elements: Elements,
-    /// Where the values of bindings go; without it, they are put in place of the binding.
-    bindings: Option<Parameters>,
+    bindings: Bindings,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], elements: Elements) -> Self {
-        Reader { bytes, at: 0, depth: 0, elements, bindings: None }
+        Reader { bytes, at: 0, depth: 0, elements, bindings: Bindings::in_place() }
     }
 
     /// Keeps bindings as parameters and collects their values, which [`Reader::take_bindings`] gives.
     pub(super) fn collecting_bindings(mut self) -> Self {
-        self.bindings = Some(Parameters::new());
+        self.bindings = Bindings::collected();
         self
     }
 
     pub(super) fn take_bindings(&mut self) -> Parameters {
-        self.bindings.take().unwrap_or_default()
+        self.bindings.take()
     }
 
     /// Checks that nothing is left.
@@ -123,22 +121,20 @@ impl<'a> Reader<'a> {
             code::EDGE => self.edge(),
             code::VERTEX_PROPERTY => {
                 let property = self.vertex_property()?;
-                Ok(detached(Detached::VertexProperty(property)))
+                Ok(terms::detached(Detached::VertexProperty(property)))
             }
             code::PROPERTY => {
                 let (key, value) = self.property()?;
-                Ok(detached(Detached::Property { key, value }))
+                Ok(terms::detached(Detached::Property { key, value }))
             }
             code::PATH => self.path().map(Argument::Value),
             code::TRAVERSER => self.traverser(),
             code::BYTECODE => self.bytecode_argument(),
             code::P | code::TEXT_P => self.predicate().map(Argument::Predicate),
             code::BINDING => self.binding(),
-            code::CLASS => Ok(class_argument(&self.string()?)),
+            code::CLASS => Ok(terms::class_argument(&self.string()?)),
             code::TRAVERSAL_STRATEGY => self.strategy(),
-            code::LAMBDA => Err(Error::unsupported(
-                "lambdas are not supported, because nothing a client sends is run as code; write the traversal with steps",
-            )),
+            code::LAMBDA => Err(terms::no_lambda()),
             other => Err(self.unread(other)),
         }
     }
@@ -311,7 +307,7 @@ impl<'a> Reader<'a> {
         })?;
         Ok(match self.elements {
             Elements::References => Argument::Vertex(id),
-            Elements::Detached => detached(Detached::Vertex { id, label, properties }),
+            Elements::Detached => terms::detached(Detached::Vertex { id, label, properties }),
         })
     }
 
@@ -320,17 +316,17 @@ impl<'a> Reader<'a> {
         let target = (self.detached_value()?, self.string()?);
         let source = (self.detached_value()?, self.string()?);
         self.parent()?;
-        let properties = self.properties(plain_property)?;
+        let properties = self.properties(terms::plain_property)?;
         Ok(match self.elements {
             Elements::References => Argument::Edge(id),
-            Elements::Detached => detached(Detached::Edge { id, label, source, target, properties }),
+            Elements::Detached => terms::detached(Detached::Edge { id, label, source, target, properties }),
         })
     }
 
     fn vertex_property(&mut self) -> Result<DetachedVertexProperty> {
         let (id, key, value) = (self.detached_value()?, self.string()?, self.detached_value()?);
         self.parent()?;
-        Ok(DetachedVertexProperty { id, key, value, meta: self.properties(plain_property)? })
+        Ok(DetachedVertexProperty { id, key, value, meta: self.properties(terms::plain_property)? })
     }
 
     fn property(&mut self) -> Result<(SmolStr, Value)> {
@@ -362,7 +358,7 @@ impl<'a> Reader<'a> {
     fn path(&mut self) -> Result<Value> {
         let (labels, objects) = (self.detached_value()?, self.detached_value()?);
         let labels = match &labels {
-            Value::List(labels) => labels.iter().map(label_set).collect::<Option<Vec<_>>>(),
+            Value::List(labels) => labels.iter().map(terms::label_set).collect::<Option<Vec<_>>>(),
             _ => None,
         };
         match (labels, objects) {
@@ -386,18 +382,11 @@ impl<'a> Reader<'a> {
 
     fn bytecode_argument(&mut self) -> Result<Argument> {
         let mut bytecode = self.bytecode()?;
-        let wrapped =
-            bytecode.steps.is_empty() && matches!(bytecode.source.as_slice(), [only] if only.name == CARDINALITY_VALUE);
-        if !wrapped {
+        if !terms::is_cardinality_value(&bytecode) {
             return Ok(Argument::Traversal(bytecode));
         }
         let arguments = bytecode.source.pop().map(|instruction| instruction.arguments).unwrap_or_default();
-        match <[Argument; 2]>::try_from(arguments) {
-            Ok([Argument::Cardinality(cardinality), value]) => {
-                Ok(Argument::CardinalityValue(cardinality, Box::new(value)))
-            }
-            _ => Err(self.malformed("a cardinality with a value that has other parts than these two")),
-        }
+        terms::cardinality_value(arguments).map_err(|message| self.malformed(message))
     }
 
     /// A bytecode: its steps come before its source instructions.
@@ -429,21 +418,7 @@ impl<'a> Reader<'a> {
         let elements = std::mem::replace(&mut self.elements, Elements::Detached);
         let bound = self.argument();
         self.elements = elements;
-        match (bound?, &mut self.bindings) {
-            // The same name with two values keeps the second in place.
-            (Argument::Value(value), Some(bindings)) if bindings.get(&name).is_none_or(|known| *known == value) => {
-                bindings.insert(name.clone(), value);
-                Ok(Argument::Parameter(name))
-            }
-            (Argument::Value(Value::Detached(element)), _) if self.elements == Elements::References => {
-                Ok(match element.as_ref() {
-                    Detached::Vertex { id, .. } => Argument::Vertex(id.clone()),
-                    Detached::Edge { id, .. } => Argument::Edge(id.clone()),
-                    _ => Argument::Value(Value::Detached(element)),
-                })
-            }
-            (argument, _) => Ok(argument),
-        }
+        Ok(self.bindings.resolve(name, bound?, elements == Elements::References))
     }
 
     fn strategy(&mut self) -> Result<Argument> {
@@ -455,7 +430,7 @@ impl<'a> Reader<'a> {
                 _ => return Err(self.malformed("an option of a strategy whose name is no string")),
             }
         }
-        Ok(Argument::Strategy(simple_name(&class).into(), configuration))
+        Ok(Argument::Strategy(terms::simple_name(&class).into(), configuration))
     }
 
     /// A string without type code and null byte.
@@ -521,40 +496,4 @@ impl<'a> Reader<'a> {
     pub(super) fn malformed(&self, message: &str) -> Error {
         Error::new(ErrorKind::Syntax, format!("byte {} of the message: {message}", self.at))
     }
-}
-
-fn detached(element: Detached) -> Argument {
-    Argument::Value(Value::Detached(Arc::new(element)))
-}
-
-fn plain_property(property: Detached) -> Option<(SmolStr, Value)> {
-    match property {
-        Detached::Property { key, value } => Some((key, value)),
-        _ => None,
-    }
-}
-
-fn label_set(labels: &Value) -> Option<Vec<SmolStr>> {
-    let label = |label: &Value| match label {
-        Value::String(label) => Some(label.clone()),
-        _ => None,
-    };
-    match labels {
-        Value::Set(labels) | Value::List(labels) => labels.iter().map(label).collect(),
-        _ => None,
-    }
-}
-
-/// A class is only a name here: that of a strategy (`withoutStrategies`), or of a type (`typeOf`).
-fn class_argument(class: &str) -> Argument {
-    let name = simple_name(class);
-    match name.ends_with("Strategy") {
-        true => Argument::Strategy(name.into(), Vec::new()),
-        false => Value::string(name).into(),
-    }
-}
-
-/// `org.apache.…decoration.SubgraphStrategy` without its package.
-fn simple_name(class: &str) -> &str {
-    class.rsplit(['.', '$']).next().unwrap_or(class)
 }

@@ -1,8 +1,4 @@
-//! Responses: what the server sends back, one message for each batch of results.
-//!
-//! A message has a version, the request's id, a status with its attributes, attributes of the result (none
-//! are in use), and the result itself. Scripts are answered with plain values, bytecode with traversers,
-//! whose bulk the client expands.
+//! Responses: version, the request's id, the status with its attributes, attributes of the result, the results.
 
 use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
@@ -12,30 +8,7 @@ use super::reader::{Elements, Reader};
 use super::request::VERSION;
 use super::{code, writer};
 use crate::bytecode::Argument;
-
-/// Everything of a response but its results.
-#[derive(Clone, Copy, Debug)]
-pub struct ResponseHead<'a> {
-    /// The request this answers; `None` if it could not be read.
-    pub request_id: Option<Uuid>,
-    /// The status: 200, 204, 206, or an error's.
-    pub code: u16,
-    /// What went wrong; empty if nothing did.
-    pub message: &'a str,
-    /// Attributes of the status: exceptions, warnings, the address of the client.
-    pub attributes: &'a [(SmolStr, Value)],
-}
-
-/// The results in a response.
-#[derive(Clone, Copy, Debug)]
-pub enum ResponseData<'a> {
-    /// None: an error, or a status without content.
-    Empty,
-    /// Values, as scripts are answered.
-    Values(&'a [Value]),
-    /// Values with how many times each occurs, as bytecode is answered.
-    Traversers(&'a [(u64, Value)]),
-}
+use crate::message::{Response, ResponseData, ResponseHead};
 
 /// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
 pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
@@ -72,21 +45,6 @@ fn write(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> R
         }
     }
     Ok(())
-}
-
-/// A response as a client reads it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Response {
-    /// The request this answers.
-    pub request_id: Option<Uuid>,
-    /// The status.
-    pub code: u16,
-    /// What went wrong; empty if nothing did.
-    pub message: SmolStr,
-    /// Attributes of the status.
-    pub attributes: Vec<(SmolStr, Value)>,
-    /// The results with how many times each occurs; 1 for plain values.
-    pub data: Vec<(u64, Value)>,
 }
 
 /// The response in a message; elements come with their properties.

@@ -285,7 +285,7 @@ fn what_is_not_read_is_refused_by_name() {
     check_refused(&[0x1a, 0, 3, 0, 0, 0, 0, 1, b'x'], Unsupported, "`Order` has no `x`");
     check_refused(&[0x22, 0, 0x7f, 0, 0, 0, 0, 0, 0, 1, 1], InvalidArgument, "a decimal has the scale");
     let json = decode_request(b"\x10application/json{}").unwrap_err();
-    assert!(json.message().contains("in `application/json`"), "{json}");
+    assert!(json.message().contains("in `application/vnd.gremlin-v3.0+json`"), "{json}");
 }
 
 #[test]

@@ -4,15 +4,15 @@
 //! sends them on anyway truncates to where it began.
 
 use mangrove_graph::value::PathValue;
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, Result, Token, Value};
+use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, Result, Value};
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 
-use super::calendar::Civil;
 use super::code;
-use super::reader::CARDINALITY_VALUE;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
+use crate::calendar::Civil;
 use crate::print::direction_name;
+use crate::terms::{CARDINALITY_VALUE, token_name, unspreadable};
 
 type Out = Vec<u8>;
 
@@ -182,15 +182,6 @@ fn predicate(out: &mut Out, predicate: &Predicate) -> Result<()> {
     }
 }
 
-fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
-    match operands {
-        [Argument::List(_) | Argument::Value(Value::List(_) | Value::Set(_))] => {
-            vec![crate::collections::list_argument(operands.to_vec())]
-        }
-        _ => operands.to_vec(),
-    }
-}
-
 fn strategy(out: &mut Out, name: &str, configuration: &[(SmolStr, Argument)]) -> Result<()> {
     head(out, code::TRAVERSAL_STRATEGY);
     string(out, name)?;
@@ -354,13 +345,4 @@ pub(super) fn length(out: &mut Out, length: usize) -> Result<()> {
 
 fn too_large(what: &str) -> Error {
     Error::evaluation(format!("{what} is more than GraphBinary holds (31 bits, 63 for a bulk)"))
-}
-
-fn token_name(token: Token) -> &'static str {
-    match token {
-        Token::Id => "id",
-        Token::Label => "label",
-        Token::Key => "key",
-        Token::Value => "value",
-    }
 }

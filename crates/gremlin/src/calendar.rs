@@ -14,17 +14,17 @@ const EPOCH_SHIFT: i64 = 719_468;
 
 /// A date and time as the wire spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Civil {
-    pub(super) year: i32,
-    pub(super) month: i8,
-    pub(super) day: i8,
-    pub(super) nanos_of_day: i64,
-    pub(super) offset_seconds: i32,
+pub(crate) struct Civil {
+    pub(crate) year: i32,
+    pub(crate) month: i8,
+    pub(crate) day: i8,
+    pub(crate) nanos_of_day: i64,
+    pub(crate) offset_seconds: i32,
 }
 
 impl Civil {
     /// The moment in the offset it is shown in; `None` if its year needs more than 32 bits.
-    pub(super) fn from_moment(moment: DateTime) -> Option<Self> {
+    pub(crate) fn from_moment(moment: DateTime) -> Option<Self> {
         let local = moment.seconds.checked_add(i64::from(moment.offset_seconds))?;
         let shifted = local.div_euclid(SECONDS_PER_DAY).checked_add(EPOCH_SHIFT)?;
         let (era, day_of_era) = (shifted.div_euclid(DAYS_PER_ERA), shifted.rem_euclid(DAYS_PER_ERA));
@@ -46,7 +46,7 @@ impl Civil {
     }
 
     /// The moment; `None` if no such date or time exists.
-    pub(super) fn to_moment(self) -> Option<DateTime> {
+    pub(crate) fn to_moment(self) -> Option<DateTime> {
         const OFFSET_SECONDS_MAX: i32 = 18 * 3_600;
         if !(1..=12).contains(&self.month)
             || !(1..=days_in_month(self.year, self.month)).contains(&self.day)

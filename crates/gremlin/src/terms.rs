@@ -1,0 +1,134 @@
+//! What the wire formats share: terms that mean the same in each, however they are spelled.
+
+use std::sync::Arc;
+
+use mangrove_graph::{Detached, Error, Token, Value};
+use smol_str::SmolStr;
+
+use crate::bytecode::{Argument, Bytecode};
+use crate::collections;
+use crate::parameters::Parameters;
+
+/// The name of the source instruction that wraps `Cardinality.list(v)` into a bytecode of its own.
+pub(crate) const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
+
+/// What becomes of the bindings of a request's bytecode.
+#[derive(Debug)]
+pub(crate) struct Bindings {
+    /// Where their values go; without it, they are put in place of the binding.
+    collected: Option<Parameters>,
+}
+
+impl Bindings {
+    /// Each is replaced by its value.
+    pub(crate) fn in_place() -> Self {
+        Bindings { collected: None }
+    }
+
+    /// Each becomes a parameter, whose value is kept here.
+    pub(crate) fn collected() -> Self {
+        Bindings { collected: Some(Parameters::new()) }
+    }
+
+    /// The values collected so far.
+    pub(crate) fn take(&mut self) -> Parameters {
+        self.collected.take().unwrap_or_default()
+    }
+
+    /// What a binding is in the traversal. Its value was read with elements detached; `references` says that
+    /// they stand for themselves where the value takes the binding's place.
+    pub(crate) fn resolve(&mut self, name: SmolStr, bound: Argument, references: bool) -> Argument {
+        match (bound, &mut self.collected) {
+            // The same name with two values keeps the second in place.
+            (Argument::Value(value), Some(known)) if known.get(&name).is_none_or(|first| *first == value) => {
+                known.insert(name.clone(), value);
+                Argument::Parameter(name)
+            }
+            (Argument::Value(Value::Detached(element)), _) if references => match element.as_ref() {
+                Detached::Vertex { id, .. } => Argument::Vertex(id.clone()),
+                Detached::Edge { id, .. } => Argument::Edge(id.clone()),
+                _ => Argument::Value(Value::Detached(element)),
+            },
+            (argument, _) => argument,
+        }
+    }
+}
+
+/// Whether a bytecode is nothing but a cardinality with a value.
+pub(crate) fn is_cardinality_value(bytecode: &Bytecode) -> bool {
+    bytecode.steps.is_empty() && matches!(bytecode.source.as_slice(), [only] if only.name == CARDINALITY_VALUE)
+}
+
+/// The argument such a bytecode stands for, from the arguments of its instruction.
+pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'static str> {
+    match <[Argument; 2]>::try_from(arguments) {
+        Ok([Argument::Cardinality(cardinality), value]) => Ok(Argument::CardinalityValue(cardinality, Box::new(value))),
+        _ => Err("a cardinality with a value that has other parts than these two"),
+    }
+}
+
+/// The operands of `within`, so that a single list is not taken for the operands themselves.
+pub(crate) fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
+    match operands {
+        [Argument::List(_) | Argument::Value(Value::List(_) | Value::Set(_))] => {
+            vec![collections::list_argument(operands.to_vec())]
+        }
+        _ => operands.to_vec(),
+    }
+}
+
+/// A class is only a name here: that of a strategy (`withoutStrategies`), or of a type (`typeOf`).
+pub(crate) fn class_argument(class: &str) -> Argument {
+    let name = simple_name(class);
+    match name.ends_with("Strategy") {
+        true => Argument::Strategy(name.into(), Vec::new()),
+        false => Value::string(name).into(),
+    }
+}
+
+/// `org.apache.…decoration.SubgraphStrategy` without its package.
+pub(crate) fn simple_name(class: &str) -> &str {
+    class.rsplit(['.', '$']).next().unwrap_or(class)
+}
+
+/// Why a lambda is refused.
+pub(crate) fn no_lambda() -> Error {
+    Error::unsupported(
+        "lambdas are not supported, because nothing a client sends is run as code; write the traversal with steps",
+    )
+}
+
+/// An element as an argument that is a value.
+pub(crate) fn detached(element: Detached) -> Argument {
+    Argument::Value(Value::Detached(Arc::new(element)))
+}
+
+/// Key and value of a property that is not a vertex's.
+pub(crate) fn plain_property(property: Detached) -> Option<(SmolStr, Value)> {
+    match property {
+        Detached::Property { key, value } => Some((key, value)),
+        _ => None,
+    }
+}
+
+/// The labels of one object of a path.
+pub(crate) fn label_set(labels: &Value) -> Option<Vec<SmolStr>> {
+    let label = |label: &Value| match label {
+        Value::String(label) => Some(label.clone()),
+        _ => None,
+    };
+    match labels {
+        Value::Set(labels) | Value::List(labels) => labels.iter().map(label).collect(),
+        _ => None,
+    }
+}
+
+/// The name of a token without its `T`.
+pub(crate) fn token_name(token: Token) -> &'static str {
+    match token {
+        Token::Id => "id",
+        Token::Label => "label",
+        Token::Key => "key",
+        Token::Value => "value",
+    }
+}
