@@ -97,6 +97,8 @@ pub(crate) struct Inner {
     pub clock: Arc<dyn Clock>,
     pub plans: PlanCache,
     pub retries: AtomicU64,
+    /// How a query is run of which nothing is said. Nobody ever cancels it.
+    options: QueryOptions,
     /// Where the graph is kept, if it is kept anywhere.
     pub home: Option<Home>,
 }
@@ -132,6 +134,7 @@ impl Database {
             clock: Arc::new(MonotonicClock::default()),
             plans: PlanCache::default(),
             retries: AtomicU64::new(0),
+            options: QueryOptions::default(),
             home,
         };
         Database { inner: Arc::new(inner) }
@@ -229,7 +232,7 @@ impl Database {
 
     /// Runs a prepared traversal in a transaction of its own.
     pub fn run(&self, prepared: &Prepared, parameters: &Parameters) -> Result<ResultStream> {
-        self.run_with(prepared, parameters, &QueryOptions::default())
+        self.run_with(prepared, parameters, self.options())
     }
 
     /// Runs a prepared traversal in a transaction of its own. One that writes is run to its end and
@@ -282,7 +285,7 @@ impl Database {
     pub fn explain(&self, script: &str) -> Result<String> {
         let prepared = self.prepare(script)?;
         let transaction = self.begin_read()?;
-        prepared.explain(&transaction.facts())
+        prepared.explain(&transaction)
     }
 
     /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
@@ -357,6 +360,11 @@ impl Database {
     /// The clock the database takes the time from.
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
+    }
+
+    /// How a query is run of which nothing is said.
+    pub(crate) fn options(&self) -> &QueryOptions {
+        &self.inner.options
     }
 
     /// The executors; started when they are first needed.

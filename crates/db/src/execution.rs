@@ -1,38 +1,35 @@
-//! One running query: a plan made into operators over a transaction, on one node.
+//! One running query: an instance of a plan over a transaction, on one node.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
-use mangrove_flow::{Limits, NodeRuntime, Progress, QueryContext};
-use mangrove_graph::view::Share;
+use mangrove_flow::{Limits, NodeRuntime, Progress};
 use mangrove_graph::{Error, GraphView, Result, Value};
 use mangrove_gremlin::Parameters;
-use mangrove_plan::PhysicalPlan;
-use mangrove_plan::physical::PathRequirement;
+use mangrove_steps::Rows;
 use mangrove_steps::detach::detach;
-use mangrove_steps::environment::{Services, Surroundings};
-use mangrove_steps::{Environment, Rows, SideEffects, build};
+use mangrove_steps::environment::Services;
 
+use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
 
 /// What a query is run with.
-pub(crate) struct Setting {
-    pub transaction: Arc<mangrove_txn::Transaction>,
-    pub parameters: Arc<Vec<(smol_str::SmolStr, Value)>>,
+pub(crate) struct Setting<'a> {
+    pub transaction: &'a Arc<mangrove_txn::Transaction>,
+    pub parameters: &'a Parameters,
     pub limits: Limits,
-    pub clock: Arc<dyn Clock>,
-    pub cancel: Arc<AtomicBool>,
+    pub clock: &'a Arc<dyn Clock>,
+    pub cancel: &'a Arc<AtomicBool>,
     /// What `call()` reaches, where the query calls anything.
     pub services: Option<Arc<dyn Services>>,
 }
 
 /// A running query.
 pub(crate) struct Execution {
-    runtime: NodeRuntime<Rows>,
-    descriptions: Vec<(usize, String)>,
-    context: Arc<QueryContext>,
-    transaction: Arc<mangrove_txn::Transaction>,
+    planned: Arc<Planned>,
+    /// Gone when the query is complete.
+    instance: Option<Box<Instance>>,
 }
 
 /// How far a turn came.
@@ -49,9 +46,12 @@ pub(crate) enum Turn {
 pub(crate) fn bind_parameters(
     parameters: &Parameters,
     view: &dyn GraphView,
-) -> Result<Arc<Vec<(smol_str::SmolStr, Value)>>> {
-    let bound = parameters.iter().map(|(name, value)| Ok((name.clone(), attach(value, view)?)));
-    Ok(Arc::new(bound.collect::<Result<_>>()?))
+    into: &mut Vec<(smol_str::SmolStr, Value)>,
+) -> Result<()> {
+    parameters.iter().try_for_each(|(name, value)| {
+        into.push((name.clone(), attach(value, view)?));
+        Ok(())
+    })
 }
 
 /// A detached vertex or edge becomes the element of its id; what is no longer there matches nothing.
@@ -78,54 +78,39 @@ fn attach(value: &Value, view: &dyn GraphView) -> Result<Value> {
     }
 }
 
-/// The surroundings of a plan's operators on one node.
-pub(crate) fn environment(
-    plan: &PhysicalPlan,
-    setting: &Setting,
-    view: Arc<dyn GraphView>,
-    share: Share,
-) -> Environment {
-    Environment::new(Surroundings {
-        view,
-        writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
-        parameters: setting.parameters.clone(),
-        share,
-        requirements: Arc::new(plan.requirements.clone()),
-        side_effects: Arc::new(SideEffects::default()),
-        services: setting.services.clone(),
-    })
-}
-
-/// The row a query starts with.
-pub(crate) fn unit(plan: &PhysicalPlan) -> Rows {
-    Rows::unit(plan.requirements.path != PathRequirement::None, plan.requirements.loops)
-}
-
 impl Execution {
-    /// Makes a plan's operators and starts it.
-    pub fn start(plan: &PhysicalPlan, setting: &Setting, timed: bool) -> Result<Self> {
-        let environment = environment(plan, setting, setting.transaction.clone(), Share::ALL);
-        let built = build(plan, &environment, 1, timed)?;
-        let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
-        let mut runtime = NodeRuntime::new(0, 1, built.topology, built.operators, context.clone());
-        if timed {
-            runtime.measure_time();
-        }
-        runtime.start(unit(plan))?;
-        Ok(Execution { runtime, descriptions: built.descriptions, context, transaction: setting.transaction.clone() })
+    /// Starts a plan.
+    pub fn start(planned: Arc<Planned>, setting: &Setting<'_>, timed: bool) -> Result<Self> {
+        let instance = if timed { planned.measured(setting)? } else { planned.instance(setting)? };
+        Ok(Execution { planned, instance: Some(instance) })
     }
 
-    /// Runs for about `quota` messages, or until there are results.
+    /// Runs for about `quota` messages, or until there are results. A query that is complete lets go of its
+    /// transaction; after that there is no other turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<Turn> {
-        match self.runtime.run(quota)? {
-            Progress::Complete => Ok(Turn::Complete),
+        let Some(instance) = &mut self.instance else { return Ok(Turn::Complete) };
+        match instance.runtime.run(quota)? {
+            Progress::Complete => {
+                self.complete();
+                Ok(Turn::Complete)
+            }
             Progress::Yielded => Ok(Turn::Yielded),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
-            Progress::Results => match self.runtime.take_results() {
-                Some(rows) => Ok(Turn::Results(self.results(rows, materialize)?)),
+            Progress::Results => match instance.runtime.take_results() {
+                Some(rows) => Ok(Turn::Results(results(rows, &instance.runtime, materialize)?)),
                 None => Ok(Turn::Yielded),
             },
         }
+    }
+
+    fn complete(&mut self) {
+        if let Some(instance) = self.instance.take_if(|instance| instance.descriptions.is_empty()) {
+            self.planned.complete(instance);
+        }
+    }
+
+    fn messages(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| instance.runtime.messages())
     }
 
     /// Runs for about `messages` messages on this thread; true when the query is over.
@@ -135,39 +120,48 @@ impl Execution {
         materialize: Materialize,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<bool> {
-        let until = self.runtime.messages() + messages as u64;
-        while self.runtime.messages() < until {
-            match self.turn((until - self.runtime.messages()) as usize, materialize)? {
+        let until = self.messages() + messages as u64;
+        loop {
+            let so_far = self.messages();
+            if so_far >= until {
+                return Ok(false);
+            }
+            match self.turn((until - so_far) as usize, materialize)? {
                 Turn::Results(batch) => accept(batch)?,
                 Turn::Yielded => {}
                 Turn::Complete => return Ok(true),
             }
         }
-        Ok(false)
     }
 
-    fn results(&self, rows: Rows, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
-        let Rows { objects, bulk, .. } = rows;
-        let values = objects.into_values();
-        let values = match materialize {
-            Materialize::References => values,
-            Materialize::Tokens => detach(values, &*self.transaction, false)?,
-            Materialize::Properties => detach(values, &*self.transaction, true)?,
-        };
-        Ok(match bulk {
-            None => values.into_iter().map(|v| (v, 1)).collect(),
-            Some(bulk) => values.into_iter().zip(bulk).collect(),
-        })
-    }
-
-    /// What the operators did, as a table.
+    /// What the operators of a measured query did, as a table.
     pub fn profile(&self) -> String {
+        let Some(instance) = &self.instance else { return String::new() };
+        let (runtime, context) = (&instance.runtime, instance.runtime.context());
         crate::profile::table(
-            &self.descriptions,
-            &self.runtime.stats(),
-            self.runtime.scope_counts(),
-            self.context.elapsed_nanos(),
-            self.context.memory_peak(),
+            &instance.descriptions,
+            &runtime.stats(),
+            runtime.scope_counts(),
+            context.elapsed_nanos(),
+            context.memory_peak(),
         )
     }
+}
+
+fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
+    let Rows { objects, bulk, .. } = rows;
+    let values = objects.into_values();
+    let view = || match runtime.surroundings() {
+        Some(environment) => Ok(&*environment.view),
+        None => Err(Error::bug("a query has its surroundings until it is complete")),
+    };
+    let values = match materialize {
+        Materialize::References => values,
+        Materialize::Tokens => detach(values, view()?, false)?,
+        Materialize::Properties => detach(values, view()?, true)?,
+    };
+    Ok(match bulk {
+        None => values.into_iter().map(|v| (v, 1)).collect(),
+        Some(bulk) => values.into_iter().zip(bulk).collect(),
+    })
 }

@@ -33,6 +33,7 @@ mod database;
 mod durability;
 mod execution;
 mod inspect;
+mod instance;
 mod management;
 mod nodes;
 mod prepared;

@@ -10,24 +10,27 @@ use mangrove_plan::PhysicalPlan;
 use mangrove_steps::build;
 use mangrove_steps::detach::detach;
 
-use crate::execution::{Setting, environment, unit};
+use crate::execution::Setting;
+use crate::instance::{environment, unit};
 use crate::stream::Materialize;
 
 /// Runs a plan over `count` nodes. Each reads its own tablets only.
 pub(crate) fn run(
     plan: &PhysicalPlan,
-    setting: &Setting,
+    setting: &Setting<'_>,
     count: u16,
     seed: Option<u64>,
     materialize: Materialize,
 ) -> Result<Vec<(Value, u64)>> {
     let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
+    let requirements = Arc::new(plan.requirements.clone());
     let runtimes = (0..count).map(|index| {
         let share = Share { index, of: count };
         let view = Arc::new(owned::OwnedView::new(setting.transaction.clone(), share));
-        let environment = environment(plan, setting, view, share);
-        let built = build(plan, &environment, count, false)?;
-        Ok(NodeRuntime::new(index, count, built.topology, built.operators, context.clone()))
+        let built = build(plan, count, false)?;
+        let mut runtime = NodeRuntime::new(index, count, built.topology, built.operators, context.clone());
+        runtime.begin(environment(plan, &requirements, setting, Vec::new(), view, share)?)?;
+        Ok(runtime)
     });
     let mut nodes = Nodes::new(runtimes.collect::<Result<_>>()?, seed);
     let mut results = Vec::new();
@@ -35,8 +38,8 @@ pub(crate) fn run(
         let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
         let values = match materialize {
             Materialize::References => rows.objects.into_values(),
-            Materialize::Tokens => detach(rows.objects.into_values(), &*setting.transaction, false)?,
-            Materialize::Properties => detach(rows.objects.into_values(), &*setting.transaction, true)?,
+            Materialize::Tokens => detach(rows.objects.into_values(), &**setting.transaction, false)?,
+            Materialize::Properties => detach(rows.objects.into_values(), &**setting.transaction, true)?,
         };
         results.extend(values.into_iter().zip(bulks));
     }

@@ -4,12 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{DateTime, Error, Result};
+use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
+use mangrove_plan::GraphFacts;
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{GraphFacts, PhysicalPlan};
+use mangrove_plan::lower::UsableIndex;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
+
+use crate::instance::Planned;
+use crate::transaction::Transaction;
 
 /// What is asked about a traversal instead of its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +33,8 @@ struct Shape {
     rules: Vec<&'static str>,
     question: Question,
     calls_services: bool,
-    /// The plan for the indexes there were.
-    plan: Mutex<Option<(GraphFacts, Arc<PhysicalPlan>)>>,
+    /// The plan for the database and the indexes of the last run, with its instances.
+    planned: Mutex<Option<Arc<Planned>>>,
 }
 
 /// A traversal that is parsed and planned, to be run with different parameters. Cloning is cheap.
@@ -72,8 +76,8 @@ impl Prepared {
         let rules = mangrove_plan::rules::rewrite(&mut traversal, &configuration);
         let source = source.into();
         let calls_services = traversal.calls_services();
-        let plan = Mutex::new(None);
-        let shape = Shape { source, configuration, traversal, rules, question, calls_services, plan };
+        let planned = Mutex::new(None);
+        let shape = Shape { source, configuration, traversal, rules, question, calls_services, planned };
         Ok(Prepared { shape: Arc::new(shape) })
     }
 
@@ -100,28 +104,40 @@ impl Prepared {
         self.shape.configuration.timeout_millis
     }
 
-    /// The plan for a graph with these indexes.
-    pub(crate) fn plan(&self, facts: &GraphFacts) -> Result<Arc<PhysicalPlan>> {
-        let mut cached = self.shape.plan.lock();
-        if let Some((for_facts, plan)) = &*cached
-            && for_facts == facts
+    /// The plan for a graph as a transaction sees it.
+    pub(crate) fn plan(&self, transaction: &Transaction) -> Result<Arc<Planned>> {
+        let database = &transaction.database().inner;
+        let indexes = transaction.view().vertex_indexes();
+        let mut cached = self.shape.planned.lock();
+        if let Some(planned) = &*cached
+            && planned.is_for(database, &indexes)
         {
-            return Ok(plan.clone());
+            return Ok(planned.clone());
         }
-        let plan = Arc::new(mangrove_plan::lower(&self.shape.traversal, &self.shape.configuration, facts)?);
-        *cached = Some((facts.clone(), plan.clone()));
-        Ok(plan)
+        let facts = facts(&indexes, transaction.view().catalog());
+        let plan = mangrove_plan::lower(&self.shape.traversal, &self.shape.configuration, &facts)?;
+        Ok(cached.insert(Arc::new(Planned::new(database, indexes, plan))).clone())
     }
 
     /// The plan as text.
-    pub(crate) fn explain(&self, facts: &GraphFacts) -> Result<String> {
+    pub(crate) fn explain(&self, transaction: &Transaction) -> Result<String> {
         let mut text = match &self.shape.rules[..] {
             [] => String::new(),
             rules => format!("rules: {}\n", rules.join("; ")),
         };
-        text.push_str(&mangrove_plan::explain::explain(&*self.plan(facts)?));
+        text.push_str(&mangrove_plan::explain::explain(&self.plan(transaction)?.plan));
         Ok(text)
     }
+}
+
+/// What the planner may know of a graph.
+fn facts(indexes: &[IndexInfo], catalog: &Catalog) -> GraphFacts {
+    let named = |info: &IndexInfo| UsableIndex {
+        label: info.label.map(|l| catalog.label_name(l)),
+        keys: info.keys.iter().map(|&key| catalog.key_name(key)).collect(),
+        info: info.clone(),
+    };
+    GraphFacts { indexes: indexes.iter().map(named).collect() }
 }
 
 fn append(bytecode: &mut Bytecode, name: &str, arguments: Vec<mangrove_gremlin::Argument>) {

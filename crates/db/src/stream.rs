@@ -18,7 +18,7 @@ pub enum Materialize {
 }
 
 enum State {
-    Running(Box<Execution>),
+    Running(Execution),
     Over,
 }
 
@@ -32,7 +32,7 @@ pub struct ResultStream {
 
 impl ResultStream {
     pub(crate) fn new(execution: Execution, materialize: Materialize) -> Self {
-        ResultStream { state: State::Running(Box::new(execution)), materialize, ready: Vec::new() }
+        ResultStream { state: State::Running(execution), materialize, ready: Vec::new() }
     }
 
     pub(crate) fn finished(mut results: Vec<(Value, u64)>) -> Self {

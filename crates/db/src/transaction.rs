@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_gremlin::Parameters;
-use mangrove_plan::GraphFacts;
-use mangrove_plan::lower::UsableIndex;
 use mangrove_steps::environment::Services;
 use mangrove_store::WriteCardinality;
 use mangrove_txn::CommitInfo;
 
 use crate::database::{Database, QueryOptions, limits};
-use crate::execution::{Execution, Setting, bind_parameters};
+use crate::execution::{Execution, Setting};
 use crate::prepared::{Prepared, Question};
 use crate::stream::ResultStream;
 use crate::{nodes, shared};
@@ -72,7 +70,7 @@ impl Transaction {
 
     /// Runs a prepared traversal.
     pub fn run(&self, prepared: &Prepared, parameters: &Parameters) -> Result<ResultStream> {
-        self.run_with(prepared, parameters, &QueryOptions::default())
+        self.run_with(prepared, parameters, self.database.options())
     }
 
     /// Runs a prepared traversal. One that writes is run to its end before this returns.
@@ -122,11 +120,11 @@ impl Transaction {
         count: u16,
         seed: Option<u64>,
     ) -> Result<Vec<(Value, u64)>> {
-        let plan = prepared.plan(&self.facts())?;
-        if plan.pinned || count <= 1 {
+        let planned = prepared.plan(self)?;
+        if planned.plan.pinned || count <= 1 {
             return self.run_with(prepared, parameters, options)?.collect_bulked();
         }
-        nodes::run(&plan, &self.setting(prepared, parameters, options)?, count, seed, options.materialize)
+        nodes::run(&planned.plan, &self.setting(prepared, parameters, options), count, seed, options.materialize)
     }
 
     /// The answer to `explain()` and `profile()`.
@@ -138,7 +136,7 @@ impl Transaction {
     ) -> Result<Option<String>> {
         match prepared.question() {
             Question::Results => Ok(None),
-            Question::Explain => prepared.explain(&self.facts()).map(Some),
+            Question::Explain => prepared.explain(self).map(Some),
             Question::Profile => {
                 let execution = self.execution(prepared, parameters, options, true)?;
                 ResultStream::new(execution, options.materialize).into_profile().map(Some)
@@ -146,18 +144,23 @@ impl Transaction {
         }
     }
 
-    fn setting(&self, prepared: &Prepared, parameters: &Parameters, options: &QueryOptions) -> Result<Setting> {
-        Ok(Setting {
-            parameters: bind_parameters(parameters, self.view())?,
-            transaction: self.transaction.clone(),
+    fn setting<'a>(
+        &'a self,
+        prepared: &Prepared,
+        parameters: &'a Parameters,
+        options: &'a QueryOptions,
+    ) -> Setting<'a> {
+        Setting {
+            parameters,
+            transaction: &self.transaction,
             limits: limits(options, prepared),
-            clock: self.database.clock().clone(),
-            cancel: options.cancel.clone(),
+            clock: self.database.clock(),
+            cancel: &options.cancel,
             services: prepared.calls_services().then(|| match &options.services {
                 Some(desk) => desk.0.clone(),
                 None => Arc::new(self.database.clone()) as Arc<dyn Services>,
             }),
-        })
+        }
     }
 
     fn execution(
@@ -167,22 +170,11 @@ impl Transaction {
         options: &QueryOptions,
         timed: bool,
     ) -> Result<Execution> {
-        let plan = prepared.plan(&self.facts())?;
-        if plan.mutating && self.transaction.is_read_only() {
+        let planned = prepared.plan(self)?;
+        if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        Execution::start(&plan, &self.setting(prepared, parameters, options)?, timed)
-    }
-
-    /// What the planner may know of the graph.
-    pub(crate) fn facts(&self) -> GraphFacts {
-        let catalog = self.view().catalog();
-        let named = |info: mangrove_graph::IndexInfo| UsableIndex {
-            label: info.label.map(|l| catalog.label_name(l)),
-            keys: info.keys.iter().map(|&key| catalog.key_name(key)).collect(),
-            info,
-        };
-        GraphFacts { indexes: self.view().vertex_indexes().into_iter().map(named).collect() }
+        Execution::start(planned, &self.setting(prepared, parameters, options), timed)
     }
 
     /// Inserts vertices with these ids.

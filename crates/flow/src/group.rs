@@ -99,6 +99,14 @@ impl Groups {
         id
     }
 
+    /// Forgets everything of the last run; false where a group of it still lives.
+    pub fn reset(&mut self) -> bool {
+        self.made = 0;
+        // The root group is never retired, so what was cancelled of it is here to the end.
+        self.cancellations.clear();
+        self.parents.is_empty()
+    }
+
     pub fn retire(&mut self, group: GroupId) {
         self.parents.remove(&group);
         self.cancellations.remove(&group);

@@ -11,6 +11,10 @@ use crate::topology::OpId;
 
 /// A columnar batch of rows, each with a tag (see the crate's documentation).
 pub trait Batch: Sized + Send + 'static {
+    /// What every operator of a running query may look at: the graph, parameters, and the like. It belongs to one run;
+    /// operators outlive it.
+    type Surroundings: Send;
+
     /// How many rows.
     fn rows(&self) -> usize;
     /// Roughly how many bytes it holds.
@@ -28,7 +32,24 @@ pub trait Batch: Sized + Send + 'static {
 }
 
 /// One operator of a query on one node. It keeps its own state, by group where it is stateful.
+///
+/// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::rest`]): what it is made
+/// of is fixed, what a run brings along it is told when the run begins, and at its end it lets go of all that.
 pub trait Operator<B: Batch>: Send {
+    /// Learns that a run begins: looks up what depends on it, such as the values of parameters. Called once a run,
+    /// before anything else.
+    fn begin(&mut self, surroundings: &B::Surroundings) -> Result<()> {
+        let _ = surroundings;
+        Ok(())
+    }
+
+    /// Learns that the run is complete: every group has ended and nothing more comes. Returns whether the operator is
+    /// as it was before the run began, so that it may serve another one; where in doubt it says no, as this default
+    /// does, and is dropped. An operator that held rows, states or charges by group has none left now, and looks.
+    fn rest(&mut self) -> bool {
+        false
+    }
+
     /// Takes a batch of a group that arrived at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
@@ -50,11 +71,17 @@ pub trait Operator<B: Batch>: Send {
 /// What an operator says while it is called.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
+    pub(crate) surroundings: &'a B::Surroundings,
     pub(crate) operator: OpId,
     pub(crate) again: bool,
 }
 
-impl<B: Batch> Output<'_, B> {
+impl<'a, B: Batch> Output<'a, B> {
+    /// What the query's operators may look at.
+    pub fn surroundings(&self) -> &'a B::Surroundings {
+        self.surroundings
+    }
+
     /// Sends a batch along one of the operator's edges. Empty batches are not sent.
     pub fn emit(&mut self, edge: usize, group: GroupId, batch: B) -> Result<()> {
         if batch.rows() == 0 {

@@ -108,6 +108,20 @@ impl<B: Batch> Router<B> {
         }
     }
 
+    /// Forgets a run that is complete; false where something of it is left, which then is not to be met by another.
+    pub fn reset(&mut self) -> bool {
+        let is_over = self.complete
+            && self.results.is_empty()
+            && self.outbox.is_empty()
+            && self.sent.is_empty()
+            && self.arrivals.is_empty()
+            && self.inboxes.iter().all(Inbox::is_idle);
+        self.complete = false;
+        self.tags_cancelled = 0;
+        self.rows_out.fill(0);
+        self.groups.reset() && is_over
+    }
+
     pub fn edge_count(&self, operator: OpId) -> usize {
         self.topology.outputs(operator).len()
     }

@@ -2,10 +2,14 @@
 //!
 //! Which operator is next: the one nearest to the result that has something to do. So a stream is worked
 //! off depth first, memory stays bounded by what barriers hold, and the first results come early.
+//!
+//! A runtime serves one run after the other: [`NodeRuntime::begin`] gives a run its surroundings, [`NodeRuntime::rest`]
+//! takes leave of a complete one. What stays is what is costly to make: operators, queues, tables. A run that failed or
+//! was left before its end leaves rows behind anywhere; its runtime is dropped, not cleaned.
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Error, Result};
 
 use crate::group::{Fate, GroupId, NodeId};
 use crate::limits::QueryContext;
@@ -43,6 +47,8 @@ pub struct OperatorStats {
 pub struct NodeRuntime<B: Batch> {
     operators: Vec<Box<dyn Operator<B>>>,
     router: Router<B>,
+    /// Of the run; absent between runs.
+    surroundings: Option<B::Surroundings>,
     stats: Vec<OperatorStats>,
     timed: bool,
     groups_peak: usize,
@@ -62,12 +68,46 @@ impl<B: Batch> NodeRuntime<B> {
         assert!(node < nodes, "node {node} of {nodes}");
         let stats = vec![OperatorStats::default(); operators.len()];
         let router = Router::new(node, nodes, topology, context);
-        NodeRuntime { operators, router, stats, timed: false, groups_peak: 0, messages: 0 }
+        NodeRuntime { operators, router, surroundings: None, stats, timed: false, groups_peak: 0, messages: 0 }
     }
 
-    /// Measures the time inside each operator from now on: two clock reads a message.
+    /// Begins a run: tells the operators. A runtime whose operators refuse is of no more use.
+    pub fn begin(&mut self, surroundings: B::Surroundings) -> Result<()> {
+        let surroundings = self.surroundings.insert(surroundings);
+        self.operators.iter_mut().try_for_each(|operator| operator.begin(surroundings))
+    }
+
+    /// Ends a run that is complete: gives back its surroundings, and says whether the runtime may [`NodeRuntime::begin`]
+    /// another one. It may not where the run has left anything behind.
+    pub fn rest(&mut self) -> (Option<B::Surroundings>, bool) {
+        let mut is_clean = self.router.reset();
+        for operator in &mut self.operators {
+            is_clean &= operator.rest();
+        }
+        self.stats.fill(OperatorStats::default());
+        (self.groups_peak, self.messages, self.timed) = (0, 0, false);
+        (self.surroundings.take(), is_clean)
+    }
+
+    /// Limits and clock of the run.
+    pub fn context(&self) -> &QueryContext {
+        &self.router.context
+    }
+
+    /// The same, to be renewed between runs.
+    pub fn context_mut(&mut self) -> &mut Arc<QueryContext> {
+        &mut self.router.context
+    }
+
+    /// What the run's operators may look at.
+    pub fn surroundings(&self) -> Option<&B::Surroundings> {
+        self.surroundings.as_ref()
+    }
+
+    /// Measures the time inside each operator of this run from now on: two clock reads a message.
     pub fn measure_time(&mut self) {
         self.timed = true;
+        self.router.context.count_time();
     }
 
     /// Starts the query: operator 0 gets one batch in the root group, and its end. Only on node 0.
@@ -91,7 +131,7 @@ impl<B: Batch> NodeRuntime<B> {
             let Some(operator) = self.router.next_ready() else {
                 return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
             };
-            self.router.context.check()?;
+            self.router.context.check_at(self.messages)?;
             self.messages += 1;
             self.step(operator)?;
             self.router.settle(operator);
@@ -156,7 +196,8 @@ impl<B: Batch> NodeRuntime<B> {
         id: OpId,
         work: impl FnOnce(&mut dyn Operator<B>, &mut Output<'_, B>) -> Result<()>,
     ) -> Result<()> {
-        let mut out = Output { router: &mut self.router, operator: id, again: false };
+        let surroundings = self.surroundings.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
+        let mut out = Output { router: &mut self.router, surroundings, operator: id, again: false };
         work(&mut *self.operators[id as usize], &mut out)?;
         let again = out.again;
         let inbox = &mut self.router.inboxes[id as usize];

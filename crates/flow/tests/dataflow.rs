@@ -18,6 +18,8 @@ use mangrove_graph::{Error, ErrorKind, Result};
 struct Numbers(Vec<(u32, i64)>);
 
 impl Batch for Numbers {
+    type Surroundings = ();
+
     fn rows(&self) -> usize {
         self.0.len()
     }
@@ -234,7 +236,10 @@ fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
     for nodes in [1_u16, 2, 3, 4] {
         for seed in [None, Some(1), Some(2), Some(99)] {
             let runtimes = (0..nodes).map(|node| {
-                NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), context(Limits::default()))
+                let context = context(Limits::default());
+                let mut runtime = NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), context);
+                runtime.begin(()).unwrap();
+                runtime
             });
             let mut run = Nodes::new(runtimes.collect(), seed);
             let results = run.run(Numbers(vec![(0, 0)])).unwrap();
@@ -254,7 +259,9 @@ fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
     b.connect(limit_id, sink, 0, Exchange::Local);
     let operators: Vec<Box<dyn Operator<Numbers>>> =
         vec![Box::new(Scan { next: 0, below, step: 10, group: None }), Box::new(Limit(limit)), Box::new(Sink)];
-    NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()))
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()));
+    runtime.begin(()).unwrap();
+    runtime
 }
 
 #[test]
@@ -278,6 +285,7 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
     let run = |context: Arc<QueryContext>| {
         let topology = Arc::new(scoped());
         let mut runtime = NodeRuntime::new(0, 1, topology, scoped_operators(1_000_000), context);
+        runtime.begin(()).unwrap();
         runtime.start(Numbers(vec![(0, 0)])).unwrap();
         loop {
             match runtime.run(8) {

@@ -3,6 +3,9 @@
 //! Operators are numbered as [`mangrove_flow::topology`] wants it: a scope's operator, then what runs
 //! inside, then what follows. For each, it is decided here where its rows must be: at the owner of their
 //! object (it reads the graph), at the home of their group (it keeps state), or wherever they are.
+//!
+//! Nothing of a run is needed for that: what is built here serves many, one after the other. Operators keep their
+//! operands as the plan has them and look up their values when a run begins.
 
 mod scopes;
 
@@ -11,8 +14,9 @@ use std::sync::Arc;
 use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::PhysicalPlan;
-use mangrove_plan::logical::Operand;
-use mangrove_plan::physical::{Modulate as ModulatePlan, Op, Pipeline, PropertyWrite, SlotBy, SlotOperand, Stage};
+use mangrove_plan::physical::{
+    Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand, Stage,
+};
 
 use crate::barrier::dedup::Dedup;
 use crate::barrier::group_count::GroupCount;
@@ -24,10 +28,9 @@ use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
 use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::write;
-use crate::environment::Environment;
 use crate::row::call::CallService;
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
-use crate::row::source::{CountAll, Source};
+use crate::row::source::{CountAll, Kind, Source};
 use crate::row::{RowAdapter, RowOperator, filter, local, paths, property};
 use crate::rows::{Remember, Rows};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
@@ -53,17 +56,13 @@ pub struct Built {
 
 /// Builds a plan for one of `nodes` nodes. Descriptions are for `profile()`: writing them takes longer than making
 /// the operators.
-pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16, described: bool) -> Result<Built> {
-    for (name, value) in &plan.side_effects {
-        let value = environment.resolve(value)?;
-        environment.side_effects.update(name, |_| Ok(value))?;
-    }
+pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> {
     let mut builder = Builder {
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
         descriptions: Vec::new(),
         described,
-        environment: environment.clone(),
+        requirements: plan.requirements.clone(),
         nodes,
         depth: 0,
         visited: None,
@@ -86,6 +85,10 @@ pub fn build(plan: &PhysicalPlan, environment: &Environment, nodes: u16, describ
 struct Start;
 
 impl Operator<Rows> for Start {
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(
         &mut self,
         _port: u8,
@@ -144,7 +147,7 @@ struct Builder {
     operators: Vec<Option<Box<dyn Operator<Rows>>>>,
     descriptions: Vec<(usize, String)>,
     described: bool,
-    environment: Environment,
+    requirements: Requirements,
     nodes: u16,
     depth: usize,
     /// What the `dedup()`s of the loop have seen whose body is being built.
@@ -220,7 +223,8 @@ impl Builder {
 
     fn remember(&self, stage: &Stage) -> Remember {
         Remember {
-            objects: self.environment.whole_paths() || (self.environment.paths() && !stage.labels.is_empty()),
+            objects: self.requirements.path == PathRequirement::Full
+                || (self.requirements.path != PathRequirement::None && !stage.labels.is_empty()),
             labels: stage.labels.clone(),
         }
     }
@@ -235,24 +239,22 @@ impl Builder {
     ) -> Result<End> {
         let next = self.attach(tail, need, What::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
-        let environment = self.environment.clone();
-        self.set(next.from, RowAdapter { operator, remember, environment });
+        self.set(next.from, RowAdapter { operator, remember });
         Ok(next)
     }
 
     fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
-        let environment = self.environment.clone();
         let remember = self.remember(stage);
         let what = What::Operator(&stage.operator);
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::vertices(access, conditions, remember, environment)?);
+                self.set(next.from, Source::new(Kind::Vertices, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::edges(access, conditions, remember, environment)?);
+                self.set(next.from, Source::new(Kind::Edges, access, conditions, remember)?);
                 next
             }
             Op::CountAll { edges, labels } => {
@@ -267,15 +269,12 @@ impl Builder {
             }
             Op::Expand { direction, labels, to_edges } => {
                 let next = self.attach(&tail, Need::Owner, what)?;
-                let expand = Expand::new(*direction, labels.clone(), *to_edges, remember, environment);
+                let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
                 self.set(next.from, expand);
                 next
             }
             Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
-            Op::Filter(conditions) => {
-                let filter = filter::Filter::new(conditions, &environment)?;
-                self.row(&tail, Need::Owner, stage, false, filter)?
-            }
+            Op::Filter(conditions) => self.row(&tail, Need::Owner, stage, false, filter::Filter::new(conditions))?,
             Op::HasEdges { direction, labels, negate } => {
                 let filter = filter::HasEdges::new(*direction, labels, *negate);
                 self.row(&tail, Need::Owner, stage, false, filter)?
@@ -303,19 +302,15 @@ impl Builder {
     /// The second half of a count in two parts: the sum of what was counted where the rows were.
     fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
         let next = self.attach(tail, Need::Home, What::Named("total"))?;
-        let operator = Reduce::new(ReduceKind::Total, self.remember(stage), self.environment.clone());
+        let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
     }
 
     fn local_or_barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
         let here = Need::Anywhere;
-        let environment = self.environment.clone();
         Ok(match &stage.operator {
-            Op::Is(test) => {
-                let test = CompiledTest::new(test, &environment)?;
-                self.row(&tail, here, stage, false, filter::Is(test))?
-            }
+            Op::Is(test) => self.row(&tail, here, stage, false, filter::Is(CompiledTest::new(test)))?,
             Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
             Op::CompareName { equal, name } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone() };
@@ -326,24 +321,21 @@ impl Builder {
             }
             Op::Discard => self.row(&tail, here, stage, false, paths::Discard)?,
             Op::ReplaceMapValues => self.row(&tail, here, stage, false, property::ReplaceMapValues)?,
-            Op::Constant(value) => {
-                let value = environment.resolve(value)?;
-                self.row(&tail, here, stage, true, local::Constant(value))?
-            }
+            Op::Constant(value) => self.row(&tail, here, stage, true, local::Constant::new(value.clone()))?,
             Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
             Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
             Op::Call { service, arguments } => {
-                let call = CallService::new(service.clone(), arguments, &environment)?;
+                let call = CallService::new(service.clone(), arguments.clone());
                 self.row(&tail, here, stage, true, call)?
             }
             Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
             Op::LocalDedup => self.row(&tail, here, stage, true, local::LocalDedup)?,
             Op::LocalRange { low, high } => {
-                let range = local::LocalRange::new(low, high.as_ref(), &environment)?;
+                let range = local::LocalRange::new(low.clone(), high.clone());
                 self.row(&tail, here, stage, true, range)?
             }
-            Op::LocalTail(count) => self.row(&tail, here, stage, true, local::LocalTail::new(count, &environment)?)?,
+            Op::LocalTail(count) => self.row(&tail, here, stage, true, local::LocalTail::new(count.clone()))?,
             Op::LocalOrder(orders) => {
                 self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
             }
@@ -358,15 +350,11 @@ impl Builder {
     }
 
     fn barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
-        let environment = self.environment.clone();
         let remember = self.remember(stage);
         let operator: Box<dyn Operator<Rows>> = match &stage.operator {
-            Op::Inject(values) => {
-                let values = values.iter().map(|v| environment.resolve(v)).collect::<Result<_>>()?;
-                Box::new(Inject::new(values, tail.at_start, remember, environment))
-            }
+            Op::Inject(values) => Box::new(Inject::new(values.clone(), tail.at_start, remember)),
             Op::ReduceValues { key, reduction } if self.nodes == 1 => {
-                Box::new(ReduceValues::new(*reduction, key.clone(), remember, environment))
+                Box::new(ReduceValues::new(*reduction, key.clone(), remember))
             }
             Op::ReduceValues { key, reduction } => {
                 // The values are read where their elements are, and reduced at home.
@@ -375,20 +363,14 @@ impl Builder {
                 let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
                 return self.stage(&reduce, next, first);
             }
-            Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember, environment)),
-            Op::Order { orders, limit } => {
-                let limit = limit.as_ref().map(|l| self.position(l, "limit()")).transpose()?;
-                Box::new(Order::new(orders.clone(), limit))
-            }
+            Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember)),
+            Op::Order { orders, limit } => Box::new(Order::new(orders.clone(), limit.clone())),
             Op::Dedup { slots } => Box::new(Dedup::new(*slots, self.visited.clone())),
-            Op::Range { low, high } => {
-                let (low, high) = self.bounds(low, high.as_ref())?;
-                Box::new(Range::new(low, high, first..self.topology.next()))
-            }
-            Op::Tail(count) => Box::new(Tail::new(self.position(count, "tail()")?)),
-            Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember, environment)?),
-            Op::Aggregate(name) => Box::new(Aggregate::new(name.clone(), environment)?),
-            Op::Cap(names) => Box::new(Cap::new(names.clone(), remember, environment)),
+            Op::Range { low, high } => Box::new(Range::new(low.clone(), high.clone(), first..self.topology.next())),
+            Op::Tail(count) => Box::new(Tail::new(count.clone())),
+            Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember)),
+            Op::Aggregate(name) => Box::new(Aggregate::new(name.clone())),
+            Op::Cap(names) => Box::new(Cap::new(names.clone(), remember)),
             Op::Barrier => Box::new(Barrier::default()),
             Op::Merge => Box::new(PassingMerge::default()),
             other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
@@ -398,39 +380,20 @@ impl Builder {
         Ok(next)
     }
 
-    /// A position from 0 up; a negative number means the end, which no stream reaches.
-    fn position(&self, operand: &Operand, what: &str) -> Result<u64> {
-        let number = self.environment.resolve_integer(operand, &format!("the argument of {what}"))?;
-        Ok(u64::try_from(number).unwrap_or(u64::MAX))
-    }
-
-    fn bounds(&self, low: &Operand, high: Option<&Operand>) -> Result<(u64, Option<u64>)> {
-        let low = self.environment.resolve_integer(low, "the argument of range()")?;
-        let high = high.map(|h| self.environment.resolve_integer(h, "the argument of range()")).transpose()?;
-        let low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
-        // A negative end means none.
-        let high = high.and_then(|h| u64::try_from(h).ok());
-        if high.is_some_and(|h| h < low) {
-            return Err(Error::invalid("range() cannot end before it begins"));
-        }
-        Ok((low, high))
-    }
-
     fn write(&mut self, stage: &Stage, tail: &End) -> Result<End> {
-        let environment = self.environment.clone();
         let remember = self.remember(stage);
         let operator: Box<dyn Operator<Rows>> = match &stage.operator {
             Op::AddVertex { label, id, properties } => {
                 let properties: Vec<PropertyWrite> = properties.clone();
-                Box::new(write::AddVertex::new(label.clone(), id.clone(), properties, environment, remember))
+                Box::new(write::AddVertex::new(label.clone(), id.clone(), properties, remember))
             }
             Op::AddEdge { label, from, to, id, properties } => {
                 let ends: [Option<SlotOperand>; 2] = [from.clone(), to.clone()];
                 let properties = properties.clone();
-                Box::new(write::AddEdge::new(label.clone(), ends, id.clone(), properties, environment, remember))
+                Box::new(write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))
             }
-            Op::SetProperty(property) => Box::new(write::SetProperty::new(property.clone(), environment)),
-            Op::Drop => Box::new(write::Drop::new(environment)),
+            Op::SetProperty(property) => Box::new(write::SetProperty::new(property.clone())),
+            Op::Drop => Box::new(write::Drop::default()),
             other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
         };
         let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
@@ -449,7 +412,7 @@ impl Builder {
             let taker = match slot {
                 SlotBy::Identity => Taker::Identity,
                 SlotBy::Column(column) => Taker::Column(*column),
-                SlotBy::Test(test) => Taker::Test(CompiledTest::new(test, &self.environment)?),
+                SlotBy::Test(test) => Taker::Test(CompiledTest::new(test)),
                 SlotBy::Key(key) if in_place => Taker::Key(key.clone()),
                 SlotBy::Token(token) if in_place => Taker::Token(*token),
                 _ => {
@@ -466,16 +429,14 @@ impl Builder {
             by.push(taker);
         }
         let inside = next.from + 1..self.topology.next();
-        let environment = self.environment.clone();
-        self.set(next.from, Modulate::new(plan.over.clone(), by, inside, environment));
+        self.set(next.from, Modulate::new(plan.over.clone(), by, inside));
         Ok(next)
     }
 
     fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, Need::Owner, What::Named("look up"))?;
-        let environment = self.environment.clone();
-        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default(), environment });
+        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
         self.connect(&end, scope, port as u8, Exchange::Home);
         Ok(())
     }

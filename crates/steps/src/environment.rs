@@ -1,41 +1,34 @@
-//! What the operators of one running query share.
+//! What the operators of one run of a query share.
+//!
+//! A plan's operators outlive a run; what is here belongs to one. So no operator keeps it: the dataflow shows it with
+//! every call ([`Output::surroundings`](mangrove_flow::Output::surroundings)), and what an operator looks up for a whole
+//! run it looks up when the run begins.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::view::Share;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
-/// What the operators of one node of a running query share, behind one pointer: every operator has it.
-#[derive(Clone)]
-pub struct Environment(Arc<Surroundings>);
-
-impl std::ops::Deref for Environment {
-    type Target = Surroundings;
-
-    fn deref(&self) -> &Surroundings {
-        &self.0
-    }
-}
-
-/// The content of an [`Environment`].
-pub struct Surroundings {
+/// What the operators of one node of a running query share.
+pub struct Environment {
     /// The graph as the query's transaction sees it.
     pub view: Arc<dyn GraphView>,
     /// The transaction, where the query may write.
     pub writer: Option<Arc<Transaction>>,
     /// The values of the plan's parameters.
-    pub parameters: Arc<Vec<(Name, Value)>>,
+    pub parameters: Vec<(Name, Value)>,
     /// Which tablets this node reads.
     pub share: Share,
     /// What every row carries.
     pub requirements: Arc<Requirements>,
     /// Side effects by name.
-    pub side_effects: Arc<SideEffects>,
+    pub side_effects: SideEffects,
     /// The services that `call()` may name, where the query calls any.
     pub services: Option<Arc<dyn Services>>,
 }
@@ -48,13 +41,14 @@ pub trait Services: Send + Sync {
 }
 
 impl Environment {
-    /// These surroundings, to be shared.
-    pub fn new(surroundings: Surroundings) -> Self {
-        Environment(Arc::new(surroundings))
+    /// Gives the side effects that a plan begins with their values.
+    pub fn seed(&self, plan: &PhysicalPlan) -> Result<()> {
+        plan.side_effects.iter().try_for_each(|(name, operand)| {
+            let value = self.resolve(operand)?;
+            self.side_effects.update(name, |_| Ok(value))
+        })
     }
-}
 
-impl Surroundings {
     /// The value of an operand.
     pub fn resolve(&self, operand: &Operand) -> Result<Value> {
         match operand {
@@ -107,6 +101,14 @@ impl SideEffects {
     /// The value under a name.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.values.lock().get(name).cloned()
+    }
+
+    /// Puts an empty map under a name that has no value yet, if there is a name.
+    pub fn begin_map(&self, name: Option<&Name>) -> Result<()> {
+        match name {
+            Some(name) => self.update(name, |old| Ok(old.unwrap_or_else(|| Value::map(Vec::new())))),
+            None => Ok(()),
+        }
     }
 
     /// Changes the value under a name; `None` where there is none yet.

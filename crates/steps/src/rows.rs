@@ -12,6 +12,7 @@ use mangrove_graph::{EdgeId, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
+use crate::environment::Environment;
 use crate::path::{Path, PathNode, relabel};
 
 /// The instance each row belongs to.
@@ -230,6 +231,22 @@ impl Rows {
         }
     }
 
+    /// As [`Rows::derive`], with all objects made from one row.
+    pub fn derive_from_one(&self, row: u32, objects: Column) -> Rows {
+        let (row, count) = (row as usize, objects.len());
+        Rows {
+            tags: match &self.tags {
+                Tags::One => Tags::One,
+                Tags::Many(tags) => Tags::Many(vec![tags[row]; count]),
+            },
+            bulk: self.bulk.as_ref().map(|b| vec![b[row]; count]),
+            path: self.path.as_ref().map(|p| vec![p[row].clone(); count]),
+            loops: self.loops.as_ref().map(|l| vec![l[row].clone(); count]),
+            objects,
+            slots: Vec::new(),
+        }
+    }
+
     /// The same rows with other objects, without slots; paths as they are.
     pub fn with_objects(mut self, objects: Column) -> Rows {
         debug_assert_eq!(self.len(), objects.len());
@@ -322,6 +339,8 @@ pub struct Remember {
 }
 
 impl Batch for Rows {
+    type Surroundings = Environment;
+
     fn rows(&self) -> usize {
         self.len()
     }

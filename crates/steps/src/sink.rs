@@ -9,6 +9,10 @@ use crate::rows::Rows;
 pub struct Sink;
 
 impl Operator<Rows> for Sink {
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _port: u8, _group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         out.deliver(batch);

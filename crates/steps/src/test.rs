@@ -20,7 +20,13 @@ const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 
 /// A [`Test`] that is ready to run.
 #[derive(Clone, Debug)]
-pub struct CompiledTest(Node);
+pub struct CompiledTest {
+    test: Test,
+    /// Absent before the first run.
+    node: Option<Node>,
+    /// Whether it has parameters, so that every run has a test of its own.
+    varies: bool,
+}
 
 #[derive(Clone, Debug)]
 enum Node {
@@ -41,14 +47,43 @@ enum TextTest {
 }
 
 impl CompiledTest {
-    /// Makes a test ready: looks up its parameters and compiles its regular expressions.
-    pub fn new(test: &Test, environment: &Environment) -> Result<Self> {
-        Ok(CompiledTest(compile(test, environment)?))
+    /// A test that is made ready by [`CompiledTest::begin`].
+    pub fn new(test: &Test) -> Self {
+        CompiledTest { test: test.clone(), node: None, varies: varies(test) }
     }
 
-    /// Whether the test holds of a value.
+    /// Makes it ready for a run: looks up its parameters and compiles its regular expressions. What has no parameters
+    /// stays as the first run made it.
+    pub fn begin(&mut self, environment: &Environment) -> Result<()> {
+        if self.node.is_none() || self.varies {
+            self.node = Some(compile(&self.test, environment)?);
+        }
+        Ok(())
+    }
+
+    /// Whether the test holds of a value; of none before it is ready.
     pub fn holds(&self, value: &Value) -> bool {
-        self.0.holds(value)
+        debug_assert!(self.node.is_some(), "a test is made ready before it is asked");
+        self.node.as_ref().is_some_and(|node| node.holds(value))
+    }
+}
+
+/// Whether a test has parameters.
+fn varies(test: &Test) -> bool {
+    match test {
+        Test::Compare(_, operand) | Test::Text(_, operand) => is_parameter(operand),
+        Test::Within(operands) | Test::Without(operands) => operands.iter().any(is_parameter),
+        Test::And(tests) | Test::Or(tests) => tests.iter().any(varies),
+        Test::Not(test) => varies(test),
+    }
+}
+
+/// Whether an operand is a parameter, or a list with one in it.
+fn is_parameter(operand: &Operand) -> bool {
+    match operand {
+        Operand::Literal(_) => false,
+        Operand::List(operands) => operands.iter().any(is_parameter),
+        Operand::Parameter(_) => true,
     }
 }
 
@@ -212,7 +247,9 @@ mod tests {
     }
 
     fn compiled(test: Test) -> CompiledTest {
-        CompiledTest::new(&test, &environment()).unwrap()
+        let mut test = CompiledTest::new(&test);
+        test.begin(&environment()).unwrap();
+        test
     }
 
     fn holds(test: Test, value: impl Into<Value>) -> bool {
@@ -259,12 +296,14 @@ mod tests {
     #[test]
     fn unusable_patterns_are_errors_that_name_them() {
         for pattern in ["(", "(?=a)b", "\\w{1000}{1000}"] {
-            let error =
-                CompiledTest::new(&Test::Text(TextOperation::Regex, literal(pattern)), &environment()).unwrap_err();
+            let error = CompiledTest::new(&Test::Text(TextOperation::Regex, literal(pattern)))
+                .begin(&environment())
+                .unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.message().contains(pattern), "{error}");
         }
-        let error = CompiledTest::new(&Test::Text(TextOperation::Containing, literal(1)), &environment()).unwrap_err();
+        let mut test = CompiledTest::new(&Test::Text(TextOperation::Containing, literal(1)));
+        let error = test.begin(&environment()).unwrap_err();
         assert!(error.message().contains("int"), "{error}");
     }
 

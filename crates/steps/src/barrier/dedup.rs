@@ -62,6 +62,10 @@ impl Dedup {
 }
 
 impl Operator<Rows> for Dedup {
+    fn rest(&mut self) -> bool {
+        self.seen.is_empty() && self.visited.as_ref().is_none_or(|visited| visited.is_empty())
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let slots = self.slots;
         let (first, bytes) = match &self.visited {

@@ -42,22 +42,26 @@ const ENTRY_BYTES: u64 = 112;
 pub struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
-    environment: Environment,
     counts: ByInstance<Counts>,
     held: HeldRows,
 }
 
 impl GroupCount {
     /// Counts for the result, or for a side effect.
-    pub fn new(side_effect: Option<Name>, remember: Remember, environment: Environment) -> Result<Self> {
-        if let Some(name) = &side_effect {
-            environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::map(Vec::new()))))?;
-        }
-        Ok(GroupCount { side_effect, remember, environment, counts: ByInstance::default(), held: HeldRows::default() })
+    pub fn new(side_effect: Option<Name>, remember: Remember) -> Self {
+        GroupCount { side_effect, remember, counts: ByInstance::default(), held: HeldRows::default() }
     }
 }
 
 impl Operator<Rows> for GroupCount {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        environment.side_effects.begin_map(self.side_effect.as_ref())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.counts.is_empty() && self.held.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let states = self.counts.group(group);
         let mut new = 0;
@@ -81,7 +85,7 @@ impl Operator<Rows> for GroupCount {
         let states = self.counts.take(group, instances, out);
         if let Some(name) = &self.side_effect {
             for counts in states.into_iter().flatten() {
-                self.environment.side_effects.update(name, |old| add_counts(old, counts, name))?;
+                out.surroundings().side_effects.update(name, |old| add_counts(old, counts, name))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(0, group, chunk)?;
@@ -89,8 +93,7 @@ impl Operator<Rows> for GroupCount {
             return out.finish_all(group, instances);
         }
         let results = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
-        let requirements = &self.environment.requirements;
-        let mut rows = rows_by_instance(results, instances, self.environment.paths(), requirements.loops);
+        let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

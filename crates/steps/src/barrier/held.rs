@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Output};
 use mangrove_graph::Result;
 
+use crate::environment::Environment;
 use crate::rows::{Column, Rows, Tags};
 
 /// A hash map with the workspace's hasher.
@@ -24,6 +25,11 @@ impl<T> Default for ByInstance<T> {
 }
 
 impl<T> ByInstance<T> {
+    /// Whether no group has any.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.charged.is_empty()
+    }
+
     /// The states of a group, by tag; made where it is new.
     pub fn group(&mut self, group: GroupId) -> &mut Vec<Option<T>> {
         self.groups.entry(group).or_default()
@@ -68,6 +74,11 @@ struct Held {
 }
 
 impl HeldRows {
+    /// Whether no rows are held.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// Keeps rows.
     pub fn add(&mut self, group: GroupId, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
         let bytes = rows.bytes() as u64;
@@ -106,7 +117,7 @@ impl HeldRows {
 }
 
 /// One row for each instance that has a value. The values are new objects with paths of their own.
-pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u32, paths: bool, loops: bool) -> Rows {
+pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u32, environment: &Environment) -> Rows {
     let mut tags = Vec::with_capacity(values.len());
     let mut objects = Vec::with_capacity(values.len());
     for (tag, value) in values.into_iter().enumerate() {
@@ -120,7 +131,7 @@ pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u
     if instances > 1 || tags.iter().any(|t| *t > 0) {
         rows.tags = Tags::Many(tags);
     }
-    rows.path = paths.then(|| vec![None; count]);
-    rows.loops = loops.then(|| vec![Default::default(); count]);
+    rows.path = environment.paths().then(|| vec![None; count]);
+    rows.loops = environment.requirements.loops.then(|| vec![Default::default(); count]);
     rows
 }

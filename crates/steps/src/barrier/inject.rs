@@ -3,24 +3,26 @@
 use mangrove_flow::{GroupId, Operator, Output, TagSet};
 use mangrove_graph::{Result, Value};
 
+use mangrove_plan::logical::Operand;
+
 use crate::barrier::held::FastMap;
 use crate::environment::Environment;
 use crate::rows::{Column, Loops, Remember, Rows, Tags};
 
 /// Puts values into every instance's stream.
 pub struct Inject {
+    operands: Vec<Operand>,
     values: Vec<Value>,
     /// At a traversal's start the row that comes is only the query's unit: it does not go on.
     at_start: bool,
     remember: Remember,
-    environment: Environment,
     served: FastMap<GroupId, TagSet>,
 }
 
 impl Inject {
     /// These values.
-    pub fn new(values: Vec<Value>, at_start: bool, remember: Remember, environment: Environment) -> Self {
-        Inject { values, at_start, remember, environment, served: FastMap::default() }
+    pub fn new(operands: Vec<Operand>, at_start: bool, remember: Remember) -> Self {
+        Inject { operands, values: Vec::new(), at_start, remember, served: FastMap::default() }
     }
 
     fn serve(&self, group: GroupId, tags: &[u32], instances_known: bool, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -30,8 +32,9 @@ impl Inject {
         if !instances_known || tags.iter().any(|t| *t > 0) {
             rows.tags = Tags::Many(tags.iter().flat_map(|t| self.values.iter().map(|_| *t)).collect());
         }
-        rows.path = self.environment.paths().then(|| vec![None; count]);
-        rows.loops = self.environment.requirements.loops.then(|| vec![Loops::new(); count]);
+        let environment = out.surroundings();
+        rows.path = environment.paths().then(|| vec![None; count]);
+        rows.loops = environment.requirements.loops.then(|| vec![Loops::new(); count]);
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;
@@ -41,6 +44,15 @@ impl Inject {
 }
 
 impl Operator<Rows> for Inject {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.values = self.operands.iter().map(|operand| environment.resolve(operand)).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.served.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();

@@ -126,6 +126,10 @@ pub struct Barrier {
 }
 
 impl Operator<Rows> for Barrier {
+    fn rest(&mut self) -> bool {
+        self.groups.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.groups.entry(group).or_default().add(batch, out)
     }
@@ -172,6 +176,11 @@ impl PassingMerge {
 }
 
 impl Operator<Rows> for PassingMerge {
+    fn rest(&mut self) -> bool {
+        (self.taken, self.given) = (0, 0);
+        self.groups.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if self.has_given_up() {
             self.give(group, out)?;

@@ -5,8 +5,11 @@ use std::cmp::Ordering;
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Result, compare};
 use mangrove_gremlin::Order as Way;
+use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::HeldRows;
+use crate::barrier::range::position;
+use crate::environment::Environment;
 use crate::rows::Rows;
 
 /// Sorts; with a limit, keeps only the first of each instance.
@@ -17,14 +20,16 @@ pub struct Order {
 
 struct Sorter {
     ways: Vec<Way>,
-    limit: Option<u64>,
+    /// The operand of the limit, and its value in this run.
+    limit: Option<(Operand, u64)>,
     /// State of the generator that shuffles; 0: not seeded yet.
     shuffles: u64,
 }
 
 impl Order {
     /// Sorts by one slot a way.
-    pub fn new(ways: Vec<Way>, limit: Option<u64>) -> Self {
+    pub fn new(ways: Vec<Way>, limit: Option<Operand>) -> Self {
+        let limit = limit.map(|operand| (operand, 0));
         Order { held: HeldRows::default(), sorter: Sorter { ways, limit, shuffles: 0 } }
     }
 }
@@ -41,7 +46,7 @@ impl Sorter {
             let (a, b) = (a as usize, b as usize);
             rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, a, b))
         });
-        if let Some(limit) = self.limit {
+        if let Some((_, limit)) = self.limit {
             self.cut(rows, &mut order, limit);
         }
         order
@@ -89,8 +94,20 @@ fn compare_rows(rows: &Rows, ways: &[Way], a: usize, b: usize) -> Ordering {
 }
 
 impl Operator<Rows> for Order {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.sorter.shuffles = 0;
+        if let Some((operand, limit)) = &mut self.sorter.limit {
+            *limit = position(operand, "limit()", environment)?;
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.held.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.sorter.shuffles == 0 {
+        if self.sorter.shuffles == 0 && self.sorter.ways.contains(&Way::Shuffle) {
             self.sorter.shuffles = out.context().clock().now_nanos();
         }
         // An unproductive by() drops the row.

@@ -3,14 +3,17 @@
 use std::ops::Range as IdRange;
 
 use mangrove_flow::{GroupId, OpId, Operator, Output};
-use mangrove_graph::Result;
+use mangrove_graph::{Error, Result};
+use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::{ByInstance, HeldRows};
+use crate::environment::Environment;
 use crate::rows::{Rows, Tags};
 
 /// Positions `low..high`. When an instance has all it may let through, what is upstream of here and works
 /// for it is cancelled.
 pub struct Range {
+    operands: (Operand, Option<Operand>),
     low: u64,
     high: Option<u64>,
     upstream: IdRange<OpId>,
@@ -20,12 +23,34 @@ pub struct Range {
 impl Range {
     /// Positions from `low` up to, not including, `high`; `upstream` are the operators before it in its
     /// chain.
-    pub fn new(low: u64, high: Option<u64>, upstream: IdRange<OpId>) -> Self {
-        Range { low, high, upstream, seen: ByInstance::default() }
+    pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>) -> Self {
+        Range { operands: (low, high), low: 0, high: None, upstream, seen: ByInstance::default() }
     }
 }
 
+/// A position from 0 up; a negative number means the end, which no stream reaches.
+pub fn position(operand: &Operand, what: &str, environment: &Environment) -> Result<u64> {
+    let number = environment.resolve_integer(operand, &format!("the argument of {what}"))?;
+    Ok(u64::try_from(number).unwrap_or(u64::MAX))
+}
+
 impl Operator<Rows> for Range {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let number = |operand| environment.resolve_integer(operand, "the argument of range()");
+        let (low, high) = (number(&self.operands.0)?, self.operands.1.as_ref().map(number).transpose()?);
+        self.low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
+        // A negative end means none.
+        self.high = high.and_then(|high| u64::try_from(high).ok());
+        if self.high.is_some_and(|high| high < self.low) {
+            return Err(Error::invalid("range() cannot end before it begins"));
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.seen.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let (low, high) = (self.low, self.high.unwrap_or(u64::MAX));
         let seen = self.seen.group(group);
@@ -69,14 +94,15 @@ impl Operator<Rows> for Range {
 
 /// The last `count` of each instance.
 pub struct Tail {
+    operand: Operand,
     count: u64,
     held: HeldRows,
 }
 
 impl Tail {
-    /// The last `count`.
-    pub fn new(count: u64) -> Self {
-        Tail { count, held: HeldRows::default() }
+    /// The last of so many.
+    pub fn new(operand: Operand) -> Self {
+        Tail { operand, count: 0, held: HeldRows::default() }
     }
 }
 
@@ -105,6 +131,15 @@ fn last(rows: &Rows, count: u64) -> Rows {
 }
 
 impl Operator<Rows> for Tail {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.count = position(&self.operand, "tail()", environment)?;
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.held.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         self.held.add(group, batch, out)?;

@@ -7,7 +7,6 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Reduction;
 
 use crate::barrier::held::{ByInstance, rows_by_instance};
-use crate::environment::Environment;
 use crate::rows::{Column, Remember, Rows, Tags};
 
 /// What is reduced, and how.
@@ -161,14 +160,13 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
 pub struct Reduce {
     kind: Kind,
     remember: Remember,
-    environment: Environment,
     states: ByInstance<Partial>,
 }
 
 impl Reduce {
     /// A reduction of every instance's rows.
-    pub fn new(kind: Kind, remember: Remember, environment: Environment) -> Self {
-        Reduce { kind, remember, environment, states: ByInstance::default() }
+    pub fn new(kind: Kind, remember: Remember) -> Self {
+        Reduce { kind, remember, states: ByInstance::default() }
     }
 
     /// The reductions of a group so far, by instance.
@@ -178,6 +176,10 @@ impl Reduce {
 }
 
 impl Operator<Rows> for Reduce {
+    fn rest(&mut self) -> bool {
+        self.states.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
         if kind == Kind::Language(Reduction::Fold) {
@@ -206,8 +208,7 @@ impl Operator<Rows> for Reduce {
             let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
             results.push(state.map(Partial::result).transpose()?);
         }
-        let requirements = &self.environment.requirements;
-        let mut rows = rows_by_instance(results, instances, self.environment.paths(), requirements.loops);
+        let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

@@ -22,30 +22,28 @@ pub struct ReduceValues {
     key: Name,
     values: Values,
     reduce: Reduce,
-    environment: Environment,
     numbers: Numbers,
 }
 
 impl ReduceValues {
     /// A reduction of the values of one key.
-    pub fn new(reduction: Reduction, key: Name, remember: Remember, environment: Environment) -> Self {
+    pub fn new(reduction: Reduction, key: Name, remember: Remember) -> Self {
         ReduceValues {
             reduction,
             values: Values::new(vec![key.clone()]),
             key,
-            reduce: Reduce::new(Kind::Language(reduction), remember, environment.clone()),
-            environment,
+            reduce: Reduce::new(Kind::Language(reduction), remember),
             numbers: Numbers::default(),
         }
     }
 
     /// Reads a batch as numbers; false where it has others values or rows that count more than once.
-    fn read(&mut self, batch: &Rows) -> Result<bool> {
+    fn read(&mut self, batch: &Rows, environment: &Environment) -> Result<bool> {
         self.numbers.clear();
         if batch.tags != Tags::One || batch.bulk.is_some() {
             return Ok(false);
         }
-        let view = &self.environment.view;
+        let view = &environment.view;
         let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match &batch.objects {
             Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
@@ -56,9 +54,14 @@ impl ReduceValues {
 }
 
 impl Operator<Rows> for ReduceValues {
+    fn rest(&mut self) -> bool {
+        self.reduce.rest()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if !self.read(&batch)? {
-            let values = self.values.apply(batch, &self.environment)?;
+        let environment = out.surroundings();
+        if !self.read(&batch, environment)? {
+            let values = self.values.apply(batch, environment)?;
             return self.reduce.receive(port, group, values, out);
         }
         if self.numbers.is_empty() {

@@ -14,7 +14,6 @@ use crate::rows::{Remember, Rows};
 /// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
 pub struct Aggregate {
     name: Name,
-    environment: Environment,
     held: HeldRows,
     /// Where in the bulk set each of its members is, as far as this operator has seen.
     places: FastMap<Equivalent, usize>,
@@ -25,14 +24,22 @@ const MEMBER_BYTES: u64 = 104;
 
 impl Aggregate {
     /// Adds to this side effect.
-    pub fn new(name: Name, environment: Environment) -> Result<Self> {
-        let empty = || Value::BulkSet(Arc::new(Vec::new()));
-        environment.side_effects.update(&name, |old| Ok(old.unwrap_or_else(empty)))?;
-        Ok(Aggregate { name, environment, held: HeldRows::default(), places: FastMap::default() })
+    pub fn new(name: Name) -> Self {
+        Aggregate { name, held: HeldRows::default(), places: FastMap::default() }
     }
 }
 
 impl Operator<Rows> for Aggregate {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let empty = || Value::BulkSet(Arc::new(Vec::new()));
+        environment.side_effects.update(&self.name, |old| Ok(old.unwrap_or_else(empty)))
+    }
+
+    fn rest(&mut self) -> bool {
+        self.places = FastMap::default();
+        self.held.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.held.add(group, batch, out)
     }
@@ -42,7 +49,7 @@ impl Operator<Rows> for Aggregate {
             let values: Vec<_> =
                 (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
             let (name, places) = (&self.name, &mut self.places);
-            self.environment.side_effects.update(name, |old| match old {
+            out.surroundings().side_effects.update(name, |old| match old {
                 Some(Value::List(list)) => add_to_list(list, values, out.context()),
                 Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, out.context()),
                 None => add_to_bulk_set(Arc::default(), values, places, out.context()),
@@ -101,18 +108,17 @@ fn add_to_bulk_set(
 pub struct Cap {
     names: Vec<Name>,
     remember: Remember,
-    environment: Environment,
 }
 
 impl Cap {
     /// One name gives its value, several a map.
-    pub fn new(names: Vec<Name>, remember: Remember, environment: Environment) -> Self {
-        Cap { names, remember, environment }
+    pub fn new(names: Vec<Name>, remember: Remember) -> Self {
+        Cap { names, remember }
     }
 
-    fn value(&self) -> Result<Value> {
+    fn value(&self, environment: &Environment) -> Result<Value> {
         let get = |name: &Name| {
-            self.environment.side_effects.get(name).ok_or_else(|| {
+            environment.side_effects.get(name).ok_or_else(|| {
                 Error::evaluation(format!(
                     "the side-effect key does not exist: cap(\"{name}\") finds no step or withSideEffect() of that name"
                 ))
@@ -129,15 +135,19 @@ impl Cap {
 }
 
 impl Operator<Rows> for Cap {
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _port: u8, _group: GroupId, _batch: Rows, _out: &mut Output<'_, Rows>) -> Result<()> {
         Ok(())
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let value = self.value()?;
-        let requirements = &self.environment.requirements;
+        let environment = out.surroundings();
+        let value = self.value(environment)?;
         let values = vec![Some(value); instances as usize];
-        let mut rows = rows_by_instance(values, instances, self.environment.paths(), requirements.loops);
+        let mut rows = rows_by_instance(values, instances, environment);
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

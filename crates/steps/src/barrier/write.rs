@@ -49,25 +49,29 @@ pub struct Scene<'a> {
 pub struct WriteBarrier<S> {
     statement: S,
     held: HeldRows,
-    environment: Environment,
     remember: Remember,
 }
 
 impl<S: Statement> WriteBarrier<S> {
-    fn of(statement: S, environment: Environment, remember: Remember) -> Self {
-        WriteBarrier { statement, held: HeldRows::default(), environment, remember }
+    fn of(statement: S, remember: Remember) -> Self {
+        WriteBarrier { statement, held: HeldRows::default(), remember }
     }
 }
 
 impl<S: Statement> Operator<Rows> for WriteBarrier<S> {
+    fn rest(&mut self) -> bool {
+        self.held.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.held.add(group, batch, out)
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(rows) = self.held.take(group, out) {
-            let writer = self.environment.writer()?;
-            let scene = Scene { environment: &self.environment, writer, context: out.context() };
+            let environment = out.surroundings();
+            let writer = environment.writer()?;
+            let scene = Scene { environment, writer, context: out.context() };
             let mut results = self.statement.write(rows, &scene)?;
             writer.finish_statement()?;
             results.remember(&self.remember);

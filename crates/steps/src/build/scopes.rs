@@ -1,7 +1,7 @@
 //! Scopes: the operator of the scope, what runs inside, and the way back.
 
 use mangrove_flow::{Exchange, OpId, Placement};
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::ChooseOption;
 use mangrove_plan::physical::{
     LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, SlotBy, Stage,
@@ -34,7 +34,7 @@ impl Builder {
             Op::Group { side_effect, value } => {
                 let next = self.attach(&tail, Need::Home, what)?;
                 self.inside(value, next.from, 1)?;
-                let operator = Group::new(side_effect.clone(), self.remember(stage), self.environment.clone())?;
+                let operator = Group::new(side_effect.clone(), self.remember(stage));
                 self.set(next.from, operator);
                 Ok(next)
             }
@@ -47,7 +47,7 @@ impl Builder {
             }
             Op::Switch { options } => {
                 let switch = self.attach(&tail, Need::Anywhere, what)?;
-                let whens = options.iter().map(|(when, _)| self.when(when)).collect::<Result<_>>()?;
+                let whens = options.iter().map(|(option, _)| when(option)).collect();
                 let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
                 self.set(switch.from, Switch::new(whens, announces));
                 self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
@@ -73,8 +73,7 @@ impl Builder {
             if pipeline.stages.is_empty() {
                 let next = self.attach(&split, Need::Anywhere, What::Named("identity"))?;
                 let operator = paths::Identity { labels: Vec::new() };
-                let environment = self.environment.clone();
-                self.set(next.from, RowAdapter { operator, remember: Remember::default(), environment });
+                self.set(next.from, RowAdapter { operator, remember: Remember::default() });
                 ends.push(next);
             } else {
                 ends.push(self.chain(pipeline, split)?);
@@ -93,17 +92,6 @@ impl Builder {
         }
         self.set(merge, Merge::new(ends.len(), announces));
         Ok(End { from: merge, entering: false, placement, at_start: false })
-    }
-
-    fn when(&self, option: &ChooseOption) -> Result<When> {
-        Ok(match option {
-            ChooseOption::True => When::Is(true),
-            ChooseOption::False => When::Is(false),
-            ChooseOption::Value(value) => When::Equals(self.environment.resolve(value)?),
-            ChooseOption::Test(test) => When::Passes(CompiledTest::new(test, &self.environment)?),
-            ChooseOption::None => When::Otherwise,
-            ChooseOption::Unproductive => When::Unproductive,
-        })
     }
 
     fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
@@ -134,8 +122,8 @@ impl Builder {
     fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
         let next = self.attach(tail, Need::Home, What::Named("repeat"))?;
         let mut tests = [Vec::new(), Vec::new()];
-        let until = self.loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)])?;
-        let emit = self.loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)])?;
+        let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
+        let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
         let [before, after] = tests.map(|by: Vec<SlotBy>| {
             let operator = Op::Modulate(ModulatePlan { over: Over::Current, by });
             Stage { operator, labels: Vec::new() }
@@ -147,7 +135,7 @@ impl Builder {
         let loop_around = self.visited.replace(visited.clone());
         self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
         self.visited = loop_around;
-        let loops = self.environment.requirements.loops;
+        let loops = self.requirements.loops;
         let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
         self.set(next.from, Repeat::new(shape, visited));
         Ok(next)
@@ -158,11 +146,9 @@ impl Builder {
         self.depth += 1;
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let mut end = self.chain(body, begin)?;
-        if self.environment.requirements.loops {
+        if self.requirements.loops {
             end = self.attach(&end, Need::Anywhere, What::Named("next loop"))?;
-            let environment = self.environment.clone();
-            let remember = Remember::default();
-            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember, environment });
+            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember: Remember::default() });
         }
         if let Some(after) = after {
             end = self.stage(after, end, end.from)?;
@@ -172,19 +158,27 @@ impl Builder {
         self.connect(&end, scope, 2, exchange);
         Ok(())
     }
+}
 
-    fn loop_test(&self, test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Result<Option<RunningTest>> {
-        Ok(match test {
-            None => None,
-            Some(LoopTest::Always) => Some(RunningTest::Always),
-            Some(LoopTest::Times(times)) => {
-                Some(RunningTest::Times(self.environment.resolve_integer(times, "the argument of times()")?))
-            }
-            Some(LoopTest::Test(test)) => Some(RunningTest::Test(CompiledTest::new(test, &self.environment)?)),
-            Some(LoopTest::Exists(pipeline)) => {
-                slots.push(SlotBy::Exists(pipeline.clone()));
-                Some(RunningTest::Slot(slots.len() - 1))
-            }
-        })
+fn when(option: &ChooseOption) -> When {
+    match option {
+        ChooseOption::True => When::Is(true),
+        ChooseOption::False => When::Is(false),
+        ChooseOption::Value(operand) => When::Equals(operand.clone(), Value::Null),
+        ChooseOption::Test(test) => When::Passes(CompiledTest::new(test)),
+        ChooseOption::None => When::Otherwise,
+        ChooseOption::Unproductive => When::Unproductive,
     }
+}
+
+fn loop_test(test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Option<RunningTest> {
+    Some(match test? {
+        LoopTest::Always => RunningTest::Always,
+        LoopTest::Times(times) => RunningTest::Times(times.clone(), 0),
+        LoopTest::Test(test) => RunningTest::Test(CompiledTest::new(test)),
+        LoopTest::Exists(pipeline) => {
+            slots.push(SlotBy::Exists(pipeline.clone()));
+            RunningTest::Slot(slots.len() - 1)
+        }
+    })
 }

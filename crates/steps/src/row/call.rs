@@ -11,18 +11,24 @@ use crate::rows::{Column, Rows};
 /// answers does not depend on who asks.
 pub struct CallService {
     service: Option<Name>,
+    operands: Vec<(Name, Operand)>,
     arguments: Vec<(Name, Value)>,
 }
 
 impl CallService {
-    /// With its arguments resolved.
-    pub fn new(service: Option<Name>, arguments: &[(Name, Operand)], environment: &Environment) -> Result<Self> {
-        let resolve = |(name, value): &(Name, Operand)| Ok((name.clone(), environment.resolve(value)?));
-        Ok(CallService { service, arguments: arguments.iter().map(resolve).collect::<Result<_>>()? })
+    /// With these arguments.
+    pub fn new(service: Option<Name>, operands: Vec<(Name, Operand)>) -> Self {
+        CallService { service, operands, arguments: Vec::new() }
     }
 }
 
 impl RowOperator for CallService {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let resolve = |(name, value): &(Name, Operand)| Ok((name.clone(), environment.resolve(value)?));
+        self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;
+        Ok(())
+    }
+
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
         let services = environment.services.as_ref();
         let services =

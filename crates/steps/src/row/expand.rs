@@ -70,26 +70,18 @@ pub struct Expand {
     labels: LabelSets,
     to_edges: bool,
     remember: Remember,
-    environment: Environment,
     pending: VecDeque<(GroupId, Rows, ExpandCursor)>,
     expansion: Expansion,
 }
 
 impl Expand {
     /// An expansion.
-    pub fn new(
-        direction: Direction,
-        labels: Vec<Name>,
-        to_edges: bool,
-        remember: Remember,
-        environment: Environment,
-    ) -> Self {
+    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, remember: Remember) -> Self {
         Expand {
             direction,
             labels: LabelSets::along(labels),
             to_edges,
             remember,
-            environment,
             pending: VecDeque::new(),
             expansion: Expansion::default(),
         }
@@ -102,14 +94,15 @@ impl Expand {
             Column::Vertices(ids) => ids,
             _ => return Err(Error::bug("an expansion holds vertices only")),
         };
+        let view = &*out.surroundings().view;
         let request = ExpandRequest {
             direction: self.direction,
-            labels: self.labels.filter(&*self.environment.view).clone(),
+            labels: self.labels.filter(view).clone(),
             edges: self.to_edges,
             limit: BATCH_ROWS,
         };
         self.expansion.clear();
-        let done = self.environment.view.expand(ids, &request, cursor, &mut self.expansion)?;
+        let done = view.expand(ids, &request, cursor, &mut self.expansion)?;
         let objects = if self.to_edges {
             Column::Edges(self.expansion.edge.clone())
         } else {
@@ -131,6 +124,10 @@ impl Expand {
 }
 
 impl Operator<Rows> for Expand {
+    fn rest(&mut self) -> bool {
+        self.pending.is_empty()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let ids = vertices(&batch.objects, step_name(self.direction, self.to_edges))?.into_owned();
         batch.objects = Column::Vertices(ids);

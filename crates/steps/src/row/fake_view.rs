@@ -10,7 +10,7 @@ use mangrove_graph::{
 
 use mangrove_plan::physical::Requirements;
 
-use crate::environment::{Environment, Surroundings};
+use crate::environment::{Environment, SideEffects};
 
 type Meta = Arc<Vec<(KeyId, Value)>>;
 
@@ -119,15 +119,15 @@ pub fn environment_of(graph: &Modern) -> Environment {
 
 /// The same, for a query whose rows carry this.
 pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environment {
-    Environment::new(Surroundings {
+    Environment {
         view: graph.view.clone(),
         writer: None,
-        parameters: Arc::default(),
+        parameters: Vec::new(),
         share: Share::ALL,
         requirements: Arc::new(requirements),
-        side_effects: Arc::default(),
+        side_effects: SideEffects::default(),
         services: None,
-    })
+    }
 }
 
 /// The surroundings of a query that reads no graph.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use mangrove_graph::{Direction, Error, GraphView, LabelSetId, Result, Value, ValueRows, property_id};
-use mangrove_plan::logical::{Condition, Name, Test};
+use mangrove_plan::logical::{Condition, Name};
 
 use super::RowOperator;
 use super::kinds::Kinds;
@@ -41,20 +41,33 @@ enum Prepared {
 }
 
 impl Prepared {
-    fn new(condition: &Condition, environment: &Environment) -> Result<Self> {
-        let compiled = |test: &Test| CompiledTest::new(test, environment);
-        Ok(match condition {
+    fn new(condition: &Condition) -> Self {
+        match condition {
             Condition::LabelIn(names) => {
                 Prepared::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
             }
-            Condition::Label(test) => Prepared::Label { test: compiled(test)?, known: Vec::new() },
-            Condition::Id(test) => Prepared::Id(compiled(test)?),
-            Condition::Property(key, test) => Prepared::Has(key.clone(), Some(compiled(test)?)),
+            Condition::Label(test) => Prepared::Label { test: CompiledTest::new(test), known: Vec::new() },
+            Condition::Id(test) => Prepared::Id(CompiledTest::new(test)),
+            Condition::Property(key, test) => Prepared::Has(key.clone(), Some(CompiledTest::new(test))),
             Condition::HasKey(key) => Prepared::Has(key.clone(), None),
             Condition::HasNot(key) => Prepared::HasNot(key.clone()),
-            Condition::PropertyKey(test) => Prepared::PropertyKey(compiled(test)?),
-            Condition::PropertyValue(test) => Prepared::PropertyValue(compiled(test)?),
-        })
+            Condition::PropertyKey(test) => Prepared::PropertyKey(CompiledTest::new(test)),
+            Condition::PropertyValue(test) => Prepared::PropertyValue(CompiledTest::new(test)),
+        }
+    }
+
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        match self {
+            Prepared::LabelIn { .. } | Prepared::Has(_, None) | Prepared::HasNot(_) => Ok(()),
+            Prepared::Label { test, known } => {
+                known.clear();
+                test.begin(environment)
+            }
+            Prepared::PropertyKey(test)
+            | Prepared::PropertyValue(test)
+            | Prepared::Id(test)
+            | Prepared::Has(_, Some(test)) => test.begin(environment),
+        }
     }
 
     /// What comes first is cheaper: a property's own key and value need no read, a label one word a page,
@@ -71,11 +84,15 @@ impl Prepared {
 
 impl Filter {
     /// The filter for these conditions, all of which must hold.
-    pub fn new(conditions: &[Condition], environment: &Environment) -> Result<Self> {
-        let mut conditions: Vec<Prepared> =
-            conditions.iter().map(|c| Prepared::new(c, environment)).collect::<Result<_>>()?;
+    pub fn new(conditions: &[Condition]) -> Self {
+        let mut conditions: Vec<Prepared> = conditions.iter().map(Prepared::new).collect();
         conditions.sort_by_key(Prepared::cost);
-        Ok(Filter { conditions, names: NameCache::default(), values: ValueRows::default() })
+        Filter { conditions, names: NameCache::default(), values: ValueRows::default() }
+    }
+
+    /// Makes the conditions ready for a run.
+    pub fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.conditions.iter_mut().try_for_each(|condition| condition.begin(environment))
     }
 
     /// The rows whose objects meet all conditions, ascending; `None` where those are all rows.
@@ -290,6 +307,10 @@ fn scatter_values(
 }
 
 impl RowOperator for Filter {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        Filter::begin(self, environment)
+    }
+
     fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
         rows.slots.clear();
         Ok(match self.select(&rows.objects, environment)? {
@@ -303,6 +324,10 @@ impl RowOperator for Filter {
 pub struct Is(pub CompiledTest);
 
 impl RowOperator for Is {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.0.begin(environment)
+    }
+
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             Column::Values(values) => self.0.holds(&values[row]),
@@ -347,7 +372,7 @@ mod tests {
     use super::*;
     use crate::row::fake_view::{Modern, environment_of, modern};
     use mangrove_gremlin::Comparison;
-    use mangrove_plan::logical::Operand;
+    use mangrove_plan::logical::{Operand, Test};
 
     fn eq(value: impl Into<Value>) -> Test {
         Test::Compare(Comparison::Eq, Operand::Literal(value.into()))
@@ -357,7 +382,8 @@ mod tests {
     fn check(graph: &Modern, objects: Vec<Value>, conditions: &[Condition], expected: &[u32]) {
         let environment = environment_of(graph);
         let objects = Column::from_values(objects);
-        let mut filter = Filter::new(conditions, &environment).unwrap();
+        let mut filter = Filter::new(conditions);
+        filter.begin(&environment).unwrap();
         let kept = filter.select(&objects, &environment).unwrap();
         let kept = kept.unwrap_or_else(|| (0..objects.len() as u32).collect());
         assert_eq!(kept, expected);
@@ -406,7 +432,7 @@ mod tests {
     fn plain_values_have_no_conditions() {
         let g = modern();
         let environment = environment_of(&g);
-        let mut filter = Filter::new(&[Condition::HasKey("name".into())], &environment).unwrap();
+        let mut filter = Filter::new(&[Condition::HasKey("name".into())]);
         let error = filter.select(&Column::Values(vec![Value::I32(1)]), &environment).unwrap_err();
         assert!(error.message().contains("meets a int"), "{error}");
     }
@@ -430,10 +456,12 @@ mod tests {
     fn is_tests_the_object_itself() {
         let g = modern();
         let environment = environment_of(&g);
-        let mut is = Is(CompiledTest::new(&eq(1), &environment).unwrap());
+        let mut is = Is(CompiledTest::new(&eq(1)));
+        is.begin(&environment).unwrap();
         let rows = Rows::of(Column::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
         assert_eq!(is.apply(rows, &environment).unwrap().len(), 2);
-        let mut is = Is(CompiledTest::new(&eq(g.josh), &environment).unwrap());
+        let mut is = Is(CompiledTest::new(&eq(g.josh)));
+        is.begin(&environment).unwrap();
         let rows = Rows::of(Column::Vertices(vec![g.marko, g.josh]));
         assert_eq!(is.apply(rows, &environment).unwrap().objects, Column::Vertices(vec![g.josh]));
     }

@@ -160,23 +160,28 @@ fn distinct(values: Vec<Value>) -> Vec<Value> {
 /// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, which stays a collection of its
 /// kind (a bulk set becomes a list). Other objects pass as they are.
 pub struct LocalRange {
+    operands: (Operand, Option<Operand>),
     low: u64,
     high: u64,
 }
 
 impl LocalRange {
     /// The positions from `low` up to and without `high`; a missing or negative `high` means to the end.
-    pub fn new(low: &Operand, high: Option<&Operand>, environment: &Environment) -> Result<Self> {
-        let low = environment.resolve_integer(low, "the lower end of a range")?;
-        let high = high.map(|h| environment.resolve_integer(h, "the upper end of a range")).transpose()?;
-        Ok(LocalRange {
-            low: u64::try_from(low).unwrap_or(0),
-            high: high.and_then(|h| u64::try_from(h).ok()).unwrap_or(u64::MAX),
-        })
+    pub fn new(low: Operand, high: Option<Operand>) -> Self {
+        LocalRange { operands: (low, high), low: 0, high: 0 }
     }
 }
 
 impl RowOperator for LocalRange {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let (low, high) = &self.operands;
+        let low = environment.resolve_integer(low, "the lower end of a range")?;
+        let high = high.as_ref().map(|h| environment.resolve_integer(h, "the upper end of a range")).transpose()?;
+        self.low = u64::try_from(low).unwrap_or(0);
+        self.high = high.and_then(|h| u64::try_from(h).ok()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         map_objects(rows, |object| part(object, self.low, self.high).map(Some))
     }
@@ -184,18 +189,24 @@ impl RowOperator for LocalRange {
 
 /// `tail(local)`: the end of a collection. Other objects pass as they are.
 pub struct LocalTail {
+    operand: Operand,
     count: u64,
 }
 
 impl LocalTail {
     /// The last `count` members.
-    pub fn new(count: &Operand, environment: &Environment) -> Result<Self> {
-        let count = environment.resolve_integer(count, "the length of a tail")?;
-        Ok(LocalTail { count: u64::try_from(count).unwrap_or(0) })
+    pub fn new(operand: Operand) -> Self {
+        LocalTail { operand, count: 0 }
     }
 }
 
 impl RowOperator for LocalTail {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let count = environment.resolve_integer(&self.operand, "the length of a tail")?;
+        self.count = u64::try_from(count).unwrap_or(0);
+        Ok(())
+    }
+
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         map_objects(rows, |object| {
             let size = u64::try_from(count(object)).unwrap_or(0);
@@ -283,11 +294,26 @@ impl RowOperator for Unfold {
 }
 
 /// `constant()`.
-pub struct Constant(pub Value);
+pub struct Constant {
+    operand: Operand,
+    value: Value,
+}
+
+impl Constant {
+    /// Of this value.
+    pub fn new(operand: Operand) -> Self {
+        Constant { operand, value: Value::Null }
+    }
+}
 
 impl RowOperator for Constant {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.value = environment.resolve(&self.operand)?;
+        Ok(())
+    }
+
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let objects = Column::from_values(vec![self.0.clone(); rows.len()]);
+        let objects = Column::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
 }

@@ -24,6 +24,12 @@ use crate::rows::{Remember, Rows};
 /// [`Rows::filter`], [`Rows::with_objects`]), in their order, and no slots. It does not extend paths:
 /// the adapter does, by the plan's word.
 pub trait RowOperator: Send {
+    /// Looks up what depends on the run, such as the values of parameters.
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let _ = environment;
+        Ok(())
+    }
+
     /// Works on one batch.
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows>;
 }
@@ -34,13 +40,19 @@ pub struct RowAdapter<T> {
     pub operator: T,
     /// What it remembers of its objects.
     pub remember: Remember,
-    /// The query's surroundings.
-    pub environment: Environment,
 }
 
 impl<T: RowOperator> Operator<Rows> for RowAdapter<T> {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.operator.begin(environment)
+    }
+
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let mut rows = self.operator.apply(batch, &self.environment)?;
+        let mut rows = self.operator.apply(batch, out.surroundings())?;
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::{
-    EdgeId, Error, ErrorKind, IndexId, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+    EdgeId, Error, ErrorKind, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
@@ -17,6 +17,7 @@ use mangrove_plan::physical::Access;
 
 use crate::environment::Environment;
 use crate::row::filter::Filter;
+use crate::row::names::LabelSets;
 use crate::rows::{Column, Remember, Rows};
 use crate::test::within_values;
 
@@ -32,12 +33,16 @@ pub enum Kind {
     Edges,
 }
 
-/// How the elements of a source are found, with everything resolved.
+/// What the access of a source looks for in this run.
 enum Finder {
-    Scan(Option<Vec<Name>>),
-    Ids { ids: Vec<Value>, distinct: bool },
-    Index { index: IndexId, prefix: Vec<Value>, range: IndexRange },
-    Where { labels: Option<Vec<Name>>, key: Name, range: IndexRange },
+    /// Whatever there is, or has the labels.
+    Scan,
+    /// These ids.
+    Ids(Vec<Value>),
+    /// These values, after those of an index's first keys.
+    Index { prefix: Vec<Value>, range: IndexRange },
+    /// These values of a key.
+    Where(IndexRange),
 }
 
 /// One row whose elements are being found.
@@ -51,87 +56,52 @@ enum Search {
 /// A source.
 pub struct Source {
     kind: Kind,
+    access: Access,
+    /// All conditions, with those that the access answers.
+    conditions: Vec<Condition>,
+    labels: LabelSets,
     finder: Finder,
     filter: Option<Filter>,
-    /// All conditions, for the scan that takes over where the index was dropped since the plan was made.
-    without_index: Option<Vec<Condition>>,
+    /// The index was dropped since the plan was made: a scan that tests all conditions takes over for this run.
+    scans_instead: bool,
     remember: Remember,
-    environment: Environment,
     pending: VecDeque<(GroupId, Rows)>,
     row: u32,
     search: Option<Search>,
+    /// The ids of a look-up, and what they lead to.
+    user_ids: Vec<UserId>,
 }
 
 impl Source {
-    /// Vertices.
-    pub fn vertices(
-        access: &Access,
-        conditions: &[Condition],
-        remember: Remember,
-        environment: Environment,
-    ) -> Result<Self> {
-        Source::new(Kind::Vertices, access, conditions, remember, environment)
-    }
-
-    /// Edges.
-    pub fn edges(
-        access: &Access,
-        conditions: &[Condition],
-        remember: Remember,
-        environment: Environment,
-    ) -> Result<Self> {
-        Source::new(Kind::Edges, access, conditions, remember, environment)
-    }
-
-    fn new(
-        kind: Kind,
-        access: &Access,
-        conditions: &[Condition],
-        remember: Remember,
-        environment: Environment,
-    ) -> Result<Self> {
-        let mut conditions = conditions.to_vec();
-        let mut without_index = None;
-        let finder = match access {
-            Access::All => Finder::Scan(None),
-            Access::Labels(names) => Finder::Scan(Some(names.clone())),
-            Access::Where { labels, key, test } => {
-                Finder::Where { labels: labels.clone(), key: key.clone(), range: index_range(test, &environment)? }
-            }
-            Access::Ids(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: false },
-            Access::IdSet(ids) => Finder::Ids { ids: resolve_ids(ids, &environment)?, distinct: true },
-            Access::Index { .. } if kind == Kind::Edges => {
-                return Err(Error::bug("the planner looks up only vertices in an index"));
-            }
-            Access::Index { index, prefix: places, condition, .. } => {
-                let range = index_range(property_test(&conditions, *condition)?, &environment)?;
-                let prefix =
-                    places.iter().map(|&at| equal_value(&conditions, at, &environment)).collect::<Result<_>>()?;
-                without_index = Some(conditions.clone());
-                // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the
-                // strings; the condition keeps what is comparable.
-                let is_exact = matches!(range, IndexRange::Equal(_));
-                let is_answered = |at: usize| places.contains(&at) || is_exact && at == *condition;
-                conditions =
-                    (0..conditions.len()).filter(|&at| !is_answered(at)).map(|at| conditions[at].clone()).collect();
-                Finder::Index { index: *index, prefix, range }
-            }
-        };
-        let filter = match &conditions[..] {
-            [] => None,
-            conditions => Some(Filter::new(conditions, &environment)?),
-        };
-        let pending = VecDeque::new();
-        Ok(Source { kind, finder, filter, without_index, remember, environment, pending, row: 0, search: None })
+    /// Vertices or edges, found this way, that meet these conditions.
+    pub fn new(kind: Kind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
+        if kind == Kind::Edges && matches!(access, Access::Index { .. }) {
+            return Err(Error::bug("the planner looks up only vertices in an index"));
+        }
+        Ok(Source {
+            kind,
+            access: access.clone(),
+            conditions: conditions.to_vec(),
+            labels: labels_of(access, &[]),
+            finder: Finder::Scan,
+            filter: filter_behind(access, conditions)?,
+            scans_instead: false,
+            remember,
+            pending: VecDeque::new(),
+            row: 0,
+            search: None,
+            user_ids: Vec::new(),
+        })
     }
 
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         for _ in 0..FRUITLESS_BATCHES {
             let Some(&(group, _)) = self.pending.front() else { return Ok(()) };
-            let mut objects = self.next_objects()?;
+            let environment = out.surroundings();
+            let mut objects = self.next_objects(environment)?;
             if let Some(filter) = &mut self.filter
                 && !objects.is_empty()
-                && let Some(kept) = filter.select(&objects, &self.environment)?
+                && let Some(kept) = filter.select(&objects, environment)?
             {
                 objects = objects.gather(&kept);
             }
@@ -152,7 +122,7 @@ impl Source {
             return Ok(false);
         }
         let Some((_, rows)) = self.pending.front() else { return Ok(false) };
-        let mut found = rows.derive(&vec![self.row; objects.len()], objects);
+        let mut found = rows.derive_from_one(self.row, objects);
         found.remember(&self.remember);
         out.emit(0, group, found)?;
         Ok(true)
@@ -170,19 +140,22 @@ impl Source {
     }
 
     /// The next elements for the current row: at most a message full. Ends the search when it is over.
-    fn next_objects(&mut self) -> Result<Column> {
+    fn next_objects(&mut self, environment: &Environment) -> Result<Column> {
         let mut search = match self.search.take() {
             Some(search) => search,
-            None => self.begin()?,
+            None => self.start(environment)?,
         };
         let (objects, over) = match &mut search {
+            Search::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
+                (std::mem::replace(objects, Column::Values(Vec::new())), true)
+            }
             Search::Found(objects, at) => {
                 let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
                 *at += rows.len();
                 (objects.gather(&rows), *at >= objects.len())
             }
-            Search::Scan(labels, cursor) => self.scan(labels, cursor)?,
-            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor)?,
+            Search::Scan(labels, cursor) => self.scan(labels, cursor, environment)?,
+            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, environment)?,
         };
         if !over {
             self.search = Some(search);
@@ -190,8 +163,8 @@ impl Source {
         Ok(objects)
     }
 
-    fn scan(&self, labels: &LabelFilter, cursor: &mut ScanCursor) -> Result<(Column, bool)> {
-        let (view, share) = (&self.environment.view, self.environment.share);
+    fn scan(&self, labels: &LabelFilter, cursor: &mut ScanCursor, environment: &Environment) -> Result<(Column, bool)> {
+        let (view, share) = (&environment.view, environment.share);
         Ok(match self.kind {
             Kind::Vertices => {
                 let mut ids: Vec<VertexId> = Vec::with_capacity(BATCH_ROWS);
@@ -206,11 +179,17 @@ impl Source {
         })
     }
 
-    fn scan_where(&self, labels: &LabelFilter, key: KeyId, cursor: &mut ScanCursor) -> Result<(Column, bool)> {
-        let Finder::Where { range, .. } = &self.finder else {
+    fn scan_where(
+        &self,
+        labels: &LabelFilter,
+        key: KeyId,
+        cursor: &mut ScanCursor,
+        environment: &Environment,
+    ) -> Result<(Column, bool)> {
+        let Finder::Where(range) = &self.finder else {
             return Err(Error::bug("a scan for values has values to look for"));
         };
-        let (view, share) = (&self.environment.view, self.environment.share);
+        let (view, share) = (&environment.view, environment.share);
         Ok(match self.kind {
             Kind::Vertices => {
                 let mut ids: Vec<VertexId> = Vec::new();
@@ -228,8 +207,8 @@ impl Source {
     /// The search for elements with a value under a key. A name that no key ever had has no values, and no number
     /// to remember the question by: the transaction is asked for the labels instead, so that it knows what it
     /// must not miss.
-    fn begin_where(&self, labels: LabelFilter, key: &Name) -> Result<Search> {
-        let (view, share) = (&self.environment.view, self.environment.share);
+    fn start_where(&self, labels: LabelFilter, key: &Name, environment: &Environment) -> Result<Search> {
+        let (view, share) = (&environment.view, environment.share);
         if let Some(key) = view.key_of(key) {
             return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
         }
@@ -245,81 +224,158 @@ impl Source {
         })
     }
 
-    fn begin(&mut self) -> Result<Search> {
-        match self.search() {
-            Err(error) if error.kind() == ErrorKind::NotFound && self.without_index.is_some() => {
-                self.scan_instead()?;
-                self.search()
+    fn start(&mut self, environment: &Environment) -> Result<Search> {
+        match self.search(environment) {
+            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, Finder::Index { .. }) => {
+                self.scan_instead(environment)?;
+                self.search(environment)
             }
             search => search,
         }
     }
 
     /// Gives up the index for a scan that tests all conditions.
-    fn scan_instead(&mut self) -> Result<()> {
-        let conditions = self.without_index.take().unwrap_or_default();
-        let labels = conditions.iter().find_map(|condition| match condition {
-            Condition::LabelIn(names) => Some(names.clone()),
-            _ => None,
-        });
-        self.filter = Some(Filter::new(&conditions, &self.environment)?);
-        self.finder = Finder::Scan(labels);
+    fn scan_instead(&mut self, environment: &Environment) -> Result<()> {
+        self.scans_instead = true;
+        self.finder = Finder::Scan;
+        self.labels = labels_of(&self.access, &self.conditions);
+        let mut filter = Filter::new(&self.conditions);
+        filter.begin(environment)?;
+        self.filter = Some(filter);
         Ok(())
     }
 
-    fn search(&self) -> Result<Search> {
-        let view = &self.environment.view;
-        Ok(match &self.finder {
-            Finder::Scan(None) => Search::Scan(LabelFilter::Any, ScanCursor::default()),
-            Finder::Scan(Some(names)) => Search::Scan(view.label_filter(names), ScanCursor::default()),
-            Finder::Where { labels, key, .. } => {
-                let labels = labels.as_ref().map_or(LabelFilter::Any, |names| view.label_filter(names));
-                self.begin_where(labels, key)?
+    fn search(&mut self, environment: &Environment) -> Result<Search> {
+        let view = &*environment.view;
+        Ok(match (&self.finder, &self.access) {
+            (Finder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
+            (Finder::Where(_), Access::Where { key, .. }) => {
+                let labels = self.labels.filter(view).clone();
+                self.start_where(labels, key, environment)?
             }
-            Finder::Ids { ids, distinct } => Search::Found(self.find(ids, *distinct)?, 0),
-            Finder::Index { index, prefix, range } => {
+            (Finder::Ids(ids), access) => {
+                let distinct = matches!(access, Access::IdSet(_));
+                Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, environment)?, 0)
+            }
+            (Finder::Index { prefix, range }, Access::Index { index, .. }) => {
                 let mut ids = Vec::new();
-                view.index_vertices(*index, prefix, range, self.environment.share, &mut ids)?;
+                view.index_vertices(*index, prefix, range, environment.share, &mut ids)?;
                 Search::Found(Column::Vertices(ids), 0)
             }
-        })
-    }
-
-    /// The elements of these ids that this node serves, in the order of the ids. A value that is no id
-    /// names nothing.
-    fn find(&self, ids: &[Value], distinct: bool) -> Result<Column> {
-        let (view, share) = (&self.environment.view, self.environment.share);
-        let user_ids: Vec<UserId> = ids.iter().filter_map(UserId::from_value).collect();
-        Ok(match self.kind {
-            Kind::Vertices => {
-                let mut found = Vec::with_capacity(user_ids.len());
-                view.find_vertices(&user_ids, &mut found)?;
-                let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
-                view.retain_vertices(&mut here)?;
-                here.extend(found.into_iter().flatten());
-                here.retain(|v| share.takes(v.tablet()));
-                if distinct {
-                    keep_first(&mut here);
-                }
-                Column::Vertices(here)
-            }
-            Kind::Edges => {
-                let mut found = Vec::with_capacity(user_ids.len());
-                view.find_edges(&user_ids, &mut found)?;
-                let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
-                view.retain_edges(&mut here)?;
-                here.extend(found.into_iter().flatten());
-                here.retain(|e| share.takes(e.tablet()));
-                if distinct {
-                    keep_first(&mut here);
-                }
-                Column::Edges(here)
-            }
+            (Finder::Where(_) | Finder::Index { .. }, _) => return Err(Error::bug("a source finds as it accesses")),
         })
     }
 }
 
+/// The labels that a scan restricts itself to.
+fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
+    let named = match access {
+        Access::Labels(names) => Some(names),
+        Access::Where { labels, .. } => labels.as_ref(),
+        Access::All | Access::Ids(_) | Access::IdSet(_) => None,
+        Access::Index { .. } => conditions.iter().find_map(|condition| match condition {
+            Condition::LabelIn(names) => Some(names),
+            _ => None,
+        }),
+    };
+    named.map_or_else(|| LabelSets::along(Vec::new()), |names| LabelSets::with_any(names.clone()))
+}
+
+/// The conditions that are tested on what the access finds: those it does not answer itself.
+fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
+    let left: Vec<Condition> = match access {
+        Access::Index { prefix, condition, .. } => {
+            // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the strings; the
+            // condition keeps what is comparable.
+            let test = property_test(conditions, *condition)?;
+            let is_exact = matches!(test, Test::Within(_)) || equal_operands(test).is_some();
+            let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;
+            (0..conditions.len()).filter(|&at| !is_answered(at)).map(|at| conditions[at].clone()).collect()
+        }
+        _ => conditions.to_vec(),
+    };
+    Ok((!left.is_empty()).then(|| Filter::new(&left)))
+}
+
+/// The elements of these ids that this node serves, in the order of the ids. A value that is no id names nothing.
+fn find(
+    kind: Kind,
+    ids: &[Value],
+    distinct: bool,
+    user_ids: &mut Vec<UserId>,
+    environment: &Environment,
+) -> Result<Column> {
+    let (view, share) = (&environment.view, environment.share);
+    user_ids.clear();
+    user_ids.extend(ids.iter().filter_map(UserId::from_value));
+    Ok(match kind {
+        Kind::Vertices => {
+            let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
+            view.retain_vertices(&mut here)?;
+            let mut found = Vec::with_capacity(user_ids.len());
+            view.find_vertices(user_ids, &mut found)?;
+            here.extend(found.into_iter().flatten());
+            here.retain(|v| share.takes(v.tablet()));
+            if distinct {
+                keep_first(&mut here);
+            }
+            Column::Vertices(here)
+        }
+        Kind::Edges => {
+            let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
+            view.retain_edges(&mut here)?;
+            let mut found = Vec::with_capacity(user_ids.len());
+            view.find_edges(user_ids, &mut found)?;
+            here.extend(found.into_iter().flatten());
+            here.retain(|e| share.takes(e.tablet()));
+            if distinct {
+                keep_first(&mut here);
+            }
+            Column::Edges(here)
+        }
+    })
+}
+
 impl Operator<Rows> for Source {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        if std::mem::take(&mut self.scans_instead) {
+            self.labels = labels_of(&self.access, &[]);
+            self.filter = filter_behind(&self.access, &self.conditions)?;
+        }
+        self.finder = match &self.access {
+            Access::All | Access::Labels(_) => Finder::Scan,
+            Access::Ids(operands) | Access::IdSet(operands) => {
+                let mut ids = match std::mem::replace(&mut self.finder, Finder::Scan) {
+                    Finder::Ids(ids) => ids,
+                    _ => Vec::with_capacity(operands.len()),
+                };
+                for operand in operands {
+                    spread(environment.resolve(operand)?, &mut ids);
+                }
+                Finder::Ids(ids)
+            }
+            Access::Where { test, .. } => Finder::Where(index_range(test, environment)?),
+            Access::Index { prefix, condition, .. } => Finder::Index {
+                range: index_range(property_test(&self.conditions, *condition)?, environment)?,
+                prefix: prefix
+                    .iter()
+                    .map(|&at| equal_value(&self.conditions, at, environment))
+                    .collect::<Result<_>>()?,
+            },
+        };
+        self.filter.iter_mut().try_for_each(|filter| filter.begin(environment))
+    }
+
+    fn rest(&mut self) -> bool {
+        // The values of a run may be large; they go with it.
+        match &mut self.finder {
+            Finder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
+            finder => *finder = Finder::Scan,
+        }
+        self.user_ids = Vec::new();
+        self.pending.is_empty() && self.search.is_none()
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.pending.push_back((group, batch));
         self.advance(out)
@@ -356,15 +412,7 @@ fn keep_first<T: Copy + Eq + std::hash::Hash>(ids: &mut Vec<T>) {
     ids.retain(|id| seen.insert(*id));
 }
 
-/// Ids out of operands; lists (a parameter may be one) are spread.
-fn resolve_ids(operands: &[Operand], environment: &Environment) -> Result<Vec<Value>> {
-    let mut ids = Vec::with_capacity(operands.len());
-    for operand in operands {
-        spread(environment.resolve(operand)?, &mut ids);
-    }
-    Ok(ids)
-}
-
+/// Ids out of a value; lists (a parameter may be one) are spread.
 fn spread(value: Value, into: &mut Vec<Value>) {
     match value {
         Value::List(values) | Value::Set(values) => values.iter().for_each(|v| spread(v.clone(), into)),

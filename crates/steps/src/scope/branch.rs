@@ -5,8 +5,10 @@
 use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Error, Result, Value};
+use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::FastMap;
+use crate::environment::Environment;
 use crate::rows::{Column, Rows};
 use crate::test::CompiledTest;
 
@@ -43,6 +45,10 @@ impl Split {
 }
 
 impl Operator<Rows> for Split {
+    fn rest(&mut self) -> bool {
+        self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         if let Some(arrivals) = &mut self.arrivals {
@@ -66,8 +72,8 @@ impl Operator<Rows> for Split {
 pub enum When {
     /// The deciding slot is this boolean.
     Is(bool),
-    /// It equals this.
-    Equals(Value),
+    /// It equals the value of this operand.
+    Equals(Operand, Value),
     /// It passes.
     Passes(CompiledTest),
     /// Nothing else matched.
@@ -96,7 +102,7 @@ impl Switch {
         };
         position(&|when| match when {
             When::Is(truth) => *value == Value::Bool(*truth),
-            When::Equals(option) => equal(value, option),
+            When::Equals(_, option) => equal(value, option),
             When::Passes(test) => test.holds(value),
             When::Otherwise | When::Unproductive => false,
         })
@@ -106,6 +112,21 @@ impl Switch {
 }
 
 impl Operator<Rows> for Switch {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.options.iter_mut().try_for_each(|option| match option {
+            When::Equals(operand, value) => {
+                *value = environment.resolve(operand)?;
+                Ok(())
+            }
+            When::Passes(test) => test.begin(environment),
+            When::Is(_) | When::Otherwise | When::Unproductive => Ok(()),
+        })
+    }
+
+    fn rest(&mut self) -> bool {
+        self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if batch.slots.is_empty() {
             return Err(Error::bug("choose() has a slot to decide by"));
@@ -159,6 +180,10 @@ impl Merge {
 }
 
 impl Operator<Rows> for Merge {
+    fn rest(&mut self) -> bool {
+        self.groups.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if !self.announced {
             return out.emit(0, group, batch);

@@ -26,7 +26,6 @@ struct Keys {
 pub struct Group {
     side_effect: Option<Name>,
     remember: Remember,
-    environment: Environment,
     groups: FastMap<GroupId, Keys>,
     outside: FastMap<GroupId, GroupId>,
     held: HeldRows,
@@ -40,12 +39,9 @@ const EXIT: usize = 1;
 
 impl Group {
     /// Groups for the result, or for a side effect.
-    pub fn new(side_effect: Option<Name>, remember: Remember, environment: Environment) -> Result<Self> {
-        if let Some(name) = &side_effect {
-            environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::map(Vec::new()))))?;
-        }
+    pub fn new(side_effect: Option<Name>, remember: Remember) -> Self {
         let (groups, outside, held) = Default::default();
-        Ok(Group { side_effect, remember, environment, groups, outside, held })
+        Group { side_effect, remember, groups, outside, held }
     }
 
     fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Keys {
@@ -95,7 +91,7 @@ impl Group {
         }
         if let Some(name) = &self.side_effect {
             for map in maps {
-                self.environment.side_effects.update(name, |old| add_entries(old, map, name))?;
+                out.surroundings().side_effects.update(name, |old| add_entries(old, map, name))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(EXIT, group, chunk)?;
@@ -103,8 +99,7 @@ impl Group {
             return out.finish(EXIT, group, instances);
         }
         let values = maps.into_iter().map(|m| Some(Value::map(m))).collect();
-        let loops = self.environment.requirements.loops;
-        let mut rows = rows_by_instance(values, instances, self.environment.paths(), loops);
+        let mut rows = rows_by_instance(values, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(EXIT, group, chunk)?;
@@ -141,6 +136,14 @@ fn add_entries(old: Option<Value>, more: Vec<(Value, Value)>, name: &Name) -> Re
 }
 
 impl Operator<Rows> for Group {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        environment.side_effects.begin_map(self.side_effect.as_ref())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port == 0 {
             self.enter(group, &batch, out)?;

@@ -240,6 +240,10 @@ fn leaving(batch: Batch, shape: &Shape) -> Rows {
 }
 
 impl Operator<Rows> for Local {
+    fn rest(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             return self.take_results(group, batch, out);

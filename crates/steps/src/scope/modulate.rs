@@ -76,7 +76,6 @@ pub struct Modulate {
     by: Vec<Taker>,
     pipelines: usize,
     inside: Range<OpId>,
-    environment: Environment,
     queue: WaitQueue<Batch>,
     /// Which job of its batch a group inside works for.
     jobs: crate::barrier::held::FastMap<GroupId, usize>,
@@ -84,13 +83,13 @@ pub struct Modulate {
 
 impl Modulate {
     /// Applies these to the objects that `over` names. `inside` are the operators of the scope.
-    pub fn new(over: Over, by: Vec<Taker>, inside: Range<OpId>, environment: Environment) -> Self {
+    pub fn new(over: Over, by: Vec<Taker>, inside: Range<OpId>) -> Self {
         let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
-        Modulate { over, by, pipelines, inside, environment, queue: WaitQueue::default(), jobs: Default::default() }
+        Modulate { over, by, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
 
     /// The objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows) -> Result<Work> {
+    fn jobs(&self, rows: &Rows, environment: &Environment) -> Result<Work> {
         let Work { mut jobs, mut inputs, mut lengths } = Work::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
             jobs.push(Job { by, results: vec![None; items.len()], items });
@@ -107,7 +106,7 @@ impl Modulate {
                 for (place, (name, pop)) in names.iter().enumerate() {
                     let (mut items, mut values) = (Vec::new(), Vec::new());
                     for row in 0..rows.len() {
-                        if let Some(v) = named_value(rows, row, name.as_ref(), *pop, &self.environment) {
+                        if let Some(v) = named_value(rows, row, name.as_ref(), *pop, environment) {
                             items.push((row as u32, place as u32));
                             values.push(v);
                         }
@@ -148,7 +147,8 @@ impl Modulate {
     }
 
     fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Work { mut jobs, inputs, lengths } = self.jobs(&rows)?;
+        let environment = out.surroundings();
+        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment)?;
         let mut scoped: Vec<(usize, usize, Rows)> = Vec::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
@@ -157,8 +157,8 @@ impl Modulate {
             let objects = Column::from_values(values);
             job.results = match &self.by[job.by] {
                 Taker::Identity => objects.into_values().into_iter().map(Some).collect(),
-                Taker::Key(key) => key_slot(&objects, key, &self.environment)?,
-                Taker::Token(token) => token_slot(&objects, *token, &self.environment)?,
+                Taker::Key(key) => key_slot(&objects, key, environment)?,
+                Taker::Token(token) => token_slot(&objects, *token, environment)?,
                 Taker::Column(column) => column_slot(&objects, *column)?,
                 Taker::Test(test) => objects.into_values().iter().map(|v| Some(Value::Bool(test.holds(v)))).collect(),
                 Taker::Pipeline { number, .. } => {
@@ -300,6 +300,17 @@ fn with_slots(batch: Batch, over: &Over) -> Rows {
 }
 
 impl Operator<Rows> for Modulate {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.by.iter_mut().try_for_each(|taker| match taker {
+            Taker::Test(test) => test.begin(environment),
+            _ => Ok(()),
+        })
+    }
+
+    fn rest(&mut self) -> bool {
+        self.queue.is_empty() && self.jobs.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             self.take_results(group, batch, out);

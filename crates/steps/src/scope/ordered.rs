@@ -21,6 +21,10 @@ const ENTER: usize = 0;
 const EXIT: usize = 1;
 
 impl Operator<Rows> for Ordered {
+    fn rest(&mut self) -> bool {
+        self.queue.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             let Some(number) = self.queue.batch_of(group) else { return Ok(()) };

@@ -45,6 +45,11 @@ impl<T> Default for WaitQueue<T> {
 }
 
 impl<T> WaitQueue<T> {
+    /// Whether nothing waits, inside or outside.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.open.is_empty() && self.ended.is_empty() && self.inside.is_empty()
+    }
+
     /// Adds a batch's state; its number is returned.
     pub fn push(&mut self, group: GroupId, state: T) -> u64 {
         self.next += 1;

@@ -13,20 +13,22 @@ use std::sync::Arc;
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
+use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::FastMap;
 use crate::barrier::merge::Merger;
+use crate::environment::Environment;
 use crate::nesting;
 use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
 use crate::test::CompiledTest;
 
-/// A test of a loop, with its operands resolved.
+/// A test of a loop, with the values of its operands in this run.
 pub enum LoopTest {
     /// Always.
     Always,
     /// After this many iterations.
-    Times(i64),
+    Times(Operand, i64),
     /// A test of the object.
     Test(CompiledTest),
     /// A boolean in this slot.
@@ -90,7 +92,7 @@ impl Repeat {
         match test {
             None => false,
             Some(LoopTest::Always) => true,
-            Some(LoopTest::Times(times)) => i64::from(iterations) >= *times,
+            Some(LoopTest::Times(_, times)) => i64::from(iterations) >= *times,
             Some(LoopTest::Test(test)) => test.holds(&rows.object(row)),
             Some(LoopTest::Slot(slot)) => rows.slot(*slot, row) == Some(&Value::Bool(true)),
         }
@@ -154,7 +156,28 @@ impl Repeat {
     }
 }
 
+impl LoopTest {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        match self {
+            LoopTest::Times(operand, times) => {
+                *times = environment.resolve_integer(operand, "the argument of times()")?;
+                Ok(())
+            }
+            LoopTest::Test(test) => test.begin(environment),
+            LoopTest::Always | LoopTest::Slot(_) => Ok(()),
+        }
+    }
+}
+
 impl Operator<Rows> for Repeat {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(environment))
+    }
+
+    fn rest(&mut self) -> bool {
+        self.loops.is_empty() && self.outside.is_empty() && self.visited.is_empty()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port == 0 {
             for loops in batch.loops.iter_mut().flatten() {

@@ -31,6 +31,12 @@ struct State {
 }
 
 impl Visited {
+    /// Whether no loop is running and nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.loops.is_empty() && state.seen.is_empty()
+    }
+
     /// Learns that a group is an iteration of the loop that another one entered.
     pub fn iteration_begins(&self, entered: GroupId, iteration: GroupId) {
         let mut state = self.state.lock();

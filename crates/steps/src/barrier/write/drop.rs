@@ -4,7 +4,6 @@ use hashbrown::HashSet;
 use mangrove_graph::{EdgeId, Error, PropertyOwner, PropertyValue, Result, Value, VertexId, VertexPropertyValue};
 
 use super::{CHECK_EVERY, Scene, Statement, WriteBarrier};
-use crate::environment::Environment;
 use crate::row::kinds::Kinds;
 use crate::rows::{Remember, Rows};
 
@@ -15,10 +14,9 @@ pub type Drop = WriteBarrier<Deletions>;
 /// The statement of [`Drop`].
 pub struct Deletions;
 
-impl Drop {
-    /// Deletes.
-    pub fn new(environment: Environment) -> Self {
-        WriteBarrier::of(Deletions, environment, Remember::default())
+impl Default for Drop {
+    fn default() -> Self {
+        WriteBarrier::of(Deletions, Remember::default())
     }
 }
 

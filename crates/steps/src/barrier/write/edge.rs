@@ -5,7 +5,6 @@ use mangrove_plan::physical::{PropertyWrite, SlotOperand};
 
 use super::property::{When, Write};
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
-use crate::environment::Environment;
 use crate::rows::{Column, Remember, Rows};
 
 /// Makes edges.
@@ -28,11 +27,10 @@ impl AddEdge {
         ends: [Option<SlotOperand>; 2],
         id: Option<SlotOperand>,
         properties: Vec<PropertyWrite>,
-        environment: Environment,
         remember: Remember,
     ) -> Self {
         let [from, to] = ends;
-        WriteBarrier::of(InsertEdges { label, from, to, id, properties }, environment, remember)
+        WriteBarrier::of(InsertEdges { label, from, to, id, properties }, remember)
     }
 }
 

@@ -12,7 +12,6 @@ use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
 use super::{CHECK_EVERY, Scene, Source, Statement, WriteBarrier};
-use crate::environment::Environment;
 use crate::rows::{Column, Remember, Rows};
 
 /// Whether the element that is written to is new.
@@ -161,8 +160,8 @@ pub struct SetProperties {
 
 impl SetProperty {
     /// Writes this property.
-    pub fn new(property: PropertyWrite, environment: Environment) -> Self {
-        WriteBarrier::of(SetProperties { property }, environment, Remember::default())
+    pub fn new(property: PropertyWrite) -> Self {
+        WriteBarrier::of(SetProperties { property }, Remember::default())
     }
 }
 

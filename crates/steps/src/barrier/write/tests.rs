@@ -22,15 +22,15 @@ fn fixture() -> Fixture {
     let store = Store::new(&StoreOptions { tablet_count: 2, ..StoreOptions::default() });
     let manager = TransactionManager::new(Arc::new(store));
     let transaction = Arc::new(manager.begin(TransactionOptions::default()).unwrap());
-    let environment = Environment::new(crate::environment::Surroundings {
+    let environment = Environment {
         view: transaction.clone(),
         writer: Some(transaction.clone()),
-        parameters: Arc::default(),
+        parameters: Vec::new(),
         share: Share::ALL,
         requirements: Arc::default(),
-        side_effects: Arc::default(),
+        side_effects: crate::environment::SideEffects::default(),
         services: None,
-    });
+    };
     let context = QueryContext::new(Limits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, environment, context }
 }
@@ -45,7 +45,7 @@ impl Fixture {
     }
 
     fn add_vertex(&self, label: SlotOperand, id: Option<SlotOperand>, properties: Vec<PropertyWrite>) -> AddVertex {
-        AddVertex::new(label, id, properties, self.environment.clone(), Remember::default())
+        AddVertex::new(label, id, properties, Remember::default())
     }
 
     fn vertex(&self, id: i64) -> VertexId {
@@ -55,8 +55,7 @@ impl Fixture {
     }
 
     fn add_edge(&self, from: Option<SlotOperand>, to: Option<SlotOperand>, properties: Vec<PropertyWrite>) -> AddEdge {
-        let environment = self.environment.clone();
-        AddEdge::new(constant("knows"), [from, to], None, properties, environment, Remember::default())
+        AddEdge::new(constant("knows"), [from, to], None, properties, Remember::default())
     }
 
     fn edge(&self, from: VertexId, to: i64) -> EdgeId {
@@ -66,11 +65,11 @@ impl Fixture {
     }
 
     fn set(&self, property: PropertyWrite, rows: Rows) -> Result<Rows> {
-        self.run(SetProperty::new(property, self.environment.clone()), rows)
+        self.run(SetProperty::new(property), rows)
     }
 
     fn drop(&self, objects: Vec<Value>) -> Result<Rows> {
-        self.run(Drop::new(self.environment.clone()), Rows::of(Column::from_values(objects)))
+        self.run(Drop::default(), Rows::of(Column::from_values(objects)))
     }
 
     fn key(&self, name: &str) -> KeyId {

@@ -5,7 +5,6 @@ use mangrove_plan::physical::{PropertyWrite, SlotOperand};
 
 use super::property::{When, Write};
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
-use crate::environment::Environment;
 use crate::rows::{Column, Remember, Rows};
 
 /// Makes vertices.
@@ -24,10 +23,9 @@ impl AddVertex {
         label: SlotOperand,
         id: Option<SlotOperand>,
         properties: Vec<PropertyWrite>,
-        environment: Environment,
         remember: Remember,
     ) -> Self {
-        WriteBarrier::of(InsertVertices { label, id, properties }, environment, remember)
+        WriteBarrier::of(InsertVertices { label, id, properties }, remember)
     }
 }
 

@@ -17,13 +17,14 @@ use crate::rows::{Column, Rows};
 /// dropped.
 pub struct LocalOrder {
     orders: Vec<Order>,
+    seed: u64,
     random: u64,
 }
 
 impl LocalOrder {
     /// Sorts by these criteria. `seed` decides what `shuffle` gives: the same for the same seed.
     pub fn new(orders: Vec<Order>, seed: u64) -> Self {
-        LocalOrder { orders, random: seed }
+        LocalOrder { orders, seed, random: seed }
     }
 
     /// The order of the members of a row; `None` where a slot is empty.
@@ -55,6 +56,11 @@ impl LocalOrder {
 }
 
 impl RowOperator for LocalOrder {
+    fn begin(&mut self, _environment: &Environment) -> Result<()> {
+        self.random = self.seed;
+        Ok(())
+    }
+
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut sorted = Vec::with_capacity(rows.len());

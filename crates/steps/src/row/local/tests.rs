@@ -5,6 +5,7 @@ use mangrove_gremlin::Order;
 
 fn run(mut operator: impl RowOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
     let rows = Rows::of(Column::Values(vec![object.into()]));
+    operator.begin(&environment())?;
     Ok(operator.apply(rows, &environment())?.objects.into_values())
 }
 
@@ -74,9 +75,8 @@ fn dedup_keeps_numbers_of_different_types_apart() {
 #[test]
 fn parts_of_collections_are_collections_of_their_kind() {
     let operand = |n: i64| Operand::Literal(Value::I64(n));
-    let range = |low, high, object: Value| {
-        run(LocalRange::new(&operand(low), Some(&operand(high)), &environment()).unwrap(), object).unwrap().remove(0)
-    };
+    let range =
+        |low, high, object: Value| run(LocalRange::new(operand(low), Some(operand(high))), object).unwrap().remove(0);
     assert_eq!(range(1, 2, list(&[1, 2, 3])), list(&[2]));
     assert_eq!(range(1, -1, set(&[1, 2, 3])), set(&[2, 3]));
     assert_eq!(range(0, 1, map(&[("a", 1), ("b", 2)])), map(&[("a", 1)]));
@@ -84,11 +84,11 @@ fn parts_of_collections_are_collections_of_their_kind() {
     assert_eq!(range(2, 5, bulk_set(&[(1, 3), (2, 1), (3, 1_u64 << 60)])), list(&[1, 2, 3]));
     assert_eq!(range(5, 2, list(&[1])), list(&[]));
     assert_eq!(range(0, 1, "text".into()), "text".into());
-    let tail = |n, object: Value| run(LocalTail::new(&operand(n), &environment()).unwrap(), object).unwrap().remove(0);
+    let tail = |n, object: Value| run(LocalTail::new(operand(n)), object).unwrap().remove(0);
     assert_eq!(tail(1, list(&[1, 2, 3])), list(&[3]));
     assert_eq!(tail(9, path(&[1, 2])), path(&[1, 2]));
     assert_eq!(tail(1, map(&[("a", 1), ("b", 2)])), map(&[("b", 2)]));
-    let huge = run(LocalRange::new(&operand(0), None, &environment()).unwrap(), bulk_set(&[(1, u64::MAX)]));
+    let huge = run(LocalRange::new(operand(0), None), bulk_set(&[(1, u64::MAX)]));
     assert_eq!(huge.unwrap_err().kind(), ErrorKind::MemoryLimit);
 }
 
@@ -125,7 +125,7 @@ fn unfolding_a_bulk_set_counts_instead_of_repeating() {
 
 #[test]
 fn constants_loops_and_columns() {
-    assert_eq!(run(Constant("c".into()), 1).unwrap(), vec!["c".into()]);
+    assert_eq!(run(Constant::new(Operand::Literal("c".into())), 1).unwrap(), vec!["c".into()]);
     assert_eq!(run(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
     let mut rows = Rows::of(Column::Values(vec![1.into()]));
     rows.loops = Some(vec![Loops::from_slice(&[4, 2])]);

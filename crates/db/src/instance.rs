@@ -1,0 +1,154 @@
+//! Plans and their instances.
+//!
+//! To run a plan takes an *instance* of it: its operators, numbered and connected, with the queues between them. Making
+//! one costs more than a light query, so a complete query leaves its instance to the next one. What passes from one run
+//! to another is only what costs time to make (`flow::runtime` says what, and every operator says for itself whether it
+//! is as it was); what belongs to a run (transaction, parameters, side effects, limits, charges) comes with it and goes
+//! with it. A run that fails, is cancelled, or whose results are not read to their end leaves its rows anywhere: its
+//! instance is dropped.
+//!
+//! An instance is of one database and of the indexes there were: operators keep numbers of labels and keys.
+
+use std::sync::{Arc, Weak};
+
+use mangrove_flow::{NodeRuntime, QueryContext};
+use mangrove_graph::view::{IndexInfo, Share};
+use mangrove_graph::{GraphView, Result, Value};
+use mangrove_plan::PhysicalPlan;
+use mangrove_plan::physical::Requirements;
+use mangrove_steps::{Environment, Rows, SideEffects, build};
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+
+use crate::database::Inner;
+use crate::execution::{Setting, bind_parameters};
+
+/// How many instances of a plan wait for work. More may run; those that come back too late are dropped.
+const IDLE_MAX: usize = 8;
+
+/// More parameters than this are not worth keeping room for.
+const KEPT_PARAMETERS_MAX: usize = 64;
+
+/// A physical plan, what it was made for, and the instances of it that are idle.
+pub(crate) struct Planned {
+    /// The database whose labels, keys and indexes it names. Weak, for the plan may be kept by that database; but it
+    /// keeps the address from being used again.
+    database: Weak<Inner>,
+    indexes: Vec<IndexInfo>,
+    pub plan: PhysicalPlan,
+    requirements: Arc<Requirements>,
+    // A box is what is handed about: an instance is large.
+    #[expect(clippy::vec_box, reason = "instances are moved, and large")]
+    idle: Mutex<Vec<Box<Instance>>>,
+}
+
+impl Planned {
+    pub fn new(database: &Arc<Inner>, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
+        let requirements = Arc::new(plan.requirements.clone());
+        Planned { database: Arc::downgrade(database), indexes, plan, requirements, idle: Mutex::default() }
+    }
+
+    /// Whether it was made for this database with these indexes.
+    pub fn is_for(&self, database: &Arc<Inner>, indexes: &[IndexInfo]) -> bool {
+        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(database)) && self.indexes == indexes
+    }
+
+    /// An instance that has begun a run: an idle one, or a new one where there is none.
+    pub fn instance(&self, setting: &Setting<'_>) -> Result<Box<Instance>> {
+        let idle = self.idle.lock().pop();
+        let mut instance = match idle {
+            Some(mut instance) => {
+                instance.runtime.context_mut().renew(setting.limits, setting.clock, setting.cancel);
+                instance
+            }
+            None => Box::new(Instance::new(&self.plan, setting, false)?),
+        };
+        instance.begin(&self.plan, &self.requirements, setting)?;
+        Ok(instance)
+    }
+
+    /// A new instance that has begun a run, measures its operators, and knows what they are.
+    pub fn measured(&self, setting: &Setting<'_>) -> Result<Box<Instance>> {
+        let mut instance = Box::new(Instance::new(&self.plan, setting, true)?);
+        instance.runtime.measure_time();
+        instance.begin(&self.plan, &self.requirements, setting)?;
+        Ok(instance)
+    }
+
+    /// Takes back the instance of a query that is complete.
+    pub fn complete(&self, mut instance: Box<Instance>) {
+        // What belonged to the run goes before the lock is taken: it may be the last of its transaction.
+        if !instance.rest() {
+            return;
+        }
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX {
+            idle.push(instance);
+        }
+    }
+}
+
+/// An instance of a plan on one node.
+pub(crate) struct Instance {
+    pub runtime: NodeRuntime<Rows>,
+    /// What each operator is, where it is measured.
+    pub descriptions: Vec<(usize, String)>,
+    /// Room for the parameters of the next run.
+    parameters: Vec<(SmolStr, Value)>,
+}
+
+impl Instance {
+    fn new(plan: &PhysicalPlan, setting: &Setting<'_>, described: bool) -> Result<Self> {
+        let built = build(plan, 1, described)?;
+        let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
+        let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, context);
+        Ok(Instance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
+    }
+
+    fn begin(&mut self, plan: &PhysicalPlan, requirements: &Arc<Requirements>, setting: &Setting<'_>) -> Result<()> {
+        let room = std::mem::take(&mut self.parameters);
+        let view = setting.transaction.clone();
+        let environment = environment(plan, requirements, setting, room, view, Share::ALL)?;
+        self.runtime.begin(environment)?;
+        self.runtime.start(unit(plan))
+    }
+
+    /// Lets go of the run; false where the instance is of no more use.
+    fn rest(&mut self) -> bool {
+        let (environment, is_clean) = self.runtime.rest();
+        let Some(Environment { mut parameters, .. }) = environment else { return false };
+        parameters.clear();
+        if parameters.capacity() <= KEPT_PARAMETERS_MAX {
+            self.parameters = parameters;
+        }
+        is_clean && self.descriptions.is_empty()
+    }
+}
+
+/// The surroundings of a plan's operators on one node. The parameters are put into `room`.
+pub(crate) fn environment(
+    plan: &PhysicalPlan,
+    requirements: &Arc<Requirements>,
+    setting: &Setting<'_>,
+    mut room: Vec<(SmolStr, Value)>,
+    view: Arc<dyn GraphView>,
+    share: Share,
+) -> Result<Environment> {
+    bind_parameters(setting.parameters, &**setting.transaction, &mut room)?;
+    let environment = Environment {
+        view,
+        writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
+        parameters: room,
+        share,
+        requirements: requirements.clone(),
+        side_effects: SideEffects::default(),
+        services: setting.services.clone(),
+    };
+    environment.seed(plan)?;
+    Ok(environment)
+}
+
+/// The row a query starts with.
+pub(crate) fn unit(plan: &PhysicalPlan) -> Rows {
+    Rows::unit(plan.requirements.path != mangrove_plan::physical::PathRequirement::None, plan.requirements.loops)
+}
