@@ -28,7 +28,7 @@ use uuid::Uuid;
 use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, SEGMENT_DIR, clean_up};
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
-use crate::log::{DurabilityStatus, Log, LogOptions, LogStart};
+use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
@@ -132,6 +132,8 @@ impl Durable {
         let recovery_options = RecoveryOptions { threads, memory_limit_bytes: options.memory_limit_bytes };
         let Recovered { store, mut checkpoints, summary } = recover(&*disk, &manifest, recovery_options, progress)?;
         checkpoints.begin_epoch(&*disk)?;
+        // Where nothing was ever in it, somebody may have tidied it away.
+        disk.create_dir(SEGMENT_DIR)?;
         summary.log.cut(&*disk)?;
         clean_up(&*disk, checkpoints.manifest())?;
         let store = Arc::new(store);
@@ -204,24 +206,24 @@ impl Drop for Durable {
     }
 }
 
-/// Makes a new database on an empty disk: its first manifest.
+/// Makes a new database on an empty disk: the first segment of its log, then its first manifest.
 fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
-    for directory in [SEGMENT_DIR, crate::log::DIRECTORY] {
-        if let Some(name) = disk.list(directory)?.first() {
-            let message = format!(
-                "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
-                 backup, or open an empty directory",
-                disk.describe(MANIFEST_DIR),
-                disk.describe(&format!("{directory}/{name}"))
-            );
-            return Err(Error::new(ErrorKind::Damaged, message));
-        }
+    let segment = disk.list(SEGMENT_DIR)?.first().map(|name| format!("{SEGMENT_DIR}/{name}"));
+    if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
+        let message = format!(
+            "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
+             backup, or open an empty directory",
+            disk.describe(MANIFEST_DIR),
+            disk.describe(&path)
+        );
+        return Err(Error::new(ErrorKind::Damaged, message));
     }
     for directory in [MANIFEST_DIR, SEGMENT_DIR] {
         disk.create_dir(directory)?;
     }
     disk.sync_dir("")?;
     let manifest = Manifest::first(draw_uuid(), options.tablet_count);
+    log::found(disk, manifest.database)?;
     manifest.put(disk)?;
     Ok(manifest)
 }
@@ -239,7 +241,7 @@ impl Inner {
     fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut checkpoints = self.checkpoints.lock();
         // The floor before the snapshot: what it leaves out is later than the snapshot.
-        let first_log_segment = self.log.checkpoint_floor();
+        let first_log_segment = self.log.checkpoint_floor()?;
         let held = manager.hold_snapshot()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
@@ -248,7 +250,7 @@ impl Inner {
     /// The checkpoint of a graph that was loaded in bulk, while nothing else can happen to it.
     fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
         let mut checkpoints = self.checkpoints.lock();
-        let snapshot = CheckpointSnapshot { at_ts: now, first_log_segment: self.log.checkpoint_floor(), held: None };
+        let snapshot = CheckpointSnapshot { at_ts: now, first_log_segment: self.log.checkpoint_floor()?, held: None };
         self.take(&mut checkpoints, store, snapshot).map(|_| ())
     }
 

@@ -22,10 +22,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_graph::{ElementRef, Error, IndexInfo, Result, TabletId};
 use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
-use mangrove_store::{INDEX_KEYS_MAX, Redo, Store};
+use mangrove_store::{Redo, Store};
 use parking_lot::Mutex;
 
-use crate::checkpoint::{Checkpoints, Indexes, load};
+use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, load};
 use crate::codec::Malformed;
 use crate::damage::damaged;
 use crate::disk::Disk;
@@ -325,12 +325,8 @@ impl Replay<'_> {
     /// Notes an index, unless the checkpoint has it already.
     fn create_index(&mut self, info: IndexInfo, place: Place<'_>) -> Result<()> {
         let catalog = self.restore.store().catalog();
-        let has_names = info.label.is_none_or(|label| (label.0 as usize) < catalog.label_count())
-            && info.keys.iter().all(|key| (key.0 as usize) < catalog.key_count());
-        if !has_names || info.keys.is_empty() || info.keys.len() > INDEX_KEYS_MAX {
-            return Err(
-                place.damage(format_args!("index {} is on names or a number of keys that there cannot be", info.id.0))
-            );
+        if !is_possible(&info, catalog) {
+            return Err(place.damage(format_args!("index {}: {IMPOSSIBLE_INDEX}", info.id.0)));
         }
         self.indexes.next = self.indexes.next.max(info.id.0.saturating_add(1));
         if self.indexes.list.iter().all(|index| index.id != info.id) {

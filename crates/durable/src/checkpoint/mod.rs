@@ -36,7 +36,7 @@ mod segment;
 mod take;
 
 pub(crate) use load::load;
-pub(crate) use names::Indexes;
+pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible};
 pub use segment::SEGMENT_DIR;
 pub(crate) use segment::check_file;
 pub use take::CheckpointReport;

@@ -4,20 +4,16 @@
 //! labels: count, texts
 //! keys: count, texts
 //! label sets: count, then (count, labels)
-//! indexes: number of the next one, count, then (number | flags 1: ordered 1, unique 2, on a label 4 | label | count, keys)
+//! indexes: number of the next one, count, then what each is (`codec::put_index`)
 //! ```
 //!
 //! A name's number is its place. Taken while names come in: the sets first, so that their labels are among those that
 //! are taken afterwards.
 
-use mangrove_graph::{Catalog, IndexId, IndexInfo, KeyId, LabelId};
+use mangrove_graph::{Catalog, IndexInfo, KeyId, LabelId};
 use mangrove_store::{INDEX_KEYS_MAX, Store};
 
-use crate::codec::{Malformed, Reader, put_text, put_varint};
-
-const ORDERED: u8 = 1;
-const UNIQUE: u8 = 2;
-const HAS_LABEL: u8 = 4;
+use crate::codec::{Malformed, Reader, put_index, put_text, put_varint, read_index};
 
 /// The names and indexes of a store.
 pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
@@ -43,16 +39,7 @@ fn put_indexes(store: &Store, out: &mut Vec<u8>) {
     let (indexes, next) = store.online_indexes();
     put_varint(u64::from(next), out);
     put_varint(indexes.len() as u64, out);
-    for index in &indexes {
-        put_varint(u64::from(index.id.0), out);
-        let label = index.label.map_or(0, |_| HAS_LABEL);
-        out.push((u8::from(index.ordered) * ORDERED) | (u8::from(index.unique) * UNIQUE) | label);
-        if let Some(label) = index.label {
-            put_varint(u64::from(label.0), out);
-        }
-        put_varint(index.keys.len() as u64, out);
-        index.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
-    }
+    indexes.iter().for_each(|index| put_index(index, out));
 }
 
 /// The indexes that were read.
@@ -97,37 +84,34 @@ fn read_label(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<LabelId, Mal
     if (id as usize) < catalog.label_count() { Ok(LabelId(id)) } else { Err(unknown) }
 }
 
-fn read_key(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<KeyId, Malformed> {
-    let unknown = reader.malformed("a key without a name");
-    let id = reader.varint_u32()?;
-    if (id as usize) < catalog.key_count() { Ok(KeyId(id)) } else { Err(unknown) }
-}
-
 fn read_indexes(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<Indexes, Malformed> {
     let next = reader.varint_u32()?;
     let count = reader.count()?;
     let mut list = Vec::with_capacity(count);
     for _ in 0..count {
-        let id = IndexId(reader.varint_u32()?);
-        let flags = reader.byte()?;
-        let label = match flags & HAS_LABEL {
-            0 => None,
-            _ => Some(read_label(reader, catalog)?),
-        };
-        let none_or_many = reader.malformed("an index on no key, or on too many");
-        let key_count = reader.count()?;
-        if key_count == 0 || key_count > INDEX_KEYS_MAX {
-            return Err(none_or_many);
+        let impossible = reader.malformed(IMPOSSIBLE_INDEX);
+        let index = read_index(reader)?;
+        if !is_possible(&index, catalog) {
+            return Err(impossible);
         }
-        let keys = (0..key_count).map(|_| read_key(reader, catalog)).collect::<Result<Vec<_>, _>>()?;
-        let (ordered, unique) = (flags & ORDERED != 0, flags & UNIQUE != 0);
-        list.push(IndexInfo { id, label, keys: keys.into(), ordered, unique });
+        list.push(index);
     }
     Ok(Indexes { list, next })
 }
 
+/// What is wrong with an index that is not [`is_possible`].
+pub(crate) const IMPOSSIBLE_INDEX: &str = "an index on names that there are not, on no key, or on too many";
+
+/// Whether an index is on names that a catalog has, and on a number of keys that there can be.
+pub(crate) fn is_possible(index: &IndexInfo, catalog: &Catalog) -> bool {
+    let has_label = index.label.is_none_or(|label| (label.0 as usize) < catalog.label_count());
+    let has_keys = index.keys.iter().all(|key| (key.0 as usize) < catalog.key_count());
+    has_label && has_keys && (1..=INDEX_KEYS_MAX).contains(&index.keys.len())
+}
+
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::IndexId;
     use mangrove_store::{IndexOptions, StoreOptions};
 
     use super::*;

@@ -202,7 +202,12 @@ impl<'a> SegmentReader<'a> {
     /// Opens a file that a manifest names, and reads its directory.
     pub(super) fn open(disk: &'a dyn Disk, name: SegmentName, bytes: u64, database: Uuid) -> Result<Self> {
         let path = name.path();
-        let file = disk.open_read(&path)?;
+        let file = match disk.open_read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(damaged(disk, &path, 0, "the file is missing, and the manifest names it"));
+            }
+            opened => opened?,
+        };
         let mut reader = SegmentReader { disk, file, path, blocks: Vec::new() };
         let found = reader.file.len()?;
         if found != bytes || bytes < HEADER_BYTES + FRAME_BYTES + TRAILER_BYTES {

@@ -7,6 +7,7 @@ use mangrove_store::{IndexOptions, WriteCardinality};
 
 use super::*;
 use crate::disk::SimDisk;
+use crate::log::LogState;
 use crate::testing::{Actor, Dump, dump, dump_now, quiet};
 
 /// Everything on the thread that asks for it, and small, so that much happens.
@@ -294,6 +295,87 @@ fn lost_manifests_are_no_new_database() {
     let error = open(&disk).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Damaged);
     assert!(error.message().contains("no manifest"), "{error}");
+}
+
+/// A missing file is named, whether there was a checkpoint or not; and nothing is changed by looking.
+#[test]
+fn whatever_is_missing_is_named() {
+    for is_checkpointed in [false, true] {
+        let disk = SimDisk::new();
+        let durable = open(&disk).unwrap();
+        let mut actor = Actor::new(21);
+        (0..30).for_each(|_| drop(actor.transaction(durable.manager())));
+        if is_checkpointed {
+            durable.checkpoint().unwrap().unwrap();
+        }
+        (0..30).for_each(|_| drop(actor.transaction(durable.manager())));
+        let expected = dump_now(durable.manager());
+        drop(durable);
+        let manifest = Manifest::newest(&disk).unwrap().unwrap();
+        let logs = disk.list(crate::log::DIRECTORY).unwrap();
+        // The last segment that was written to is the end of the log, which nothing is known of behind.
+        let logs = logs.into_iter().map(|name| format!("wal/{name}")).filter(|path| {
+            let seq = u64::from_str_radix(&path["wal/".len()..], 16).unwrap();
+            seq >= manifest.first_log_segment
+        });
+        let logs: Vec<_> = logs.collect();
+        let (_, inner) = logs.split_last().unwrap();
+        assert_eq!(manifest.files().count() > 0, is_checkpointed);
+        let files = manifest.files().map(|file| file.path.clone()).chain(inner.iter().cloned());
+        for path in files {
+            let disk = disk.power_cut(1);
+            disk.remove(&path).unwrap();
+            let error = open(&disk).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+            assert!(error.message().contains(&path) && error.message().contains("missing"), "{error}");
+            assert_eq!(Manifest::newest(&disk).unwrap().as_ref(), Some(&manifest));
+        }
+        let disk = disk.power_cut(2);
+        logs.iter().for_each(|path| disk.remove(path).unwrap());
+        let error = open(&disk).unwrap_err();
+        assert!(error.kind() == ErrorKind::Damaged && error.message().contains(&logs[0]), "{error}");
+        assert!(!expected.is_empty());
+    }
+}
+
+/// The disk fills up before the log has a segment of its own, and has space again when a checkpoint is taken: what the
+/// checkpoint's manifest names is there.
+#[test]
+fn a_checkpoint_names_no_segment_that_is_not_there() {
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let mut actor = Actor::new(22);
+    (0..30).for_each(|_| drop(actor.transaction(durable.manager())));
+    let expected = dump_now(durable.manager());
+    drop(durable);
+    // What can be cut of the log is cut.
+    drop(open(&disk).unwrap());
+    // Enough for the manifest of an opening, and for no segment.
+    disk.set_capacity(Some(disk.used() + 2_000));
+    let durable = open(&disk).unwrap();
+    assert_ne!(durable.log_status().state, LogState::Running);
+    assert!(durable.checkpoint().is_err());
+    disk.set_capacity(None);
+    assert!(durable.checkpoint().unwrap().is_some());
+    drop(durable);
+    assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
+}
+
+/// A founding that is cut off anywhere is begun again, and never taken for a database that lost its manifests.
+#[test]
+fn a_new_database_is_made_in_spite_of_power_cuts() {
+    for operation in 1.. {
+        for seed in 0..8 {
+            let disk = SimDisk::new();
+            disk.power_off_at(operation);
+            let is_open = open(&disk).is_ok();
+            let disk = disk.power_cut(seed);
+            drop(open(&disk).unwrap_or_else(|error| panic!("operation {operation}, seed {seed}: {error}")));
+            if is_open && seed == 7 {
+                return;
+            }
+        }
+    }
 }
 
 #[test]

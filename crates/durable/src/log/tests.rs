@@ -19,6 +19,13 @@ use crate::disk::{SimDisk, read_file};
 
 const DATABASE: Uuid = Uuid::from_u128(7);
 
+/// A disk with the log of a new database.
+fn new_disk() -> SimDisk {
+    let disk = SimDisk::new();
+    found(&disk, DATABASE).unwrap();
+    disk
+}
+
 /// How many cases a test tries; `MANGROVE_CASES` says another number.
 fn cases(default: u64) -> u64 {
     std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
@@ -150,7 +157,7 @@ fn check_recovered(found: &Marks, acknowledged: &Marks) {
 /// Some lives of a database on one disk, each ended by a power cut.
 fn check_power_cuts(seed: u64, threads: usize) {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let (mut disk, mut acknowledged) = (SimDisk::new(), Marks::new());
+    let (mut disk, mut acknowledged) = (new_disk(), Marks::new());
     for life in 0..4 {
         // The power may go off while the log is opened, too.
         disk.power_off_at(disk.operations() + rng.random_range(1..120));
@@ -207,7 +214,7 @@ fn power_cuts_under_threads_lose_nothing_that_was_acknowledged() {
 
 #[test]
 fn commits_that_wait_together_share_a_sync() {
-    let graph = Graph::open(&SimDisk::new(), LogOptions::default()).unwrap();
+    let graph = Graph::open(&new_disk(), LogOptions::default()).unwrap();
     let next = Counter::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -229,7 +236,7 @@ fn commits_that_wait_together_share_a_sync() {
 
 #[test]
 fn a_transaction_larger_than_segments_is_one() {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     graph.insert("small", 1, 0).unwrap();
     graph.insert("large", 10, 50_000).unwrap();
@@ -241,7 +248,7 @@ fn a_transaction_larger_than_segments_is_one() {
 
 #[test]
 fn a_full_disk_refuses_writes_until_there_is_space() {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     disk.set_capacity(Some(disk.used()));
     let mut committed = 0;
@@ -267,7 +274,7 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
 #[test]
 fn a_failed_sync_ends_the_log_and_nothing_durable_with_it() {
     for seed in 0..30 {
-        let disk = SimDisk::new();
+        let disk = new_disk();
         let graph = Graph::open(&disk, LogOptions { prepare_ahead: false, ..LogOptions::default() }).unwrap();
         for n in 0..5 {
             graph.insert(&format!("m{n}"), 1, 0).unwrap();
@@ -293,7 +300,7 @@ fn a_failed_sync_ends_the_log_and_nothing_durable_with_it() {
 
 #[test]
 fn read_only_disks_refuse_too() {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     drop(Graph::open(&disk, small_segments()).unwrap());
     let graph = Graph::open(&disk, small_segments()).unwrap();
     disk.set_read_only(true);
@@ -304,12 +311,13 @@ fn read_only_disks_refuse_too() {
 
 /// A log with a few batches in two segments, and the paths of these.
 fn written() -> (SimDisk, Vec<String>) {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     for n in 0..7 {
         graph.insert(&format!("m{n}"), 1, 0).unwrap();
     }
-    let paths = disk.files().into_iter().map(|(path, _)| path).collect();
+    // Without the first one, which never has anything.
+    let paths = disk.files().into_iter().map(|(path, _)| path).skip(1).collect();
     (disk, paths)
 }
 
@@ -340,8 +348,23 @@ fn damage_is_named_with_file_and_offset() {
     let error = read(&disk).unwrap_err();
     assert!(error.message().contains("format version of the log: expected 1, found 3"), "{error}");
     let (disk, _) = written();
-    disk.create("wal/0000000000000004").unwrap();
-    assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000003"));
+    disk.create("wal/0000000000000005").unwrap();
+    assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000004"));
+}
+
+#[test]
+fn a_missing_segment_is_named_before_the_first_checkpoint_too() {
+    let read = |disk: &SimDisk| read_marks(disk, &mangrove_graph::Catalog::new());
+    for missing in ["wal/0000000000000001", "wal/0000000000000002"] {
+        let (disk, _) = written();
+        disk.remove(missing).unwrap();
+        let error = read(&disk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.message().contains(missing) && error.message().contains("missing"), "{error}");
+    }
+    let (disk, _) = written();
+    disk.files().into_iter().for_each(|(path, _)| disk.remove(&path).unwrap());
+    assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000001"));
 }
 
 #[test]
@@ -363,13 +386,13 @@ fn a_torn_end_is_cut_and_reported() {
 
 #[test]
 fn segments_that_a_checkpoint_covers_are_used_again() {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     let names = graph.manager.store().catalog();
     let mut reused = 0;
     for n in 1..=60 {
         graph.insert(&format!("m{n}"), 1, 2_000).unwrap();
-        let floor = graph.log.checkpoint_floor();
+        let floor = graph.log.checkpoint_floor().unwrap();
         graph.log.release_before(floor).unwrap();
         // The current one, one to be used again, and at times one that is ready.
         assert!(disk.files().len() <= 3, "{:?}", disk.files());
@@ -385,7 +408,7 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
 
 #[test]
 fn indexes_are_in_the_log() {
-    let disk = SimDisk::new();
+    let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     let key = graph.manager.store().catalog().intern_key("name");
     let options = IndexOptions { label: None, keys: vec![key], ordered: true, unique: false };

@@ -1,0 +1,62 @@
+//! The first segment of a new database: a header and no more, made before the first manifest.
+//!
+//! So there is a segment under the number that a manifest names from the first manifest on, and a log that is missing is
+//! told from one that has nothing yet. It is of epoch 0; every opening writes to segments of its own epoch, from 1 on.
+
+use std::io;
+
+use mangrove_graph::Result;
+use uuid::Uuid;
+
+use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path, segment_seq};
+use crate::disk::{Disk, DiskResult, read_file};
+
+/// The number of the first segment.
+const FIRST: u64 = 1;
+/// The epoch before the first opening.
+const BEFORE: u64 = 0;
+
+/// Makes the directory of the log, and in it the first segment: durable when this returns. What an attempt before has
+/// left is replaced.
+pub(crate) fn found(disk: &dyn Disk, database: Uuid) -> Result<()> {
+    disk.create_dir(DIRECTORY)?;
+    disk.sync_dir(crate::disk::parent(DIRECTORY))?;
+    let path = segment_path(FIRST);
+    let unfinished = format!("{path}{UNFINISHED}");
+    for left in [&path, &unfinished] {
+        remove_if_there(disk, left)?;
+    }
+    let header = SegmentHeader { database, epoch: BEFORE, seq: FIRST, size: BLOCK, is_reused: false };
+    let file = disk.create(&unfinished)?;
+    file.write_at(0, &header.encode())?;
+    file.sync_data()?;
+    disk.rename(&unfinished, &path)?;
+    disk.sync_dir(DIRECTORY)?;
+    Ok(())
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &str) -> DiskResult<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Something in the directory of the log that is more than the remains of a founding that was interrupted: its path.
+pub(crate) fn remains(disk: &dyn Disk) -> Result<Option<String>> {
+    for name in disk.list(DIRECTORY)? {
+        let path = format!("{DIRECTORY}/{name}");
+        let is_of_founding =
+            name.ends_with(UNFINISHED) || (segment_seq(&name) == Some(FIRST) && is_empty(disk, &path)?);
+        if !is_of_founding {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a segment has no room for a batch, and none of an opened database.
+fn is_empty(disk: &dyn Disk, path: &str) -> Result<bool> {
+    let bytes = read_file(disk, path)?;
+    Ok(bytes.len() as u64 <= BLOCK && SegmentHeader::decode(&bytes).is_ok_and(|header| header.epoch == BEFORE))
+}
