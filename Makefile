@@ -45,9 +45,10 @@ miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has 
 	@.ci/miri required
 
 .PHONY: conformance
-conformance: tools ## The official Python client against a server that is started for it
+conformance: tools ## The official Python client, and TinkerPop's feature files, against a server
 	$(CARGO) build --workspace --bin mangrove
 	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
+	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 
 .PHONY: lint
 lint: tools ## Format check and lints
