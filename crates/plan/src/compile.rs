@@ -30,9 +30,11 @@ mod branches;
 mod connectives;
 mod elements;
 mod filters;
+mod functions;
 mod groups;
 mod known;
 mod maps;
+mod merges;
 mod modulators;
 mod predicates;
 mod site;
@@ -93,6 +95,7 @@ fn mutation(step: &Step) -> Option<&'static str> {
         Step::AddEdge { .. } => Some("addE"),
         Step::Property(_) => Some("property"),
         Step::Drop => Some("drop"),
+        Step::Upsert(upsert) => Some(if upsert.edges { "mergeE" } else { "mergeV" }),
         // It may change the database; only the list of services is sure to change nothing.
         Step::Call { service: Some(_), .. } => Some("call"),
         _ => None,

@@ -194,6 +194,8 @@ pub fn describe(operator: &Op) -> String {
         Op::CompareName { equal, name } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
         Op::Cap(names) => format!("cap {}", names.join(", ")),
+        Op::Function { function, .. } => function.name().to_owned(),
+        Op::Members(quantifier, test) => format!("{quantifier:?} members {}", test_text(test)).to_lowercase(),
         Op::Call { service, .. } => format!("call {}", service.as_deref().unwrap_or("--list")),
         other => name_of(other).to_owned(),
     }
@@ -224,9 +226,14 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Path { .. } => "path",
         Op::SlotMap { .. } => "select",
         Op::SelectColumn(_) => "select column",
+        Op::Math(_) => "math",
+        Op::Format(_) => "format",
         Op::Barrier => "barrier",
         Op::Merge => "merge equal rows",
         Op::Drop => "drop",
+        Op::Upsert(upsert) if upsert.edges => "find or make edges",
+        Op::Upsert(_) => "find or make vertices",
+        Op::SetProperties(_) => "set properties",
         _ => "operator",
     }
 }
@@ -316,6 +323,7 @@ fn test_text(test: &Test) -> String {
         Test::Within(os) => format!("within {} value(s)", os.len()),
         Test::Without(os) => format!("without {} value(s)", os.len()),
         Test::Text(operation, o) => format!("{operation:?} {}", operand(o)),
+        Test::TypeOf(of) => format!("of type {}", of.token()),
         Test::And(tests) => all(tests, " and "),
         Test::Or(tests) => all(tests, " or "),
         Test::Not(test) => format!("not ({})", test_text(test)),
@@ -331,6 +339,7 @@ fn operand(operand: &Operand) -> String {
     match operand {
         Operand::Literal(value) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
         Operand::Parameter(name) => format!("${name}"),
+        Operand::Map(entries) => format!("a map of {}", entries.len()),
         Operand::List(operands) => format!("[{}]", operands.iter().map(self::operand).collect::<Vec<_>>().join(", ")),
     }
 }

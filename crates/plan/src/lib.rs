@@ -14,6 +14,8 @@
 
 pub mod compile;
 pub mod explain;
+pub mod expression;
+pub mod function;
 mod fuse;
 pub mod logical;
 pub mod lower;
@@ -21,6 +23,7 @@ mod merge;
 pub mod physical;
 pub mod requirements;
 pub mod rules;
+pub mod upsert;
 pub mod visit;
 
 pub use compile::compile;

@@ -7,6 +7,10 @@ use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Cardinality, Column, Comparison, Order, Pop, Position, TextOperation};
 use smol_str::SmolStr;
 
+use crate::expression::{Expression, Part};
+use crate::function::{Function, ValueType};
+use crate::upsert::Upsert;
+
 /// The name of a label, key, step label or side effect.
 pub type Name = SmolStr;
 
@@ -19,6 +23,8 @@ pub enum Operand {
     Parameter(Name),
     /// A list with a parameter in it.
     List(Vec<Operand>),
+    /// A map with a parameter in it.
+    Map(Vec<(Operand, Operand)>),
 }
 
 /// A chain of steps.
@@ -111,6 +117,8 @@ pub enum Step {
     },
     /// `property(…)` on an existing element (or vertex property: a meta-property).
     Property(PropertyArgument),
+    /// `mergeV()` and `mergeE()`: find, or make what is not there.
+    Upsert(Box<Upsert>),
     /// `drop()`.
     Drop,
 
@@ -143,6 +151,13 @@ pub enum Step {
     },
     /// `where(traversal)`, `filter(traversal)`, `and(…)`, `or(…)`, `not(…)`.
     FilterTraversal(FilterKind, Vec<Traversal>),
+    /// `all(P)`, `any(P)`, `none(P)`: of a collection, by its members.
+    Members {
+        /// How many must pass.
+        quantifier: Quantifier,
+        /// The test.
+        test: Test,
+    },
     /// `dedup(labels…)`.
     Dedup {
         /// Step labels whose values together are compared; none: the object.
@@ -212,6 +227,29 @@ pub enum Step {
         /// The labels.
         labels: Vec<Name>,
         /// `by()` in rotation.
+        by: Vec<By>,
+    },
+    /// A function of the object and of arguments.
+    Function {
+        /// Which.
+        function: Function,
+        /// Its arguments.
+        arguments: Vec<Argument>,
+    },
+    /// `math(expression)`.
+    Math {
+        /// The expression over its variables.
+        expression: Expression,
+        /// What its variables are called; `_` is the object.
+        variables: Vec<Name>,
+        /// `by()` in rotation over the variables.
+        by: Vec<By>,
+    },
+    /// `format(template)`.
+    Format {
+        /// The template.
+        parts: Vec<Part>,
+        /// `by()` in rotation over its `%{_}`.
         by: Vec<By>,
     },
     /// `select(keys)`, `select(values)`.
@@ -326,6 +364,8 @@ pub enum Test {
     Without(Vec<Operand>),
     /// A text predicate.
     Text(TextOperation, Operand),
+    /// Of this type, as `GType` calls it.
+    TypeOf(ValueType),
     /// All hold.
     And(Vec<Test>),
     /// One holds.
@@ -373,6 +413,17 @@ pub enum FilterKind {
     /// One has a result (`or`).
     Any,
     /// None has a result (`not`).
+    None,
+}
+
+/// How many members of a collection must pass a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantifier {
+    /// Every one.
+    All,
+    /// At least one.
+    Any,
+    /// Not one.
     None,
 }
 

@@ -6,6 +6,7 @@
 
 mod access;
 mod order;
+mod upsert;
 
 use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::{Comparison, Pop};
@@ -13,6 +14,7 @@ use mangrove_gremlin::{Comparison, Pop};
 pub use access::{Bound, equal_operands, range_bounds};
 use order::Chain;
 
+use crate::expression::Part;
 use crate::logical::*;
 use crate::physical::*;
 
@@ -144,6 +146,7 @@ impl Lowering<'_> {
                 slots.emit(chain);
                 chain.push(Op::SetProperty(write));
             }
+            Step::Upsert(upsert) => self.upsert(upsert, chain)?,
             Step::Drop => chain.push(Op::Drop),
             Step::Expand { direction, labels, to_edges } => {
                 chain.push(Op::Expand { direction: *direction, labels: labels.clone(), to_edges: *to_edges });
@@ -151,6 +154,7 @@ impl Lowering<'_> {
             Step::EdgeVertex(end) => chain.push(Op::EdgeVertex(*end)),
             Step::Has(conditions) => chain.push(Op::Filter(conditions.clone())),
             Step::Is(test) => chain.push(Op::Is(test.clone())),
+            Step::Members { quantifier, test } => chain.push(Op::Members(*quantifier, test.clone())),
             Step::WherePredicate { start: None, test: LabelTest::Compare(comparison, name), by }
                 if by.iter().all(|b| *b == By::Identity) && matches!(comparison, Comparison::Eq | Comparison::Neq) =>
             {
@@ -233,6 +237,23 @@ impl Lowering<'_> {
                 chain.modulate(Over::Names(names), self.slots_by(by)?);
                 chain.push(Op::SlotMap { names: labels.clone(), single: labels.len() == 1, required: true });
             }
+            Step::Function { function, arguments } => {
+                let mut slots = Slots::default();
+                let arguments = arguments.iter().map(|a| self.argument(a, &mut slots)).collect::<Result<_>>()?;
+                slots.emit(chain);
+                chain.push(Op::Function { function: *function, arguments });
+            }
+            Step::Math { expression, variables, by } => {
+                let named = |name: &Name| ((name != "_").then(|| name.clone()), None);
+                if !variables.is_empty() {
+                    chain.modulate(
+                        Over::Names(variables.iter().map(named).collect()),
+                        self.rotated(by, variables.len())?,
+                    );
+                }
+                chain.push(Op::Math(expression.clone()));
+            }
+            Step::Format { parts, by } => self.format(parts, by, chain)?,
             Step::SelectColumn(column) => chain.push(Op::SelectColumn(*column)),
             Step::Project { names, by } => {
                 let all = names.iter().map(|_| (None, None)).collect();
@@ -427,6 +448,34 @@ impl Lowering<'_> {
         by.iter().map(|b| self.slot_by(b)).collect()
     }
 
+    /// As many slots as there are places, `by()`s in rotation.
+    fn rotated(&self, by: &[By], places: usize) -> Result<Vec<SlotBy>> {
+        Ok(self.slots_by(by)?.into_iter().cycle().take(places).collect())
+    }
+
+    fn format(&self, parts: &[Part], by: &[By], chain: &mut Chain) -> Result<()> {
+        let mut next = by.iter().cycle();
+        let (mut names, mut slots) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::Text(_) => {}
+                Part::Name(name) => {
+                    names.push((Some(name.clone()), None));
+                    slots.push(SlotBy::Identity);
+                }
+                Part::By => {
+                    names.push((None, None));
+                    slots.push(next.next().map_or(Ok(SlotBy::Identity), |by| self.slot_by(by))?);
+                }
+            }
+        }
+        if !names.is_empty() {
+            chain.modulate(Over::Names(names), slots);
+        }
+        chain.push(Op::Format(parts.to_vec()));
+        Ok(())
+    }
+
     fn order_slots(&self, criteria: &[OrderBy]) -> Result<Vec<SlotBy>> {
         if criteria.is_empty() {
             return Ok(vec![SlotBy::Identity]);
@@ -530,6 +579,6 @@ fn orders(criteria: &[OrderBy]) -> Vec<mangrove_gremlin::Order> {
 pub fn literal_integer(operand: &Operand) -> Option<i64> {
     match operand {
         Operand::Literal(value) => mangrove_graph::numeric::integer(value),
-        Operand::Parameter(_) | Operand::List(_) => None,
+        Operand::Parameter(_) | Operand::List(_) | Operand::Map(_) => None,
     }
 }

@@ -10,7 +10,12 @@
 use mangrove_graph::{Direction, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Order, Pop};
 
-use crate::logical::{ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Reduction, Test};
+use crate::expression::{Expression, Part};
+use crate::function::Function;
+use crate::logical::{
+    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Quantifier, Reduction, Test,
+};
+use crate::upsert::{MergeMap, Upsert};
 
 /// A whole plan.
 #[derive(Clone, Debug)]
@@ -214,6 +219,8 @@ pub enum Op {
     },
     /// A test of the object.
     Is(Test),
+    /// A test of the members of a collection.
+    Members(Quantifier, Test),
     /// Slots for the operator behind.
     Modulate(Modulate),
     /// The object against what a name stands for: `where(eq("a"))`, `where(neq("a"))`. The commonest test
@@ -289,6 +296,17 @@ pub enum Op {
         /// A slot without a value drops the row; otherwise only its entry is left out.
         required: bool,
     },
+    /// A function of the object and of arguments.
+    Function {
+        /// Which.
+        function: Function,
+        /// Its arguments.
+        arguments: Vec<SlotOperand>,
+    },
+    /// An expression whose variables are the slots in their order.
+    Math(Expression),
+    /// A template; each of its variables is the slot of its place among them.
+    Format(Vec<Part>),
     /// Keys or values of a map.
     SelectColumn(Column),
 
@@ -375,6 +393,10 @@ pub enum Op {
         /// Properties.
         properties: Vec<PropertyWrite>,
     },
+    /// Finds elements, and makes those that are not there. Slot 0 says behind it whether a row was found.
+    Upsert(Box<Upsert<SlotOperand>>),
+    /// Writes the properties of a map to the row's element.
+    SetProperties(MergeMap<SlotOperand>),
     /// Writes a property of the row's element.
     SetProperty(PropertyWrite),
     /// Deletes the row's element or property.

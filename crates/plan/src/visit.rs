@@ -1,6 +1,8 @@
 //! Walking a logical traversal with everything nested in it.
 
+use crate::expression::Part;
 use crate::logical::{Argument, By, ChooseOn, Emit, Endpoint, PropertyArgument, Step, StepNode, Traversal, Until};
+use crate::upsert::MergeFrom;
 
 impl Traversal {
     /// Calls `f` for every step, those of nested traversals after their own.
@@ -20,7 +22,12 @@ impl Traversal {
 
     /// Whether it writes.
     pub fn is_mutating(&self) -> bool {
-        self.any(|s| matches!(s, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Property(_) | Step::Drop))
+        self.any(|s| {
+            matches!(
+                s,
+                Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Upsert(_) | Step::Property(_) | Step::Drop
+            )
+        })
     }
 
     /// Whether it calls services.
@@ -58,6 +65,13 @@ impl Step {
                 properties.iter().for_each(|p| property(p, f));
                 id.iter().for_each(|a| argument(a, f));
             }
+            Step::Upsert(upsert) => {
+                for map in upsert.maps() {
+                    if let MergeFrom::Whole(whole) = &map.from {
+                        argument(whole, f);
+                    }
+                }
+            }
             Step::Property(p) => property(p, f),
             Step::WherePredicate { by, .. }
             | Step::Dedup { by, .. }
@@ -66,6 +80,8 @@ impl Step {
             | Step::Select { by, .. }
             | Step::Project { by, .. } => by.iter().for_each(|b| modulator(b, f)),
             Step::ValueMap { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::Math { by, .. } | Step::Format { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::Function { arguments, .. } => arguments.iter().for_each(|a| argument(a, f)),
             Step::Aggregate { by, .. } => modulator(by, f),
             Step::Group { key, value, .. } => {
                 modulator(key, f);
@@ -103,6 +119,14 @@ impl Step {
         match self {
             Step::WherePredicate { start, test, .. } => start.iter().chain(test.names()).collect(),
             Step::Dedup { labels, .. } | Step::Select { labels, .. } => labels.iter().collect(),
+            Step::Math { variables, .. } => variables.iter().filter(|name| *name != "_").collect(),
+            Step::Format { parts, .. } => parts
+                .iter()
+                .filter_map(|part| match part {
+                    Part::Name(name) => Some(name),
+                    _ => None,
+                })
+                .collect(),
             Step::AddEdge { from, to, .. } => [from, to]
                 .into_iter()
                 .flatten()

@@ -31,7 +31,7 @@ use crate::barrier::write;
 use crate::row::call::CallService;
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::source::{CountAll, Kind, Source};
-use crate::row::{RowAdapter, RowOperator, filter, local, paths, property};
+use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property};
 use crate::rows::{Remember, Rows};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
 use crate::scope::visited::Visited;
@@ -290,11 +290,21 @@ impl Builder {
                 self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone()))?
             }
             Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
+            Op::Function { function, arguments } => {
+                let call = function::Call::new(*function, arguments.clone());
+                self.row(&tail, Need::Owner, stage, true, call)?
+            }
+            Op::Format(parts) => self.row(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
             Op::Local(_) | Op::Union(_) | Op::Switch { .. } | Op::Repeat(_) | Op::Ordered { .. } | Op::Group { .. } => {
                 self.scope(stage, tail)?
             }
-            Op::AddVertex { .. } | Op::AddEdge { .. } | Op::SetProperty(_) | Op::Drop => self.write(stage, &tail)?,
+            Op::AddVertex { .. }
+            | Op::AddEdge { .. }
+            | Op::Upsert(_)
+            | Op::SetProperty(_)
+            | Op::SetProperties(_)
+            | Op::Drop => self.write(stage, &tail)?,
             _ => self.local_or_barrier(stage, tail, first)?,
         })
     }
@@ -311,6 +321,11 @@ impl Builder {
         let here = Need::Anywhere;
         Ok(match &stage.operator {
             Op::Is(test) => self.row(&tail, here, stage, false, filter::Is(CompiledTest::new(test)))?,
+            Op::Members(quantifier, test) => {
+                let test = CompiledTest::new(test);
+                self.row(&tail, here, stage, false, members::Members::new(*quantifier, test))?
+            }
+            Op::Math(expression) => self.row(&tail, here, stage, true, formula::Math::new(expression.clone()))?,
             Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
             Op::CompareName { equal, name } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone() };
@@ -352,7 +367,7 @@ impl Builder {
     fn barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
         let remember = self.remember(stage);
         let operator: Box<dyn Operator<Rows>> = match &stage.operator {
-            Op::Inject(values) => Box::new(Inject::new(values.clone(), tail.at_start, remember)),
+            Op::Inject(values) => Box::new(Inject::new(values.clone(), tail.at_start, tail.entering, remember)),
             Op::ReduceValues { key, reduction } if self.nodes == 1 => {
                 Box::new(ReduceValues::new(*reduction, key.clone(), remember))
             }
@@ -393,6 +408,8 @@ impl Builder {
                 Box::new(write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))
             }
             Op::SetProperty(property) => Box::new(write::SetProperty::new(property.clone())),
+            Op::Upsert(plan) => Box::new(write::Upsert::new((**plan).clone(), remember)),
+            Op::SetProperties(map) => Box::new(write::SetFromMap::of_map(map.clone())),
             Op::Drop => Box::new(write::Drop::default()),
             other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
         };

@@ -56,6 +56,10 @@ impl Environment {
             Operand::List(operands) => {
                 Ok(Value::list(operands.iter().map(|o| self.resolve(o)).collect::<Result<_>>()?))
             }
+            Operand::Map(entries) => {
+                let entry = |(key, value): &(Operand, Operand)| Ok((self.resolve(key)?, self.resolve(value)?));
+                Ok(Value::map(entries.iter().map(entry).collect::<Result<_>>()?))
+            }
             Operand::Parameter(name) => {
                 let found = self.parameters.iter().find(|(n, _)| n == name);
                 found.map(|(_, value)| value.clone()).ok_or_else(|| {

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use hashbrown::HashSet;
 use mangrove_graph::{Error, Result, Value, compare, numeric};
 use mangrove_gremlin::{Comparison, TextOperation};
+use mangrove_plan::function::ValueType;
 use mangrove_plan::logical::{Name, Operand, Test};
 use regex::{Regex, RegexBuilder};
 
@@ -33,6 +34,7 @@ enum Node {
     Compare(Comparison, Value),
     Within(Members),
     Text(TextTest),
+    TypeOf(ValueType),
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
@@ -73,6 +75,7 @@ fn varies(test: &Test) -> bool {
     match test {
         Test::Compare(_, operand) | Test::Text(_, operand) => is_parameter(operand),
         Test::Within(operands) | Test::Without(operands) => operands.iter().any(is_parameter),
+        Test::TypeOf(_) => false,
         Test::And(tests) | Test::Or(tests) => tests.iter().any(varies),
         Test::Not(test) => varies(test),
     }
@@ -83,6 +86,7 @@ fn is_parameter(operand: &Operand) -> bool {
     match operand {
         Operand::Literal(_) => false,
         Operand::List(operands) => operands.iter().any(is_parameter),
+        Operand::Map(entries) => entries.iter().any(|(key, value)| is_parameter(key) || is_parameter(value)),
         Operand::Parameter(_) => true,
     }
 }
@@ -94,6 +98,7 @@ fn compile(test: &Test, environment: &Environment) -> Result<Node> {
         Test::Within(operands) => Node::Within(members(operands, environment)?),
         Test::Without(operands) => Node::Not(Box::new(Node::Within(members(operands, environment)?))),
         Test::Text(operation, operand) => Node::Text(text_test(*operation, &environment.resolve(operand)?)?),
+        Test::TypeOf(of) => Node::TypeOf(*of),
         Test::And(tests) => Node::And(all(tests)?),
         Test::Or(tests) => Node::Or(all(tests)?),
         Test::Not(test) => Node::Not(Box::new(compile(test, environment)?)),
@@ -150,10 +155,44 @@ impl Node {
             Node::Compare(comparison, operand) => compares(*comparison, value, operand),
             Node::Within(members) => members.contains(value),
             Node::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
+            Node::TypeOf(of) => is_of(value, *of),
             Node::And(tests) => tests.iter().all(|t| t.holds(value)),
             Node::Or(tests) => tests.iter().any(|t| t.holds(value)),
             Node::Not(test) => !test.holds(value),
         }
+    }
+}
+
+/// Whether a value is of a type.
+fn is_of(value: &Value, of: ValueType) -> bool {
+    match of {
+        ValueType::Null => matches!(value, Value::Null),
+        ValueType::Boolean => matches!(value, Value::Bool(_)),
+        ValueType::Number => value.is_number(),
+        ValueType::Byte => matches!(value, Value::I8(_)),
+        ValueType::Short => matches!(value, Value::I16(_)),
+        ValueType::Int => matches!(value, Value::I32(_)),
+        ValueType::Long => matches!(value, Value::I64(_)),
+        ValueType::BigInt => matches!(value, Value::BigInt(_)),
+        ValueType::Float => matches!(value, Value::F32(_)),
+        ValueType::Double => matches!(value, Value::F64(_)),
+        ValueType::BigDecimal => matches!(value, Value::Decimal(_)),
+        ValueType::Char => matches!(value, Value::Char(_)),
+        ValueType::String => matches!(value, Value::String(_)),
+        ValueType::Binary => matches!(value, Value::Bytes(_)),
+        ValueType::Uuid => matches!(value, Value::Uuid(_)),
+        ValueType::DateTime => matches!(value, Value::DateTime(_)),
+        ValueType::Duration => matches!(value, Value::Duration(_)),
+        ValueType::List => matches!(value, Value::List(_) | Value::F32Array(_)),
+        ValueType::Set => matches!(value, Value::Set(_) | Value::BulkSet(_)),
+        ValueType::Map => matches!(value, Value::Map(_)),
+        ValueType::Vertex => matches!(value, Value::Vertex(_)),
+        ValueType::Edge => matches!(value, Value::Edge(_)),
+        ValueType::VertexProperty => matches!(value, Value::VertexProperty(_)),
+        ValueType::Property => matches!(value, Value::Property(_) | Value::VertexProperty(_)),
+        ValueType::Path => matches!(value, Value::Path(_)),
+        // No step makes one yet.
+        ValueType::Tree | ValueType::Graph => false,
     }
 }
 

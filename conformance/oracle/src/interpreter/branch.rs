@@ -36,12 +36,17 @@ impl Interpreter<'_> {
             };
             if holds { yes.push(t) } else { no.push(t) }
         }
-        let mut out = self.child(step.traversal(1)?, yes)?;
+        let mut out = self.taken(step.traversal(1)?, yes)?;
         match step.arguments.get(2) {
-            Some(otherwise) => out.extend(self.child(traversal(otherwise)?, no)?),
+            Some(otherwise) => out.extend(self.taken(traversal(otherwise)?, no)?),
             None => out.extend(no),
         }
         Ok(out)
+    }
+
+    /// An option with the traversers that took it. One that none took has not begun, not even a `count()` inside.
+    fn taken(&mut self, option: &Bytecode, stream: Stream) -> Outcome<Stream> {
+        if stream.is_empty() { Ok(stream) } else { self.child(option, stream) }
     }
 
     /// `choose(f).option(…)`: the first option that matches, else `Pick.none`, else passing through.
@@ -55,7 +60,7 @@ impl Interpreter<'_> {
             }
         }
         for (arguments, stream) in step.options.iter().zip(chosen) {
-            out.extend(self.child(option_branch(arguments)?, stream)?);
+            out.extend(self.taken(option_branch(arguments)?, stream)?);
         }
         Ok(out)
     }

@@ -67,10 +67,12 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
         }
         Argument::Vertex(id) | Argument::Edge(id) if ids => Ok(Operand::Literal(id.clone())),
         Argument::Vertex(_) | Argument::Edge(_) => Err(element_value(site, argument)),
-        Argument::Map(_) => Err(site.unsupported(
-            "a map with parameters in it cannot be a value here; write the map without them or pass it whole as one \
-             parameter",
-        )),
+        Argument::Map(entries) => {
+            let entry = |(key, value): &(Argument, Argument)| {
+                Ok((operand_at(site, key, depth + 1, false)?, operand_at(site, value, depth + 1, ids)?))
+            };
+            Ok(Operand::Map(entries.iter().map(entry).collect::<Result<_>>()?))
+        }
         other => Err(site.invalid(format_args!("a value is needed, not {}", describe(other)))),
     }
 }

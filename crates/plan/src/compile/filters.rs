@@ -5,12 +5,13 @@ use mangrove_gremlin::{Argument, Comparison, Scope};
 
 use super::arguments::{child, children, count, describe, integer, long, misfit, name, names, nullable_name, operand};
 use super::connectives;
+use super::functions;
 use super::groups::Call;
 use super::modulators::{by, single_by};
 use super::predicates::{id_test, label_test, test};
 use super::site::Site;
 use super::steps;
-use crate::logical::{By, Condition, FilterKind, LabelTest, LocalFunction, Name, Operand, Step, Test};
+use crate::logical::{By, Condition, FilterKind, LabelTest, LocalFunction, Name, Operand, Quantifier, Step, Test};
 
 /// The condition that nothing meets: no element has a null label, key or id.
 fn never() -> Condition {
@@ -295,7 +296,7 @@ pub(super) fn path_shape(call: &mut Call<'_>, simple: bool) -> Result<Step> {
 pub(super) fn discard(call: &Call<'_>) -> Result<Step> {
     match call.arguments {
         [] => Ok(Step::Discard),
-        [Argument::Predicate(_)] => Err(call.site.unsupported("none(P) is not supported yet; use not(unfold().is(P))")),
+        [Argument::Predicate(_)] if call.site.name == "none" => functions::members(call, Quantifier::None),
         given => Err(misfit(&call.site, "no arguments", given)),
     }
 }

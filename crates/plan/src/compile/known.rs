@@ -7,30 +7,27 @@ use super::site::Site;
 /// Steps and modulators this compiler understands.
 #[rustfmt::skip] // A name a line would be pages of names.
 const SUPPORTED: &[&str] = &[
-    "E", "V", "addE", "addV", "aggregate", "and", "as", "barrier", "both", "bothE", "bothV", "by", "call", "cap", "choose",
-    "coalesce", "constant", "count", "cyclicPath", "dedup", "discard", "drop", "elementMap", "emit", "filter",
-    "flatMap", "fold", "from", "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id",
-    "identity", "in", "inE", "inV", "inject", "is", "key", "label", "limit", "local", "loops", "map", "max", "mean",
-    "min", "none", "not", "option", "optional", "or", "order", "otherV", "out", "outE", "outV", "path", "project",
-    "properties", "property", "range", "repeat", "select", "sideEffect", "simplePath", "skip", "sum", "tail", "times",
-    "to", "toE", "toV", "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
+    "E", "V", "addE", "addV", "aggregate", "all", "and", "any", "as", "asBool", "asDate", "asNumber", "asString",
+    "barrier", "both", "bothE", "bothV", "by", "call", "cap", "choose", "coalesce", "combine", "concat", "conjoin",
+    "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard", "disjunct", "drop",
+    "element", "elementMap", "emit", "filter", "flatMap", "fold", "format", "from", "group", "groupCount", "has",
+    "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE", "inV", "index", "inject",
+    "intersect", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map", "math", "max", "mean",
+    "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or", "order", "otherV", "out", "outE", "outV", "path",
+    "product", "project", "properties", "property", "rTrim", "range", "repeat", "replace", "reverse", "select",
+    "sideEffect", "simplePath", "skip", "split", "substring", "sum", "tail", "times", "to", "toE", "toLower",
+    "toUpper", "toV", "trim", "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
 ];
 
 /// Steps Gremlin has besides, with what a user can write today; empty if there is nothing.
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
-    ("all", ""), ("any", ""), ("asBool", ""), ("asDate", ""), ("asNumber", ""), ("asString", ""),
-    ("branch", "use choose(…).option(…) or union(…)"), ("coin", ""), ("combine", ""), ("concat", ""),
-    ("conjoin", ""), ("connectedComponent", ""), ("dateAdd", ""), ("dateDiff", ""), ("difference", ""),
-    ("disjunct", ""), ("element", ""), ("fail", ""), ("format", ""), ("index", ""), ("intersect", ""), ("io", ""),
-    ("lTrim", ""), ("length", ""), ("match", "use as(…) with where(…) and select(…)"), ("math", ""), ("merge", ""),
-    ("mergeE", "look for the edge with where(…) and use coalesce(…, addE(…))"),
-    ("mergeV", "use V().has(…).fold().coalesce(unfold(), addV(…))"), ("pageRank", ""), ("peerPressure", ""),
-    ("product", ""), ("profile", ""), ("program", ""), ("propertyMap", "use valueMap() or properties()"),
-    ("rTrim", ""), ("read", ""), ("replace", ""), ("reverse", ""), ("sack", ""), ("sample", ""),
-    ("shortestPath", "use repeat(…).until(…).path()"), ("split", ""), ("store", "use local(aggregate(…))"),
-    ("subgraph", ""), ("substring", ""), ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"),
-    ("toLower", ""), ("toUpper", ""), ("tree", "use path()"), ("trim", ""), ("write", ""),
+    ("branch", "use choose(…).option(…) or union(…)"), ("coin", ""), ("connectedComponent", ""), ("fail", ""),
+    ("io", ""), ("match", "use as(…) with where(…) and select(…)"), ("pageRank", ""), ("peerPressure", ""),
+    ("profile", ""), ("program", ""), ("propertyMap", "use valueMap() or properties()"), ("read", ""), ("sack", ""),
+    ("sample", ""), ("shortestPath", "use repeat(…).until(…).path()"), ("store", "use local(aggregate(…))"),
+    ("subgraph", ""), ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("tree", "use path()"),
+    ("write", ""),
 ];
 
 /// Every name that is understood.

@@ -7,6 +7,7 @@ use regex::Regex;
 use super::NESTING_MAX;
 use super::arguments::{describe, id_operand, name, operand, too_deep};
 use super::site::Site;
+use crate::function::ValueType;
 use crate::logical::{LabelTest, Name, Operand, Test};
 
 /// How the operand of a comparison is read: a value, or an id.
@@ -42,15 +43,23 @@ fn value_test(site: &Site<'_>, predicate: &Predicate, read: ReadOperand, depth: 
         Predicate::Within(arguments) => Test::Within(operands(arguments)?),
         Predicate::Without(arguments) => Test::Without(operands(arguments)?),
         Predicate::Text(operation, argument) => Test::Text(*operation, text(site, *operation, argument)?),
-        Predicate::TypeOf(_) => return Err(type_of(site)),
+        Predicate::TypeOf(given) => Test::TypeOf(value_type(site, given)?),
         Predicate::And(tests) => Test::And(all(tests)?),
         Predicate::Or(tests) => Test::Or(all(tests)?),
         Predicate::Not(test) => Test::Not(Box::new(value_test(site, test, read, depth + 1)?)),
     })
 }
 
-fn type_of(site: &Site<'_>) -> mangrove_graph::Error {
-    site.unsupported("the predicate `typeOf` is not supported yet")
+/// A type, by its token or the name of its class.
+fn value_type(site: &Site<'_>, given: &Argument) -> Result<ValueType> {
+    let found = match given {
+        Argument::Type(name) => ValueType::from_token(name),
+        Argument::Value(Value::String(name)) => ValueType::from_class(name),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        site.invalid(format_args!("typeOf() takes a type, such as GType.STRING; {} is none", describe(given)))
+    })
 }
 
 fn text(site: &Site<'_>, operation: TextOperation, argument: &Argument) -> Result<Operand> {
@@ -90,7 +99,9 @@ fn label_test_at(site: &Site<'_>, predicate: &Predicate, depth: usize) -> Result
         Predicate::Within(arguments) => LabelTest::Within(labels(site, arguments)?),
         Predicate::Without(arguments) => LabelTest::Without(labels(site, arguments)?),
         Predicate::Text(operation, argument) => LabelTest::Text(*operation, label(site, argument)?),
-        Predicate::TypeOf(_) => return Err(type_of(site)),
+        Predicate::TypeOf(_) => {
+            return Err(site.invalid("typeOf() compares with a type, and where() with step labels; use is(typeOf(…))"));
+        }
         Predicate::And(tests) => LabelTest::And(all(tests)?),
         Predicate::Or(tests) => LabelTest::Or(all(tests)?),
         Predicate::Not(test) => LabelTest::Not(Box::new(label_test_at(site, test, depth + 1)?)),

@@ -5,8 +5,11 @@ use mangrove_gremlin::{Bytecode, Instruction};
 
 use super::groups::{Call, groups};
 use super::site::Site;
-use super::{NESTING_MAX, arguments, barriers, branches, connectives, elements, filters, known, maps, sources};
-use crate::logical::{EdgeEnd, Reduction, Step, StepNode, Traversal};
+use super::{
+    NESTING_MAX, arguments, barriers, branches, connectives, elements, filters, functions, known, maps, merges, sources,
+};
+use crate::function::{CollectionFunction, Function, TextFunction};
+use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
 use mangrove_graph::Direction;
 
 /// A whole traversal.
@@ -46,10 +49,11 @@ fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Trav
     Ok(Traversal { steps })
 }
 
-const STARTS: &str = "start it with V(), E(), addV(), addE(), call(), inject() or union()";
+const STARTS: &str = "start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or union()";
 
 fn check_start(call: &Call<'_>) -> Result<()> {
-    let starts = matches!(call.site.name, "V" | "E" | "addV" | "addE" | "call" | "inject" | "union");
+    let starts =
+        matches!(call.site.name, "V" | "E" | "addV" | "addE" | "mergeV" | "mergeE" | "call" | "inject" | "union");
     if call.first && !starts && known::is_supported(call.site.name) {
         return Err(call.site.unsupported(format_args!("a traversal cannot start with this step; {STARTS}")));
     }
@@ -74,6 +78,8 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "call" => sources::service(call),
         "addV" => sources::add_vertex(call),
         "addE" => sources::add_edge(call),
+        "mergeV" => merges::upsert(call, false),
+        "mergeE" => merges::upsert(call, true),
 
         "drop" => plain(call, Step::Drop),
         "out" => elements::expand(call, Direction::Out, false),
@@ -111,6 +117,9 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "cyclicPath" => filters::path_shape(call, false),
         "none" | "discard" => filters::discard(call),
 
+        "all" => functions::members(call, Quantifier::All),
+        "any" => functions::members(call, Quantifier::Any),
+
         "constant" => maps::constant(call),
         "identity" => plain(call, Step::Identity),
         "unfold" => plain(call, Step::Unfold),
@@ -138,6 +147,41 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "optional" => branches::optional(call),
         "choose" => branches::choose(call),
         "repeat" => branches::repeat(call),
+        _ => function(call),
+    }
+}
+
+/// Functions of one object.
+fn function(call: &mut Call<'_>) -> Result<Step> {
+    match call.site.name {
+        "asString" => functions::text(call, TextFunction::AsString, 0, 0),
+        "length" => functions::text(call, TextFunction::Length, 0, 0),
+        "toLower" => functions::text(call, TextFunction::ToLower, 0, 0),
+        "toUpper" => functions::text(call, TextFunction::ToUpper, 0, 0),
+        "trim" => functions::text(call, TextFunction::Trim, 0, 0),
+        "lTrim" => functions::text(call, TextFunction::TrimStart, 0, 0),
+        "rTrim" => functions::text(call, TextFunction::TrimEnd, 0, 0),
+        "replace" => functions::text(call, TextFunction::Replace, 2, 2),
+        "split" => functions::text(call, TextFunction::Split, 1, 1),
+        "substring" => functions::text(call, TextFunction::Substring, 1, 2),
+        "concat" => functions::concat(call),
+        "reverse" => functions::plain(call, Function::Reverse),
+        "combine" => functions::collection(call, CollectionFunction::Combine),
+        "conjoin" => functions::collection(call, CollectionFunction::Conjoin),
+        "difference" => functions::collection(call, CollectionFunction::Difference),
+        "disjunct" => functions::collection(call, CollectionFunction::Disjunct),
+        "intersect" => functions::collection(call, CollectionFunction::Intersect),
+        "merge" => functions::collection(call, CollectionFunction::Merge),
+        "product" => functions::collection(call, CollectionFunction::Product),
+        "asBool" => functions::plain(call, Function::AsBool),
+        "asDate" => functions::plain(call, Function::AsDate),
+        "asNumber" => functions::as_number(call),
+        "dateAdd" => functions::date_add(call),
+        "dateDiff" => functions::date_diff(call),
+        "index" => functions::index(call),
+        "element" => functions::plain(call, Function::Element),
+        "math" => functions::math(call),
+        "format" => functions::format(call),
         _ => Err(known::not_supported(&call.site)),
     }
 }

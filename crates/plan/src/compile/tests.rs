@@ -193,8 +193,8 @@ fn has_in_all_its_forms() {
     fails("g.V().hasLabel(1)", "`hasLabel` at line 1, column 7: a label is a string, not the int 1");
     fails("g.V().hasLabel()", "`hasLabel` at line 1, column 7: takes one or more labels, or a predicate, not nothing");
     fails(
-        "g.V().has('k', typeOf(GType.INT))",
-        "`has` at line 1, column 7: the predicate `typeOf` is not supported yet",
+        "g.V().has('k', typeOf('Wombat'))",
+        "`has` at line 1, column 7: typeOf() takes a type, such as GType.STRING; the string \"Wombat\" is none",
     );
     fails("g.V().has('k', containing(1))", "`has` at line 1, column 7: a text predicate takes a string, not the int 1");
 }
@@ -461,11 +461,7 @@ fn maps_and_barriers() {
 
 #[test]
 fn what_is_not_supported_is_named() {
-    fails(
-        "g.mergeV([:])",
-        "`mergeV` at line 1, column 3: the step is not supported yet; use V().has(…).fold().coalesce(unfold(), addV(…))",
-    );
-    fails("g.V().math('_ + 1')", "`math` at line 1, column 7: the step is not supported yet");
+    fails("g.V().pageRank()", "`pageRank` at line 1, column 7: the step is not supported yet");
     fails(
         "g.union(out()).repeat(out().path().from('a')).times(1)",
         "`from` at line 1, column 36: does not modulate `path`; from() and to() belong behind addE",
@@ -483,12 +479,12 @@ fn what_is_not_supported_is_named() {
     );
     wire_fails(
         vec![call("out", vec![])],
-        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), call(), inject() or \
+        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or \
          union()",
     );
     wire_fails(
         vec![],
-        "the traversal has no steps; start it with V(), E(), addV(), addE(), call(), inject() or union()",
+        "the traversal has no steps; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or union()",
     );
     wire_fails(
         vec![call("as", vec![text("a")])],
@@ -610,5 +606,63 @@ fn no_instruction_panics() {
             let _ = compile(&wire(vec![call("V", vec![]), call("where", vec![Argument::Traversal(inner)])]));
             let _ = compile(&Bytecode { source: vec![step()], steps: vec![step(), call("by", given.clone())] });
         }
+    }
+}
+
+#[test]
+fn functions_check_their_arguments() {
+    for (script, error) in [
+        ("g.inject('a').substring('b')", "`substring` at line 1, column 15: a number is needed, not the string \"b\""),
+        ("g.inject('a').replace('b')", "`replace` at line 1, column 15: takes two arguments, not the string \"b\""),
+        ("g.inject('a').concat(1)", "`concat` at line 1, column 15: takes strings and traversals, not the int 1"),
+        (
+            "g.inject('a').dateAdd(1, 1)",
+            "`dateAdd` at line 1, column 15: takes a unit (DT.day) and a number, not the int 1 and the int 1",
+        ),
+        (
+            "g.inject(1).asNumber(GType.VERTEX)",
+            "`asNumber` at line 1, column 13: asNumber() requires a numeric type token, got VERTEX",
+        ),
+        (
+            "g.V().fold().merge(2)",
+            "`merge` at line 1, column 14: merge step can only take an array or an Iterable as an argument, encountered the int 2",
+        ),
+        (
+            "g.V().fold().combine(null)",
+            "`combine` at line 1, column 14: Argument provided for combine step can't be null",
+        ),
+        (
+            "g.inject(1).math('1 +')",
+            "`math` at line 1, column 13: \"1 +\" is no expression: it ends where a number, a variable or a function is expected",
+        ),
+        ("g.V().fold().all(1)", "`all` at line 1, column 14: takes a predicate, not the int 1"),
+    ] {
+        fails(script, error);
+    }
+    same("g.V().none()", "g.V().discard()");
+}
+
+#[test]
+fn merges_check_their_maps() {
+    for (script, error) in [
+        ("g.mergeV(1)", "`mergeV` at line 1, column 3: a map or a traversal that gives one is needed, not the int 1"),
+        (
+            "g.mergeV([(T.key): 1])",
+            "`mergeV` at line 1, column 3: the keys of this map are T.id, T.label and property keys, not a token",
+        ),
+        (
+            "g.mergeV([(T.label): 'a']).option(onCreate, [(T.label): 'b'])",
+            "`mergeV` at line 1, column 3: option(onCreate) cannot override values from merge() argument: T.label differs",
+        ),
+        (
+            "g.mergeV([a: 1]).option(outV, [b: 1])",
+            "`option` at line 1, column 18: mergeV() has no option Merge.outV; mergeE() has",
+        ),
+        (
+            "g.mergeE([:]).option(onMatch, [(T.id): 1])",
+            "`option` at line 1, column 15: the keys of this map are property keys, not a token",
+        ),
+    ] {
+        fails(script, error);
     }
 }

@@ -88,6 +88,8 @@ impl Op {
                 | Op::ValueMap { .. }
                 | Op::ElementMap(_)
                 | Op::Token(_)
+                | Op::Function { .. }
+                | Op::Format(_)
                 | Op::Local(_)
                 | Op::Union(_)
                 | Op::Switch { .. }
@@ -105,6 +107,7 @@ impl Op {
             | Op::Filter(_)
             | Op::HasEdges { .. }
             | Op::Is(_)
+            | Op::Members(..)
             | Op::Modulate(_)
             | Op::CompareSlots(_)
             | Op::CompareName { .. }
@@ -119,6 +122,7 @@ impl Op {
             | Op::Aggregate(_)
             | Op::Barrier
             | Op::SetProperty(_)
+            | Op::SetProperties(_)
             | Op::Drop
             | Op::Union(_)
             | Op::Switch { .. }
@@ -147,6 +151,8 @@ impl Op {
                 | Op::AddVertex { .. }
                 | Op::AddEdge { .. }
                 | Op::SetProperty(_)
+                | Op::SetProperties(_)
+                | Op::Upsert(_)
                 | Op::Drop
         )
     }

@@ -3,6 +3,7 @@
 use crate::logical::{Argument, By, ChooseOn, Emit, Endpoint, LocalFunction, PropertyArgument, Step, Traversal, Until};
 use crate::physical::PathRequirement;
 use crate::rules::Rule;
+use crate::upsert::MergeFrom;
 
 /// Applies a rule to a chain and all chains nested in it; true if one of them changed.
 pub fn apply_everywhere(traversal: &mut Traversal, rule: &Rule, path: &PathRequirement) -> bool {
@@ -31,6 +32,13 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
             }))
             .chain(properties.iter_mut().flat_map(property))
             .collect(),
+        Step::Upsert(upsert) => upsert
+            .maps_mut()
+            .filter_map(|map| match &mut map.from {
+                MergeFrom::Whole(whole) => argument(whole),
+                MergeFrom::Entries(_) => None,
+            })
+            .collect(),
         Step::Property(p) => property(p),
         Step::WherePredicate { by, .. }
         | Step::Dedup { by, .. }
@@ -39,6 +47,8 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         | Step::Select { by, .. }
         | Step::Project { by, .. } => by.iter_mut().filter_map(modulator).collect(),
         Step::ValueMap { by, .. } => by.iter_mut().filter_map(modulator).collect(),
+        Step::Math { by, .. } | Step::Format { by, .. } => by.iter_mut().filter_map(modulator).collect(),
+        Step::Function { arguments, .. } => arguments.iter_mut().filter_map(argument).collect(),
         Step::Aggregate { by, .. } => modulator(by).into_iter().collect(),
         Step::Group { key, value, .. } => std::iter::once(key).chain(value).filter_map(modulator).collect(),
         Step::GroupCount { key, .. } => modulator(key).into_iter().collect(),

@@ -1,4 +1,5 @@
-//! `inject()`: values into the stream of every instance, before what comes anyway.
+//! `inject()`: values into the stream of every instance, before what comes anyway; as the first step of a nested
+//! traversal, behind the row that enters it.
 
 use mangrove_flow::{GroupId, Operator, Output, TagSet};
 use mangrove_graph::{Result, Value};
@@ -15,14 +16,16 @@ pub struct Inject {
     values: Vec<Value>,
     /// At a traversal's start the row that comes is only the query's unit: it does not go on.
     at_start: bool,
+    /// It begins a nested traversal.
+    nested: bool,
     remember: Remember,
     served: FastMap<GroupId, TagSet>,
 }
 
 impl Inject {
     /// These values.
-    pub fn new(operands: Vec<Operand>, at_start: bool, remember: Remember) -> Self {
-        Inject { operands, values: Vec::new(), at_start, remember, served: FastMap::default() }
+    pub fn new(operands: Vec<Operand>, at_start: bool, nested: bool, remember: Remember) -> Self {
+        Inject { operands, values: Vec::new(), at_start, nested, remember, served: FastMap::default() }
     }
 
     fn serve(&self, group: GroupId, tags: &[u32], instances_known: bool, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -56,7 +59,12 @@ impl Operator<Rows> for Inject {
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();
-        self.serve(group, &new, batch.tags == Tags::One, out)?;
+        let one = batch.tags == Tags::One;
+        if self.nested {
+            out.emit(0, group, batch)?;
+            return self.serve(group, &new, one, out);
+        }
+        self.serve(group, &new, one, out)?;
         if self.at_start { Ok(()) } else { out.emit(0, group, batch) }
     }
 

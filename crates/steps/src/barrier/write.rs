@@ -11,6 +11,7 @@
 mod drop;
 mod edge;
 mod property;
+mod upsert;
 mod vertex;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use mangrove_txn::Transaction;
 pub use drop::Drop;
 pub use edge::AddEdge;
 pub use property::SetProperty;
+pub use upsert::{SetFromMap, Upsert};
 pub use vertex::AddVertex;
 
 use super::held::HeldRows;

@@ -38,6 +38,11 @@ impl Builder {
                 self.set(next.from, operator);
                 Ok(next)
             }
+            Op::Union(branches) if branches.is_empty() => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
+                Ok(next)
+            }
             Op::Union(branches) => {
                 let split = self.attach(&tail, Need::Anywhere, what)?;
                 let split = End { at_start: tail.at_start, ..split };

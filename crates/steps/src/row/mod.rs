@@ -5,8 +5,11 @@ pub mod expand;
 #[cfg(test)]
 pub mod fake_view;
 pub mod filter;
+pub mod formula;
+pub mod function;
 pub mod kinds;
 pub mod local;
+pub mod members;
 pub mod names;
 pub mod paths;
 pub mod property;

@@ -12,22 +12,36 @@ use crate::environment::Environment;
 use crate::rows::{Column, Rows};
 use crate::test::CompiledTest;
 
-/// Tells the merge which instances had rows: a branch with a barrier speaks of nothing too (`count()` of no
-/// rows is 0), and an instance in which nothing reached the split has no result at all.
+/// Tells the merge which instances had rows, and in which branch: a branch with a barrier speaks of nothing too
+/// (`count()` of no rows is 0). An instance in which nothing reached the split has no result at all, and an option
+/// that no row took has none either.
 #[derive(Default)]
 struct Arrivals {
-    seen: FastMap<GroupId, TagSet>,
+    seen: FastMap<(GroupId, Option<usize>), TagSet>,
 }
 
 impl Arrivals {
-    /// Sends a row for every instance that is new here along an edge that leads straight to the merge.
-    fn announce(&mut self, edge: usize, group: GroupId, batch: &Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let seen = self.seen.entry(group).or_default();
+    /// Sends a row for every instance that is new here (in this branch; `None`: in all of them) along an edge that
+    /// leads straight to the merge.
+    fn announce(
+        &mut self,
+        edge: usize,
+        branch: Option<usize>,
+        group: GroupId,
+        batch: &Rows,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        let seen = self.seen.entry((group, branch)).or_default();
         let new: Vec<u32> = (0..batch.len()).filter(|&row| seen.insert(batch.tag(row))).map(|row| row as u32).collect();
         if new.is_empty() {
             return Ok(());
         }
-        out.emit(edge, group, batch.derive(&new, Column::Values(vec![Value::Null; new.len()])))
+        let branch = branch.map_or(Value::Null, |branch| Value::I64(branch as i64));
+        out.emit(edge, group, batch.derive(&new, Column::Values(vec![branch; new.len()])))
+    }
+
+    fn forget(&mut self, group: GroupId) {
+        self.seen.retain(|(of, _), _| *of != group);
     }
 }
 
@@ -52,7 +66,7 @@ impl Operator<Rows> for Split {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.announce(self.branches, group, &batch, out)?;
+            arrivals.announce(self.branches, None, group, &batch, out)?;
         }
         for edge in 1..self.branches {
             out.emit(edge, group, batch.clone())?;
@@ -62,7 +76,7 @@ impl Operator<Rows> for Split {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.seen.remove(&group);
+            arrivals.forget(group);
         }
         out.finish_all(group, instances)
     }
@@ -131,25 +145,27 @@ impl Operator<Rows> for Switch {
         if batch.slots.is_empty() {
             return Err(Error::bug("choose() has a slot to decide by"));
         }
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.announce(self.options.len() + 1, group, &batch, out)?;
-        }
         let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
         for row in 0..batch.len() {
             routes[self.choose(batch.slot(0, row))].push(row as u32);
         }
         batch.slots.clear();
         for (edge, rows) in routes.iter().enumerate() {
-            if !rows.is_empty() {
-                out.emit(edge, group, batch.take(rows))?;
+            if rows.is_empty() {
+                continue;
             }
+            let taken = batch.take(rows);
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.announce(self.options.len() + 1, Some(edge), group, &taken, out)?;
+            }
+            out.emit(edge, group, taken)?;
         }
         Ok(())
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.seen.remove(&group);
+            arrivals.forget(group);
         }
         out.finish_all(group, instances)
     }
@@ -165,11 +181,25 @@ pub struct Merge {
 #[derive(Default)]
 struct Merging {
     ended: u32,
-    /// Instances that are known to have had rows before the split.
-    arrived: TagSet,
-    /// Rows of instances that are not known to yet.
-    held: Vec<Rows>,
+    /// Instances that are known to have had rows, by branch; 0: in all of them.
+    arrived: Vec<TagSet>,
+    /// Rows of instances that are not known to yet, with their ports.
+    held: Vec<(u8, Rows)>,
     charged: u64,
+}
+
+impl Merging {
+    fn arrive(&mut self, branch: usize, tag: u32) {
+        if self.arrived.len() <= branch {
+            self.arrived.resize_with(branch + 1, TagSet::default);
+        }
+        self.arrived[branch].insert(tag);
+    }
+
+    fn has_arrived(&self, port: u8, tag: u32) -> bool {
+        let at = |branch: usize| self.arrived.get(branch).is_some_and(|tags| tags.contains(tag));
+        at(0) || at(usize::from(port) + 1)
+    }
 }
 
 impl Merge {
@@ -190,19 +220,23 @@ impl Operator<Rows> for Merge {
         }
         let state = self.groups.entry(group).or_default();
         if u32::from(port) + 1 == self.ports {
-            (0..batch.len()).for_each(|row| {
-                state.arrived.insert(batch.tag(row));
-            });
+            for row in 0..batch.len() {
+                let branch = match batch.object(row) {
+                    Value::I64(branch) => usize::try_from(branch).map_or(0, |branch| branch + 1),
+                    _ => 0,
+                };
+                state.arrive(branch, batch.tag(row));
+            }
             return Ok(());
         }
-        let known = |row: &u32| state.arrived.contains(batch.tag(*row as usize));
+        let known = |row: &u32| state.has_arrived(port, batch.tag(*row as usize));
         let (now, later): (Vec<u32>, Vec<u32>) = (0..batch.len() as u32).partition(known);
         if !later.is_empty() {
             let later = batch.take(&later);
             let bytes = later.bytes() as u64;
             out.context().charge(bytes)?;
             state.charged += bytes;
-            state.held.push(later);
+            state.held.push((port, later));
         }
         if now.len() == batch.len() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
     }
@@ -213,10 +247,10 @@ impl Operator<Rows> for Merge {
         if state.ended < self.ports {
             return Ok(());
         }
-        if let Some(state) = self.groups.remove(&group) {
+        if let Some(mut state) = self.groups.remove(&group) {
             out.context().release(state.charged);
-            for rows in state.held {
-                let arrived = rows.filter(|rows, row| state.arrived.contains(rows.tag(row)));
+            for (port, rows) in std::mem::take(&mut state.held) {
+                let arrived = rows.filter(|rows, row| state.has_arrived(port, rows.tag(row)));
                 out.emit(0, group, arrived)?;
             }
         }

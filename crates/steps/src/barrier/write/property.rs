@@ -139,7 +139,7 @@ fn key(name: &Name, scene: &Scene<'_>) -> Result<KeyId> {
     Ok(scene.environment.view.catalog().intern_key(name))
 }
 
-fn check_storable(name: &Name, value: &Value) -> Result<()> {
+pub(super) fn check_storable(name: &Name, value: &Value) -> Result<()> {
     if value.is_storable() {
         return Ok(());
     }

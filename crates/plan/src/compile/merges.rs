@@ -1,0 +1,136 @@
+//! `mergeV()` and `mergeE()` with their options.
+
+use mangrove_graph::{Direction, Result, Token, Value};
+use mangrove_gremlin::{Argument as Given, Cardinality, Merge};
+
+use super::arguments::{describe, misfit, operand};
+use super::functions::argument;
+use super::groups::{Call, Modulator};
+use super::site::Site;
+use crate::logical::{Argument, Operand, Step};
+use crate::upsert::{MergeEntry, MergeFrom, MergeMap, Upsert};
+
+type Map = MergeMap<Argument>;
+
+/// `mergeV(map)` or `mergeE(map)`.
+pub(super) fn upsert(call: &mut Call<'_>, edges: bool) -> Result<Step> {
+    let search = match call.arguments {
+        [] => None,
+        [given] => Some(map(&call.site, given, None, Place::Search { edges })?),
+        more => return Err(misfit(&call.site, "nothing, a map or a traversal that gives one", more)),
+    };
+    let mut upsert = Upsert { edges, search, on_create: None, on_match: None, source: None, target: None };
+    for modulator in call.take("option") {
+        option(&mut upsert, &modulator)?;
+    }
+    if let (Some(search), Some(on_create)) = (&upsert.search, &upsert.on_create) {
+        check_overrides(&call.site, search, on_create)?;
+    }
+    Ok(Step::Upsert(Box::new(upsert)))
+}
+
+/// What the keys of a map may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Search { edges: bool },
+    Match,
+    Vertex,
+}
+
+fn option(upsert: &mut Upsert, modulator: &Modulator<'_>) -> Result<()> {
+    let site = &modulator.site;
+    let (which, given, cardinality) = match modulator.arguments {
+        [Given::Merge(which), given] => (*which, given, None),
+        [Given::Merge(which), given, Given::Cardinality(cardinality)] => (*which, given, Some(*cardinality)),
+        other => return Err(misfit(site, "Merge.onCreate, onMatch, outV or inV and a map or a traversal", other)),
+    };
+    let (place, target) = match which {
+        Merge::OnCreate => (Place::Search { edges: upsert.edges }, &mut upsert.on_create),
+        Merge::OnMatch => (Place::Match, &mut upsert.on_match),
+        Merge::OutV if upsert.edges => (Place::Vertex, &mut upsert.source),
+        Merge::InV if upsert.edges => (Place::Vertex, &mut upsert.target),
+        other => {
+            return Err(site.unsupported(format_args!("mergeV() has no option Merge.{}; mergeE() has", other.name())));
+        }
+    };
+    *target = Some(map(site, given, cardinality, place)?);
+    Ok(())
+}
+
+fn map(site: &Site<'_>, given: &Given, cardinality: Option<Cardinality>, place: Place) -> Result<Map> {
+    let from = match given {
+        Given::Value(Value::Null) => MergeFrom::Entries(Vec::new()),
+        Given::Value(Value::Map(entries)) => MergeFrom::Entries(
+            entries
+                .iter()
+                .map(|(key, value)| entry(site, &Given::Value(key.clone()), &Given::Value(value.clone()), place))
+                .collect::<Result<_>>()?,
+        ),
+        Given::Map(entries) => MergeFrom::Entries(
+            entries.iter().map(|(key, value)| entry(site, key, value, place)).collect::<Result<_>>()?,
+        ),
+        Given::Traversal(_) | Given::Parameter(_) => MergeFrom::Whole(argument(site, given)?),
+        Given::Vertex(id) if place == Place::Vertex => {
+            MergeFrom::Whole(Argument::Operand(Operand::Literal(id.clone())))
+        }
+        Given::Value(_) if place == Place::Vertex => MergeFrom::Whole(argument(site, given)?),
+        other => {
+            return Err(
+                site.invalid(format_args!("a map or a traversal that gives one is needed, not {}", describe(other)))
+            );
+        }
+    };
+    Ok(MergeMap { from, cardinality })
+}
+
+fn entry(site: &Site<'_>, key: &Given, value: &Given, place: Place) -> Result<MergeEntry> {
+    let key = match (key, place) {
+        (Given::Value(key @ Value::String(_)), _) => key.clone(),
+        (Given::Value(key @ Value::Token(Token::Id | Token::Label)), Place::Search { .. } | Place::Vertex) => {
+            key.clone()
+        }
+        (Given::Value(key @ Value::Direction(Direction::Out | Direction::In)), Place::Search { edges: true }) => {
+            key.clone()
+        }
+        (other, place) => {
+            let keys = match place {
+                Place::Search { edges: true } => "T.id, T.label, Direction.OUT, Direction.IN and property keys",
+                Place::Search { edges: false } | Place::Vertex => "T.id, T.label and property keys",
+                Place::Match => "property keys",
+            };
+            return Err(site.invalid(format_args!("the keys of this map are {keys}, not {}", describe(other))));
+        }
+    };
+    let (value, cardinality) = match value {
+        Given::CardinalityValue(cardinality, value) => (&**value, Some(*cardinality)),
+        value => (value, None),
+    };
+    let value = match (value, &key) {
+        (Given::Merge(Merge::OutV), Value::Direction(_)) => Operand::Literal(Value::Direction(Direction::Out)),
+        (Given::Merge(Merge::InV), Value::Direction(_)) => Operand::Literal(Value::Direction(Direction::In)),
+        (given, Value::Direction(_)) => super::arguments::id_operand(site, given)?,
+        (given, _) => operand(site, given)?,
+    };
+    Ok(MergeEntry { key, value, cardinality })
+}
+
+/// What is looked for and what is made must not contradict each other, where both are known.
+fn check_overrides(site: &Site<'_>, search: &Map, on_create: &Map) -> Result<()> {
+    let (MergeFrom::Entries(search), MergeFrom::Entries(made)) = (&search.from, &on_create.from) else { return Ok(()) };
+    let contradicts = |entry: &&MergeEntry| {
+        search.iter().any(|known| match (&known.value, &entry.value) {
+            (Operand::Literal(Value::Direction(_)), _) => false,
+            (Operand::Literal(known_value), Operand::Literal(value)) => {
+                known.key == entry.key && !mangrove_graph::compare::equal(known_value, value)
+            }
+            _ => false,
+        })
+    };
+    match made.iter().find(contradicts) {
+        None => Ok(()),
+        Some(entry) => Err(site.invalid(format_args!(
+            "option(onCreate) cannot override values from merge() argument: {} differs",
+            mangrove_gremlin::Argument::Value(entry.key.clone())
+        ))),
+    }
+}

@@ -1,0 +1,47 @@
+//! `mergeV()` and `mergeE()`: an operator that finds or makes, and a branch for what was found.
+
+use mangrove_graph::Result;
+
+use super::order::Chain;
+use super::{Lowering, Slots};
+use crate::logical::{Argument, ChooseOption};
+use crate::physical::*;
+use crate::upsert::{MergeFrom, MergeMap, Upsert};
+
+impl Lowering<'_> {
+    /// The operator says in slot 0 whether a row was found; rows that were go through a branch of their own, where
+    /// `option(onMatch, …)` is worked out of the element that was found.
+    pub(super) fn upsert(&self, upsert: &Upsert, chain: &mut Chain) -> Result<()> {
+        let mut slots = Slots::default();
+        let mut map =
+            |map: &Option<MergeMap<Argument>>| map.as_ref().map(|map| self.merge_map(map, &mut slots)).transpose();
+        let operator = Upsert {
+            edges: upsert.edges,
+            search: map(&upsert.search)?,
+            on_create: map(&upsert.on_create)?,
+            on_match: None,
+            source: map(&upsert.source)?,
+            target: map(&upsert.target)?,
+        };
+        slots.emit(chain);
+        chain.push(Op::Upsert(Box::new(operator)));
+        if let Some(on_match) = &upsert.on_match {
+            let mut found = Chain::new(false);
+            let mut slots = Slots::default();
+            let map = self.merge_map(on_match, &mut slots)?;
+            slots.emit(&mut found);
+            found.push(Op::SetProperties(map));
+            let pipeline = Pipeline { stages: found.stages };
+            chain.push(Op::Switch { options: vec![(ChooseOption::True, pipeline)] });
+        }
+        Ok(())
+    }
+
+    fn merge_map(&self, map: &MergeMap<Argument>, slots: &mut Slots) -> Result<MergeMap<SlotOperand>> {
+        let from = match &map.from {
+            MergeFrom::Entries(entries) => MergeFrom::Entries(entries.clone()),
+            MergeFrom::Whole(whole) => MergeFrom::Whole(self.argument(whole, slots)?),
+        };
+        Ok(MergeMap { from, cardinality: map.cardinality })
+    }
+}

@@ -1,0 +1,250 @@
+//! `mergeV()` and `mergeE()`: find elements, or make the one that is not there.
+//!
+//! Every row is a statement of its own where it makes something: the next row finds what this one made, so two equal
+//! rows make one element. What is looked for is read through the transaction like anything else, so a serializable
+//! transaction does not commit if another made the same meanwhile: it is run again and finds that one.
+
+mod map;
+mod search;
+
+use mangrove_graph::{Error, Result, Value, VertexId};
+use mangrove_gremlin::Cardinality;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::upsert::{MergeMap, Upsert as Plan};
+use mangrove_txn::WriteCardinality;
+
+use super::property::check_storable;
+use super::{Scene, Statement, WriteBarrier, label_set, user_id};
+use crate::rows::{Column, Remember, Rows};
+use map::{Entries, MapSource};
+use search::Search;
+
+/// Finds or makes elements.
+pub type Upsert = WriteBarrier<FindOrMake>;
+
+/// The statement of [`Upsert`].
+pub struct FindOrMake {
+    plan: Plan<SlotOperand>,
+}
+
+impl Upsert {
+    /// By these maps.
+    pub fn new(plan: Plan<SlotOperand>, remember: Remember) -> Self {
+        WriteBarrier::of(FindOrMake { plan }, remember)
+    }
+}
+
+/// The label of an element that was given none.
+const VERTEX_LABEL: &str = "vertex";
+const EDGE_LABEL: &str = "edge";
+
+/// The maps of an upsert, ready to be asked for each row.
+struct Maps<'a> {
+    edges: bool,
+    search: MapSource<'a>,
+    on_create: Option<MapSource<'a>>,
+    ends: [Option<MapSource<'a>>; 2],
+}
+
+impl Statement for FindOrMake {
+    fn write(&mut self, rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
+        let plan = &self.plan;
+        let source = |map: &'_ Option<MergeMap<SlotOperand>>| map.clone();
+        let (on_create, from, to) = (source(&plan.on_create), source(&plan.source), source(&plan.target));
+        let maps = Maps {
+            edges: plan.edges,
+            search: MapSource::new(plan.search.as_ref(), "the argument", scene)?,
+            on_create: on_create.as_ref().map(|m| MapSource::new(Some(m), "option(onCreate)", scene)).transpose()?,
+            ends: [
+                from.as_ref().map(|m| MapSource::new(Some(m), "option(outV)", scene)).transpose()?,
+                to.as_ref().map(|m| MapSource::new(Some(m), "option(inV)", scene)).transpose()?,
+            ],
+        };
+        let mut results = Results::default();
+        let mut search = Search::new(scene);
+        for row in 0..rows.len() {
+            scene.context.check()?;
+            maps.apply(&rows, row, &mut search, &mut results, scene)?;
+        }
+        let mut made = rows.derive(&results.rows, Column::from_values(results.objects));
+        made.slots = vec![results.found.into_iter().map(|found| Some(Value::Bool(found))).collect()];
+        Ok(made)
+    }
+}
+
+/// What rows gave: the row, the element, and whether it was there.
+#[derive(Default)]
+struct Results {
+    rows: Vec<u32>,
+    objects: Vec<Value>,
+    found: Vec<bool>,
+}
+
+impl Results {
+    fn push(&mut self, row: usize, object: Value, found: bool) {
+        self.rows.push(row as u32);
+        self.objects.push(object);
+        self.found.push(found);
+    }
+}
+
+impl Maps<'_> {
+    fn apply(
+        &self,
+        rows: &Rows,
+        row: usize,
+        search: &mut Search<'_>,
+        results: &mut Results,
+        scene: &Scene<'_>,
+    ) -> Result<()> {
+        let mut wanted = self.search.entries(rows, row, self.edges)?;
+        let ends = if self.edges { self.resolve_ends(&mut wanted, rows, row, search)? } else { [None, None] };
+        let found: Vec<Value> = if self.edges {
+            search.edges(&wanted, ends)?.into_iter().map(Value::Edge).collect()
+        } else {
+            search.vertices(&wanted)?.into_iter().map(Value::Vertex).collect()
+        };
+        if !found.is_empty() {
+            found.into_iter().for_each(|object| results.push(row, object, true));
+            return Ok(());
+        }
+        let mut made = wanted;
+        if let Some(on_create) = &self.on_create {
+            made.complete(on_create.entries(rows, row, self.edges)?)?;
+        }
+        let object = if self.edges {
+            let ends = self.resolve_ends(&mut made, rows, row, search)?;
+            make_edge(&made, ends, scene)?
+        } else {
+            make_vertex(&made, scene)?
+        };
+        scene.writer.finish_statement()?;
+        results.push(row, object, false);
+        Ok(())
+    }
+
+    /// The vertices at the ends of an edge, as far as they are named and there.
+    fn resolve_ends(
+        &self,
+        entries: &mut Entries,
+        rows: &Rows,
+        row: usize,
+        search: &mut Search<'_>,
+    ) -> Result<[Option<VertexId>; 2]> {
+        let mut ends = [None, None];
+        for (at, end) in ends.iter_mut().enumerate() {
+            let Some(named) = &entries.ends[at] else { continue };
+            *end = match named {
+                Value::Direction(direction) => {
+                    let option = &self.ends[usize::from(*direction == mangrove_graph::Direction::In)];
+                    let option = option.as_ref().ok_or_else(|| {
+                        Error::invalid("mergeE() names Merge.outV or Merge.inV, but has no option of that name")
+                    })?;
+                    option.vertex(rows, row, search)?
+                }
+                named => search.vertex(named)?,
+            };
+        }
+        Ok(ends)
+    }
+}
+
+fn make_vertex(made: &Entries, scene: &Scene<'_>) -> Result<Value> {
+    let label = made.label.clone().unwrap_or_else(|| VERTEX_LABEL.into());
+    let id = made.id.as_ref().map(user_id).transpose()?;
+    let vertex = scene.writer.insert_vertex(label_set(&Value::String(label), scene)?, id)?;
+    set_vertex_properties(vertex, &made.properties, scene)?;
+    Ok(Value::Vertex(vertex))
+}
+
+fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], scene: &Scene<'_>) -> Result<Value> {
+    let mut vertices = Vec::with_capacity(2);
+    for (at, (name, key)) in [("Out", "OUT"), ("In", "IN")].into_iter().enumerate() {
+        vertices.push(ends[at].ok_or_else(|| match &made.ends[at] {
+            None => Error::invalid(format!(
+                "{name} Vertex not specified in onCreate - edge cannot be created; give Direction.{key} in a map"
+            )),
+            Some(_) => Error::new(
+                mangrove_graph::ErrorKind::NotFound,
+                format!("Vertex id could not be resolved from mergeE: there is no vertex for Direction.{key}"),
+            ),
+        })?);
+    }
+    let label = made.label.clone().unwrap_or_else(|| EDGE_LABEL.into());
+    let id = made.id.as_ref().map(user_id).transpose()?;
+    let edge = scene.writer.insert_edge(vertices[0], vertices[1], label_set(&Value::String(label), scene)?, id)?;
+    for (name, value, _) in made.properties.iter().filter(|(_, value, _)| !matches!(value, Value::Null)) {
+        check_storable(name, value)?;
+        scene.writer.set_edge_property(edge, scene.environment.view.catalog().intern_key(name), value.clone())?;
+    }
+    Ok(Value::Edge(edge))
+}
+
+/// A property to write.
+type Property = (Name, Value, Option<Cardinality>);
+
+fn set_vertex_properties(vertex: VertexId, properties: &[Property], scene: &Scene<'_>) -> Result<()> {
+    for (name, value, cardinality) in properties {
+        let key = scene.environment.view.catalog().intern_key(name);
+        let cardinality = match cardinality {
+            None | Some(Cardinality::Single) => WriteCardinality::Single,
+            Some(Cardinality::List) => WriteCardinality::List,
+            Some(Cardinality::Set) => WriteCardinality::Set,
+        };
+        if matches!(value, Value::Null) {
+            if cardinality == WriteCardinality::Single {
+                scene.writer.remove_vertex_property(vertex, key, None)?;
+            }
+            continue;
+        }
+        check_storable(name, value)?;
+        scene.writer.set_vertex_property(vertex, key, value.clone(), cardinality, Vec::new())?;
+    }
+    Ok(())
+}
+
+/// Writes the properties of a map to the element that each row is at.
+pub type SetFromMap = WriteBarrier<SetAll>;
+
+/// The statement of [`SetFromMap`].
+pub struct SetAll {
+    map: MergeMap<SlotOperand>,
+}
+
+impl SetFromMap {
+    /// The properties of this map.
+    pub fn of_map(map: MergeMap<SlotOperand>) -> Self {
+        WriteBarrier::of(SetAll { map }, Remember::default())
+    }
+}
+
+impl Statement for SetAll {
+    fn write(&mut self, mut rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
+        let source = MapSource::new(Some(&self.map), "option(onMatch)", scene)?;
+        for row in 0..rows.len() {
+            scene.context.check()?;
+            let entries = source.entries(&rows, row, false)?;
+            if entries.id.is_some() || entries.label.is_some() {
+                return Err(Error::invalid("option(onMatch) writes properties: its map has no T.id and no T.label"));
+            }
+            match rows.object(row) {
+                Value::Vertex(vertex) => set_vertex_properties(vertex, &entries.properties, scene)?,
+                Value::Edge(edge) => {
+                    for (name, value, _) in &entries.properties {
+                        let key = scene.environment.view.catalog().intern_key(name);
+                        if matches!(value, Value::Null) {
+                            scene.writer.remove_edge_property(edge, key)?;
+                        } else {
+                            check_storable(name, value)?;
+                            scene.writer.set_edge_property(edge, key, value.clone())?;
+                        }
+                    }
+                }
+                other => return Err(Error::bug(format!("a merge found a {}", other.type_name()))),
+            }
+        }
+        rows.slots.clear();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,177 @@
+//! The maps of a merge: where they come from, and what their entries mean.
+
+use mangrove_graph::{Direction, Error, Result, Token, Value, VertexId};
+use mangrove_gremlin::Cardinality;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::upsert::{MergeFrom, MergeMap};
+
+use super::Property;
+use super::search::Search;
+use crate::barrier::write::Scene;
+use crate::rows::Rows;
+
+/// What a map says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries {
+    pub id: Option<Value>,
+    pub label: Option<Name>,
+    /// The source and the target of an edge.
+    pub ends: [Option<Value>; 2],
+    pub properties: Vec<Property>,
+}
+
+/// Where a map comes from.
+pub(super) struct MapSource<'a> {
+    from: From,
+    cardinality: Option<Cardinality>,
+    /// Whose map it is, for messages.
+    what: &'a str,
+}
+
+enum From {
+    /// The row's object.
+    Current,
+    /// The same for all rows, its values looked up.
+    Fixed(Vec<(Value, Value, Option<Cardinality>)>),
+    /// One value, the same for all rows.
+    Whole(Value),
+    Slot(usize),
+}
+
+impl<'a> MapSource<'a> {
+    pub fn new(map: Option<&MergeMap<SlotOperand>>, what: &'a str, scene: &Scene<'_>) -> Result<Self> {
+        let environment = scene.environment;
+        let from = match map.map(|map| &map.from) {
+            None => From::Current,
+            Some(MergeFrom::Entries(entries)) => {
+                let entry = entries.iter().map(|e| Ok((e.key.clone(), environment.resolve(&e.value)?, e.cardinality)));
+                From::Fixed(entry.collect::<Result<_>>()?)
+            }
+            Some(MergeFrom::Whole(SlotOperand::Operand(operand))) => From::Whole(environment.resolve(operand)?),
+            Some(MergeFrom::Whole(SlotOperand::Slot(slot))) => From::Slot(*slot),
+        };
+        Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
+    }
+
+    /// What it says for a row.
+    pub fn entries(&self, rows: &Rows, row: usize, edges: bool) -> Result<Entries> {
+        let mut found = Entries::default();
+        match &self.from {
+            From::Fixed(entries) => {
+                for (key, value, cardinality) in entries {
+                    self.put(&mut found, key, value, *cardinality, edges)?;
+                }
+            }
+            From::Whole(value) => self.put_all(&mut found, Some(value), edges)?,
+            From::Slot(slot) => self.put_all(&mut found, rows.slot(*slot, row), edges)?,
+            From::Current => self.put_all(&mut found, Some(&rows.object(row)), edges)?,
+        }
+        Ok(found)
+    }
+
+    fn put_all(&self, found: &mut Entries, map: Option<&Value>, edges: bool) -> Result<()> {
+        match map {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::Map(entries)) => {
+                entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, edges))
+            }
+            Some(other) => Err(Error::invalid(format!(
+                "{} of a merge step must be a Map, and is a {}",
+                self.what,
+                other.type_name()
+            ))),
+        }
+    }
+
+    fn put(
+        &self,
+        found: &mut Entries,
+        key: &Value,
+        value: &Value,
+        cardinality: Option<Cardinality>,
+        edges: bool,
+    ) -> Result<()> {
+        let what = self.what;
+        match (key, value) {
+            (Value::Token(Token::Id | Token::Label), Value::Null) => {
+                return Err(Error::invalid(format!("{what} of a merge step gives null as id or label")));
+            }
+            (Value::Token(Token::Id), id) => found.id = Some(id.clone()),
+            (Value::Token(Token::Label), Value::String(label)) => {
+                if label.starts_with(HIDDEN) {
+                    return Err(Error::invalid(format!("Label can not be a hidden key: {label}")));
+                }
+                found.label = Some(label.clone());
+            }
+            (Value::Token(Token::Label), other) => {
+                return Err(Error::invalid(format!(
+                    "{what} of a merge step gives a {} as label, which is a string",
+                    other.type_name()
+                )));
+            }
+            (Value::Direction(Direction::Out), end) if edges => found.ends[0] = Some(end.clone()),
+            (Value::Direction(Direction::In), end) if edges => found.ends[1] = Some(end.clone()),
+            (Value::String(name), value) => {
+                if name.starts_with(HIDDEN) {
+                    return Err(Error::invalid(format!("Property key can not be a hidden key: {name}")));
+                }
+                found.properties.push((name.clone(), value.clone(), cardinality.or(self.cardinality)));
+            }
+            (other, _) => {
+                return Err(Error::invalid(format!(
+                    "{what} of a merge step has a {} for a key; keys are T.id, T.label, strings and, of edges, \
+                     Direction.OUT and Direction.IN",
+                    other.type_name()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The vertex that an option for an end of an edge names: by a vertex, its id, or a map to look for.
+    pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
+        let named = match &self.from {
+            From::Whole(value) => Some(value.clone()),
+            From::Slot(slot) => rows.slot(*slot, row).cloned(),
+            From::Fixed(_) | From::Current => None,
+        };
+        match named {
+            None if matches!(self.from, From::Slot(_)) => Ok(None),
+            None | Some(Value::Map(_)) => Ok(search.vertices(&self.entries(rows, row, false)?)?.first().copied()),
+            Some(named) => search.vertex(&named),
+        }
+    }
+}
+
+/// What TinkerPop's own keys begin with.
+const HIDDEN: char = '~';
+
+impl Entries {
+    /// Adds what is to be made besides; it must not contradict what was looked for.
+    pub fn complete(&mut self, more: Entries) -> Result<()> {
+        let same = |known: &Option<Value>, new: &Option<Value>| match (known, new) {
+            (Some(Value::Direction(_)), _) | (None, _) | (_, None) => true,
+            (Some(known), Some(new)) => mangrove_graph::compare::equal(known, new),
+        };
+        let properties_agree = more.properties.iter().all(|(name, value, _)| {
+            let known = self.properties.iter().find(|(known, ..)| known == name);
+            known.is_none_or(|(_, known, _)| mangrove_graph::compare::equal(known, value))
+        });
+        let agree = same(&self.id, &more.id)
+            && (self.label.is_none() || more.label.is_none() || self.label == more.label)
+            && (0..2).all(|end| same(&self.ends[end], &more.ends[end]))
+            && properties_agree;
+        if !agree {
+            return Err(Error::invalid("option(onCreate) cannot override values from merge() argument"));
+        }
+        self.id = self.id.take().or(more.id);
+        self.label = self.label.take().or(more.label);
+        for (end, new) in self.ends.iter_mut().zip(more.ends) {
+            *end = end.take().or(new);
+        }
+        self.properties.retain(|(name, ..)| more.properties.iter().all(|(new, ..)| new != name));
+        self.properties.extend(more.properties);
+        Ok(())
+    }
+}

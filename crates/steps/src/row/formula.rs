@@ -1,0 +1,117 @@
+//! `math()` and `format()`: one value made of several that stand in slots.
+
+use mangrove_graph::{Error, Result, Value, numeric};
+use mangrove_plan::expression::{Expression, Part};
+use mangrove_plan::logical::Name;
+
+use super::RowOperator;
+use super::function::text::Texts;
+use crate::environment::Environment;
+use crate::lookup::key_slot;
+use crate::rows::{Column, Rows};
+
+/// An expression over doubles. A row with a variable that stands for nothing is dropped.
+pub struct Math {
+    expression: Expression,
+}
+
+impl Math {
+    /// This expression; its variables are the slots.
+    pub fn new(expression: Expression) -> Self {
+        Math { expression }
+    }
+}
+
+impl RowOperator for Math {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut results = Vec::with_capacity(rows.len());
+        let mut variables = Vec::with_capacity(rows.slots.len());
+        'rows: for row in 0..rows.len() {
+            variables.clear();
+            for slot in 0..rows.slots.len() {
+                let Some(value) = rows.slot(slot, row) else { continue 'rows };
+                variables.push(numeric::to_f64(value).ok_or_else(|| {
+                    Error::evaluation(format!(
+                        "math() computes with numbers, and one of its variables is a {}",
+                        value.type_name()
+                    ))
+                })?);
+            }
+            kept.push(row as u32);
+            results.push(Value::F64(self.expression.value(&variables)));
+        }
+        Ok(rows.derive(&kept, Column::Values(results)))
+    }
+}
+
+/// A template filled in. A name is a property of the row's element, or else what stands in its slot (a map's entry, a
+/// side effect, a step label). A row with a variable that stands for nothing is dropped.
+pub struct Format {
+    parts: Vec<Part>,
+}
+
+impl Format {
+    /// This template; its variables are the slots.
+    pub fn new(parts: Vec<Part>) -> Self {
+        Format { parts }
+    }
+}
+
+impl RowOperator for Format {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let columns: Vec<Vec<Option<Value>>> = self.columns(&rows, environment)?;
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut made = Vec::with_capacity(rows.len());
+        let texts = Texts::of(columns.iter().flatten().flatten(), environment)?;
+        'rows: for row in 0..rows.len() {
+            let mut text = String::new();
+            let mut columns = columns.iter();
+            for part in &self.parts {
+                match part {
+                    Part::Text(fixed) => text.push_str(fixed),
+                    Part::Name(_) | Part::By => {
+                        let Some(value) = columns.next().and_then(|column| column[row].as_ref()) else {
+                            continue 'rows;
+                        };
+                        texts.write(value, &mut text);
+                    }
+                }
+            }
+            kept.push(row as u32);
+            made.push(Value::from(text));
+        }
+        Ok(rows.derive(&kept, Column::Values(made)))
+    }
+}
+
+impl Format {
+    /// The values of the variables, a column each.
+    fn columns(&self, rows: &Rows, environment: &Environment) -> Result<Vec<Vec<Option<Value>>>> {
+        let variables = self.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
+        variables
+            .enumerate()
+            .map(|(slot, part)| {
+                let mut column: Vec<Option<Value>> = (0..rows.len()).map(|row| rows.slot(slot, row).cloned()).collect();
+                if let Part::Name(name) = part {
+                    prefer_properties(rows, name, &mut column, environment)?;
+                }
+                Ok(column)
+            })
+            .collect()
+    }
+}
+
+/// Puts the properties of elements in the place of what is there.
+fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], environment: &Environment) -> Result<()> {
+    let is_element =
+        |row: &usize| matches!(rows.object(*row), Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));
+    let elements: Vec<u32> = (0..rows.len()).filter(is_element).map(|row| row as u32).collect();
+    let found = key_slot(&rows.objects.gather(&elements), name, environment)?;
+    for (row, value) in elements.into_iter().zip(found) {
+        if value.is_some() {
+            column[row as usize] = value;
+        }
+    }
+    Ok(())
+}

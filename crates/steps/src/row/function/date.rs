@@ -1,0 +1,56 @@
+//! Dates: `asDate()`, `dateAdd()`, `dateDiff()`.
+
+use mangrove_graph::{DateTime, Error, Result, Value, numeric};
+use mangrove_plan::function::DateUnit;
+
+use super::{Given, class};
+
+/// A date, one in ISO 8601, or one by the milliseconds since 1970.
+pub(super) fn to_date(object: &Value) -> Result<Value> {
+    let date = match object {
+        Value::DateTime(date) => Some(*date),
+        Value::String(text) => DateTime::parse(text),
+        number => numeric::integer(number).map(DateTime::from_epoch_millis),
+    };
+    date.map(Value::DateTime).ok_or_else(|| {
+        Error::evaluation(match object {
+            Value::Null => "Can't parse null as OffsetDateTime.".to_owned(),
+            Value::String(text) => {
+                format!("Can't parse {text} as OffsetDateTime; write ISO 8601, such as 2020-01-31T12:00:00Z")
+            }
+            other => format!("Can't parse type {} as OffsetDateTime.", class(other)),
+        })
+    })
+}
+
+/// A date some units later.
+pub(super) fn add(object: &Value, unit: DateUnit, given: &[Given<'_>]) -> Result<Value> {
+    let date = needed(object, "dateAdd")?;
+    let number = given.first().and_then(|given| given.value()).and_then(numeric::integer);
+    let number = number.ok_or_else(|| Error::invalid("dateAdd() takes a whole number"))?;
+    let seconds = number.checked_mul(unit.seconds()).and_then(|more| date.seconds.checked_add(more));
+    let seconds = seconds.ok_or_else(|| Error::evaluation("long overflow: dateAdd() leaves the range of dates"))?;
+    Ok(Value::DateTime(DateTime { seconds, ..date }))
+}
+
+/// How many milliseconds lie between a date and the argument; null stands for 1970.
+pub(super) fn difference(object: &Value, given: &[Given<'_>]) -> Result<Value> {
+    let date = needed(object, "dateDiff")?;
+    let other = match given.first().and_then(|given| given.value()) {
+        None | Some(Value::Null) => DateTime::from_epoch_millis(0),
+        Some(other) => needed(other, "dateDiff")?,
+    };
+    let millis = |date: DateTime| date.epoch_millis();
+    let difference = millis(date).zip(millis(other)).and_then(|(a, b)| a.checked_sub(b));
+    difference.map(Value::I64).ok_or_else(|| Error::evaluation("long overflow: the dates lie too far apart"))
+}
+
+fn needed(value: &Value, step: &str) -> Result<DateTime> {
+    match value {
+        Value::DateTime(date) => Ok(*date),
+        other => Err(Error::evaluation(format!(
+            "{step}() needs a date; here is a {}: asDate() makes one",
+            other.type_name()
+        ))),
+    }
+}

@@ -1,0 +1,165 @@
+//! Functions of one object: text, collections, conversions and dates.
+//!
+//! [`Call`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
+//! An argument that is a traversal stands in a slot; one without a result is `None` there, and each function says what
+//! that means to it. Messages keep the words of TinkerPop where a client may look for them.
+
+mod collection;
+mod convert;
+mod date;
+pub mod text;
+
+use mangrove_graph::{Error, PropertyOwner, Result, Value};
+use mangrove_plan::function::{Function, TextFunction};
+use mangrove_plan::physical::SlotOperand;
+
+use super::RowOperator;
+use crate::environment::Environment;
+use crate::rows::{Column, Rows};
+
+/// A function with its arguments.
+pub struct Call {
+    function: Function,
+    operands: Vec<SlotOperand>,
+    /// What they are in this run.
+    arguments: Vec<Argument>,
+}
+
+enum Argument {
+    Constant(Value),
+    Slot(usize),
+}
+
+/// An argument as it is for one row.
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    /// Written in the traversal.
+    Constant(&'a Value),
+    /// What a traversal gave; `None`: nothing.
+    Result(Option<&'a Value>),
+}
+
+impl<'a> Given<'a> {
+    /// The value, if there is one.
+    fn value(self) -> Option<&'a Value> {
+        match self {
+            Given::Constant(value) => Some(value),
+            Given::Result(value) => value,
+        }
+    }
+}
+
+impl Call {
+    /// With these arguments.
+    pub fn new(function: Function, operands: Vec<SlotOperand>) -> Self {
+        Call { function, operands, arguments: Vec::new() }
+    }
+
+    fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<Given<'a>> {
+        let of = |argument: &'a Argument| match argument {
+            Argument::Constant(value) => Given::Constant(value),
+            Argument::Slot(slot) => Given::Result(rows.slot(*slot, row)),
+        };
+        self.arguments.iter().map(of).collect()
+    }
+}
+
+impl RowOperator for Call {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let resolve = |operand: &SlotOperand| {
+            Ok(match operand {
+                SlotOperand::Operand(operand) => Argument::Constant(environment.resolve(operand)?),
+                SlotOperand::Slot(slot) => Argument::Slot(*slot),
+            })
+        };
+        self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let texts = if self.shows_values() {
+            text::Texts::of_column(&rows.objects, environment)?
+        } else {
+            text::Texts::default()
+        };
+        let mut results = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let object = rows.object(row);
+            let given = self.given(&rows, row);
+            results.push(match self.function {
+                Function::Text { function, local } => text::apply(function, local, &object, &given, &texts)?,
+                Function::Concat => text::concat(&object, &given)?,
+                Function::Reverse => text::reverse(&object)?,
+                Function::Collection(function) => collection::apply(function, &object, &given, &texts)?,
+                Function::Index { map } => collection::index(&object, map)?,
+                Function::AsBool => convert::to_bool(&object)?,
+                Function::AsNumber(to) => convert::to_number(&object, to)?,
+                Function::AsDate => date::to_date(&object)?,
+                Function::DateAdd(unit) => date::add(&object, unit, &given)?,
+                Function::DateDiff => date::difference(&object, &given)?,
+                Function::Element => element(&object, environment)?,
+            });
+        }
+        Ok(rows.with_objects(Column::from_values(results)))
+    }
+}
+
+impl Call {
+    /// Whether it makes texts of values, for which ids may have to be read.
+    fn shows_values(&self) -> bool {
+        use mangrove_plan::function::CollectionFunction;
+        matches!(
+            self.function,
+            Function::Text { function: TextFunction::AsString, .. } | Function::Collection(CollectionFunction::Conjoin)
+        )
+    }
+}
+
+/// What a property belongs to.
+fn element(object: &Value, environment: &Environment) -> Result<Value> {
+    match object {
+        Value::VertexProperty(property) => Ok(Value::Vertex(property.vertex)),
+        Value::Property(property) => match property.owner {
+            PropertyOwner::Edge(edge) => Ok(Value::Edge(edge)),
+            PropertyOwner::VertexProperty(vertex, key, ordinal) => {
+                let mut rows = Vec::new();
+                environment.view.vertex_properties(&[vertex], Some(&[key]), &mut rows)?;
+                let found = rows.into_iter().find(|row| row.ordinal == ordinal);
+                let row = found.ok_or_else(|| {
+                    Error::evaluation("element() finds no vertex property: it was dropped since its property was read")
+                })?;
+                Ok(Value::VertexProperty(std::sync::Arc::new(mangrove_graph::VertexPropertyValue {
+                    vertex,
+                    key,
+                    ordinal,
+                    value: row.value,
+                    meta: row.meta,
+                })))
+            }
+        },
+        other => Err(Error::evaluation(format!("element() needs a property; here is a {}", other.type_name()))),
+    }
+}
+
+/// The name of a value's class, as TinkerPop's messages have it.
+fn class(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "Boolean",
+        Value::I8(_) => "Byte",
+        Value::I16(_) => "Short",
+        Value::I32(_) => "Integer",
+        Value::I64(_) => "Long",
+        Value::BigInt(_) => "BigInteger",
+        Value::F32(_) => "Float",
+        Value::F64(_) => "Double",
+        Value::Decimal(_) => "BigDecimal",
+        Value::Char(_) => "Character",
+        Value::String(_) => "String",
+        Value::DateTime(_) => "OffsetDateTime",
+        Value::List(_) => "ArrayList",
+        Value::Set(_) => "LinkedHashSet",
+        Value::Map(_) => "LinkedHashMap",
+        other => other.type_name(),
+    }
+}
