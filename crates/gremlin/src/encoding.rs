@@ -66,6 +66,11 @@ impl Encoding {
         known.map(|(name, _)| *name).expect("every encoding has its media type in the table")
     }
 
+    /// Whether its messages are text.
+    pub fn is_json(self) -> bool {
+        matches!(self, Encoding::GraphSon(_))
+    }
+
     /// The media types there are, for messages to people.
     pub fn media_types() -> String {
         Encoding::ALL.map(|(name, _)| name).join(", ")

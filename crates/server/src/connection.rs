@@ -20,7 +20,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::access::Caller;
 use crate::config::Limits;
@@ -113,10 +112,9 @@ impl Connection {
                 }
             };
             match message {
-                Message::Binary(bytes) => self.accept(bytes, permit).await,
-                _ => {
-                    let _ = self.outgoing.send(wire::text_refusal()).await;
-                }
+                Message::Binary(bytes) => self.accept(&bytes, false, permit).await,
+                Message::Text(text) => self.accept(text.as_bytes(), true, permit).await,
+                _ => {}
             }
         }
     }
@@ -131,17 +129,17 @@ impl Connection {
     }
 
     /// Decodes a request and starts it.
-    async fn accept(&mut self, bytes: Bytes, permit: tokio::sync::OwnedSemaphorePermit) {
-        match decode(&bytes, &self.shared.limits) {
-            Err((request, failure)) => {
-                let _ = self.outgoing.send(wire::failure(request, &failure)).await;
+    async fn accept(&mut self, bytes: &[u8], is_text: bool, permit: tokio::sync::OwnedSemaphorePermit) {
+        match protocol::decode(bytes, is_text, &self.shared.limits) {
+            Err(refusal) => {
+                let _ = self.outgoing.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
             }
-            Ok(Call { request, session, form, batch_size, work }) => {
+            Ok(Call { request, session, format, form, batch_size, work }) => {
                 let limit = match &work {
                     Work::Evaluate(evaluation) => evaluation.timeout,
                     Work::Close => None,
                 };
-                let reply = Reply { request, form, batch_size, outgoing: self.outgoing.clone() };
+                let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone() };
                 let watch = Watch::start(limit, self.gone.clone());
                 let job = Job { caller: self.caller.clone(), work, reply, watch, permit };
                 match session {
@@ -153,19 +151,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// A message as a request, or what is wrong with it and the request's id as far as that can be read.
-fn decode(bytes: &Bytes, limits: &Limits) -> Result<Call, (Option<Uuid>, Failure)> {
-    if bytes.len() > limits.message_bytes_max {
-        let message = format!(
-            "the message has {} bytes, more than the limit of {}; send less at once, or raise the limit message_bytes_max",
-            bytes.len(),
-            limits.message_bytes_max
-        );
-        return Err((wire::request_id(bytes), Failure::malformed(message)));
-    }
-    protocol::decode(bytes, limits)
 }
 
 /// Runs a request outside a session.

@@ -11,7 +11,7 @@ use crate::cancel::Cancellation;
 use crate::program::Evaluation;
 use crate::sink::ChannelSink;
 use crate::status::Failure;
-use crate::wire::{self, Form};
+use crate::wire::{self, Carrier, Form, Format};
 
 /// A request as the wire has it.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Call {
     pub request: Uuid,
     /// The session it belongs to.
     pub session: Option<SmolStr>,
+    /// How messages are written.
+    pub format: Format,
     /// How results are written.
     pub form: Form,
     /// How many results a response holds.
@@ -56,6 +58,8 @@ pub struct Job {
 pub struct Reply {
     /// The request's id.
     pub request: Uuid,
+    /// How messages are written.
+    pub format: Format,
     /// How results are written.
     pub form: Form,
     /// How many results a response holds.
@@ -67,16 +71,17 @@ pub struct Reply {
 impl Reply {
     /// A sink for the results.
     pub fn sink(&self, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
-        ChannelSink::new(self.request, self.form, self.batch_size, self.outgoing.clone(), cancellation.clone(), runtime)
+        let carrier = Carrier::Socket { request: self.request, format: self.format, outgoing: self.outgoing.clone() };
+        ChannelSink::new(carrier, self.form, self.batch_size, cancellation.clone(), runtime)
     }
 
     /// Answers with an error. When the connection is gone there is nobody to tell.
     pub async fn fail(&self, failure: &Failure) {
-        let _ = self.outgoing.send(wire::failure(Some(self.request), failure)).await;
+        let _ = self.outgoing.send(wire::failure(self.format, Some(self.request), failure)).await;
     }
 
     /// Answers that it is done and that there are no results.
     pub async fn done(&self) {
-        let _ = self.outgoing.send(wire::done(self.request)).await;
+        let _ = self.outgoing.send(wire::done(self.format, self.request)).await;
     }
 }

@@ -40,6 +40,8 @@ pub struct Evaluation {
     pub timeout: Option<Duration>,
     /// What elements carry.
     pub materialize: Materialize,
+    /// Whether a request of a session is a transaction of its own (`manageTransaction`).
+    pub commits: bool,
 }
 
 /// The two forms of a query on the wire.
@@ -55,6 +57,8 @@ pub enum Gremlin {
 #[derive(Debug)]
 pub struct Program {
     statements: Vec<Statement>,
+    /// Whether a session's transaction ends with it.
+    commits: bool,
 }
 
 #[derive(Debug)]
@@ -90,7 +94,7 @@ impl Program {
                 parsed.into_iter().map(|statement| compiler.statement(statement)).collect::<Result<_, _>>()?
             }
         };
-        Ok(Program { statements })
+        Ok(Program { statements, commits: evaluation.commits })
     }
 
     /// Runs it outside a session.
@@ -108,9 +112,15 @@ impl Program {
         sink.finish()
     }
 
-    /// Runs it in a session's transaction, and leaves that open unless a statement ends it.
+    /// Runs it in a session's transaction, and leaves that open unless a statement or the client's wish ends it.
     pub fn run_in_session(self, engine: &dyn Engine, slot: &mut Slot, mut sink: ChannelSink) -> Result<(), Failure> {
-        self.run_in(engine, slot, &mut sink).map_err(|failure| sink.explain(failure))?;
+        let outcome = self.run_in(engine, slot, &mut sink).map_err(|failure| sink.explain(failure));
+        match (&outcome, self.commits) {
+            (Ok(()), true) => slot.commit()?,
+            (Err(_), true) => slot.rollback(),
+            (_, false) => {}
+        }
+        outcome?;
         sink.finish()
     }
 

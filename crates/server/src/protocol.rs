@@ -12,7 +12,8 @@
 use std::time::Duration;
 
 use mangrove_graph::Error;
-use mangrove_gremlin::graphbinary::{self, MaterializeProperties, Request, decode_request};
+use mangrove_gremlin::message::{self, MaterializeProperties, Request};
+use mangrove_gremlin::{Encoding, split_frame};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
@@ -21,20 +22,56 @@ use crate::engine::Materialize;
 use crate::job::{Call, Work};
 use crate::program::{Evaluation, Gremlin};
 use crate::status::{Failure, Status};
-use crate::wire::{self, Form};
+use crate::wire::{Form, Format};
 
 /// Languages whose scripts are read by the gremlin-lang grammar. Drivers name Groovy by default; what of it
 /// is no gremlin-lang is refused where it is met.
 const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
-/// The request in a message, or what is wrong with it and its id as far as that can be read.
-pub fn decode(message: &[u8], limits: &Limits) -> Result<Call, (Option<Uuid>, Failure)> {
-    let request = decode_request(message)
-        .map_err(|error| (wire::request_id(message), Failure { status: Status::MALFORMED_REQUEST, error }))?;
-    call(&request, limits).map_err(|failure| (Some(request.id), failure))
+/// Why a message is refused, and how to say so.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The id of the request, as far as that can be read.
+    pub request: Option<Uuid>,
+    /// How the answer is written: as the request is, if that much is known.
+    pub format: Format,
+    /// What is wrong.
+    pub failure: Failure,
 }
 
-fn call(request: &Request, limits: &Limits) -> Result<Call, Failure> {
+/// The request in a WebSocket message. A text message is JSON; a binary one says what it is.
+pub fn decode(message: &[u8], is_text: bool, limits: &Limits) -> Result<Call, Refusal> {
+    let (format, body) = match is_text {
+        true => (Format::TEXT, message),
+        false => {
+            let (encoding, body) = split_frame(message).map_err(|error| Refusal {
+                request: None,
+                format: Format::BINARY,
+                failure: Failure { status: Status::MALFORMED_REQUEST, error },
+            })?;
+            (Format { encoding, is_text: false }, body)
+        }
+    };
+    let refusal = |request, failure| Refusal { request, format, failure };
+    if message.len() > limits.message_bytes_max {
+        return Err(refusal(format.encoding.request_id(body), too_long(message.len(), limits)));
+    }
+    let request = format.encoding.decode_request(body).map_err(|error| {
+        refusal(format.encoding.request_id(body), Failure { status: Status::MALFORMED_REQUEST, error })
+    })?;
+    call(&request, format, limits).map_err(|failure| refusal(Some(request.id), failure))
+}
+
+/// Why a request of so many bytes is refused.
+pub fn too_long(length: usize, limits: &Limits) -> Failure {
+    Failure::malformed(format!(
+        "the message has {length} bytes, more than the limit of {}; send less at once, or raise the limit message_bytes_max",
+        limits.message_bytes_max
+    ))
+}
+
+/// What a request asks for. It came in this format and is answered in it unless it names another.
+pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<Call, Failure> {
     let (form, closes) = match (request.op.as_str(), request.processor.as_str()) {
         ("eval", "" | "session") => (Form::Values, false),
         ("bytecode", "traversal" | "session") => (Form::Traversers, false),
@@ -51,7 +88,8 @@ fn call(request: &Request, limits: &Limits) -> Result<Call, Failure> {
     };
     let work = if closes { Work::Close } else { Work::Evaluate(evaluation(request, limits)?) };
     let batch_size = batch_size(request, limits)?;
-    Ok(Call { request: request.id, session: session(request)?, form, batch_size, work })
+    let format = accepted(request, format)?;
+    Ok(Call { request: request.id, session: session(request)?, format, form, batch_size, work })
 }
 
 /// The session, which the processor of this name must have and no other may.
@@ -65,6 +103,18 @@ fn session(request: &Request) -> Result<Option<SmolStr>, Failure> {
     }
 }
 
+/// The format of the answer: that of the request, unless the argument `accepts` names another.
+fn accepted(request: &Request, format: Format) -> Result<Format, Failure> {
+    let Some(media_type) = request.accepts().map_err(invalid)? else { return Ok(format) };
+    match Encoding::from_media_type(media_type) {
+        Some(encoding) => Ok(Format { is_text: format.is_text && encoding.is_json(), encoding }),
+        None => Err(Failure::invalid(format!(
+            "the request's `accepts` is `{media_type}`; answers are written in {}",
+            Encoding::media_types()
+        ))),
+    }
+}
+
 fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure> {
     if let Some(language) = request.language().map_err(invalid)?
         && !LANGUAGES.contains(&language)
@@ -74,15 +124,16 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
         )));
     }
     let gremlin = match (request.gremlin().map_err(invalid)?, request.op.as_str()) {
-        (graphbinary::Gremlin::Text(text), "eval") => Gremlin::Script(text.to_owned()),
-        (graphbinary::Gremlin::Bytecode(bytecode), "bytecode") => Gremlin::Bytecode(bytecode.clone()),
-        (graphbinary::Gremlin::Text(_), _) => {
+        (message::Gremlin::Text(text), "eval") => Gremlin::Script(text.to_owned()),
+        (message::Gremlin::Bytecode(bytecode), "bytecode") => Gremlin::Bytecode(bytecode.clone()),
+        (message::Gremlin::Text(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is a script; the operation for scripts is eval"));
         }
-        (graphbinary::Gremlin::Bytecode(_), _) => {
+        (message::Gremlin::Bytecode(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is bytecode; the operation for it is bytecode"));
         }
     };
+    let commits = request.processor == "session" && request.manages_transaction().map_err(invalid)?;
     let timeout = match request.evaluation_timeout_ms().map_err(invalid)? {
         None => limits.evaluation_timeout,
         Some(0) => None,
@@ -94,7 +145,7 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
     };
     let aliases = request.aliases().map_err(invalid)?;
     let parameters = request.bindings().map_err(invalid)?;
-    Ok(Evaluation { gremlin, aliases, parameters, timeout, materialize })
+    Ok(Evaluation { gremlin, aliases, parameters, timeout, materialize, commits })
 }
 
 fn batch_size(request: &Request, limits: &Limits) -> Result<usize, Failure> {

@@ -5,49 +5,37 @@
 //! has not yet said that it succeeded. The channel to the connection is bounded: while the client is slow
 //! the engine waits here, until the query is cancelled.
 
-use axum::extract::ws::Message;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
-use uuid::Uuid;
 
 use crate::cancel::{Cancellation, Reason};
 use crate::engine::ResultSink;
 use crate::status::Failure;
 use crate::status::Status;
-use crate::wire::{self, Batch, Form};
+use crate::wire::{Batch, Carrier, Form};
 
 /// Sends the results of one request.
 pub struct ChannelSink {
-    request: Uuid,
+    carrier: Carrier,
     batch: Batch,
     batch_size: usize,
     /// Why a batch could not be written, which the engine only hears of as an error of the sink.
     unencodable: Option<Failure>,
     /// How many response messages are out.
     sent_count: usize,
-    outgoing: mpsc::Sender<Message>,
     cancellation: Cancellation,
     runtime: Handle,
 }
 
 impl ChannelSink {
     /// A sink for one request. To be used on a blocking thread of the same runtime.
-    pub fn new(
-        request: Uuid,
-        form: Form,
-        batch_size: usize,
-        outgoing: mpsc::Sender<Message>,
-        cancellation: Cancellation,
-        runtime: Handle,
-    ) -> Self {
+    pub fn new(carrier: Carrier, form: Form, batch_size: usize, cancellation: Cancellation, runtime: Handle) -> Self {
         ChannelSink {
-            request,
+            carrier,
             batch: Batch::new(form),
             batch_size,
             unencodable: None,
             sent_count: 0,
-            outgoing,
             cancellation,
             runtime,
         }
@@ -70,29 +58,31 @@ impl ChannelSink {
 
     /// Sends what is left: the query is over. Its transaction may be committed by now, so a time limit that
     /// passes here must not turn the answer into an error: this waits as long as there is a connection.
-    pub fn finish(self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Failure> {
         let status = if self.sent_count == 0 && self.batch.len() == 0 { Status::NO_CONTENT } else { Status::SUCCESS };
-        let message = wire::results(self.request, status, &self.batch)?;
-        self.runtime.block_on(self.outgoing.send(message)).map_err(|_| Reason::Gone.error().into())
+        let parcel = self.carrier.pack(status, &self.batch)?;
+        let Some(parcel) = parcel else { return Ok(()) };
+        self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Reason::Gone.error().into())
     }
 
     /// Sends the batch; more will follow.
     fn flush(&mut self) -> Result<()> {
-        let message = wire::results(self.request, Status::PARTIAL_CONTENT, &self.batch).map_err(|failure| {
+        let parcel = self.carrier.pack(Status::PARTIAL_CONTENT, &self.batch).map_err(|failure| {
             self.unencodable = Some(failure.clone());
             failure.error
         })?;
         self.batch.clear();
-        let (cancellation, outgoing) = (&self.cancellation, &self.outgoing);
+        // What is kept for later is sent, too, as far as running the query again goes.
+        self.sent_count += 1;
+        let Some(parcel) = parcel else { return Ok(()) };
+        let (cancellation, carrier) = (&self.cancellation, &self.carrier);
         self.runtime.block_on(async {
             tokio::select! {
                 biased;
                 reason = cancellation.fired() => Err(reason.error()),
-                sent = outgoing.send(message) => sent.map_err(|_| Reason::Gone.error()),
+                sent = carrier.send(parcel) => sent.map_err(|_| Reason::Gone.error()),
             }
-        })?;
-        self.sent_count += 1;
-        Ok(())
+        })
     }
 
     /// Makes room for one result.

@@ -1,15 +1,30 @@
-//! How answers are written: GraphBinary 1 in binary messages.
-//!
-//! A client that speaks something else is told so in the one other form there is, JSON in a text message.
+//! How answers are written: in the encoding of the request, in messages of a WebSocket or pieces of an HTTP body.
 
 use axum::body::Bytes;
 use axum::extract::ws::Message;
 use mangrove_graph::{Result, Value};
-use mangrove_gremlin::graphbinary::{ResponseData, ResponseHead, encode_response};
-use serde_json::json;
+use mangrove_gremlin::Encoding;
+use mangrove_gremlin::message::{ResponseData, ResponseHead};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::status::{Failure, Status};
+
+/// How the messages of a WebSocket are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Whether in text messages: who asks in one reads one.
+    pub is_text: bool,
+}
+
+impl Format {
+    /// What a client is answered in whose message does not say what it is.
+    pub const BINARY: Format = Format { encoding: Encoding::GraphBinary, is_text: false };
+    /// What text messages are.
+    pub const TEXT: Format = Format { encoding: Encoding::JSON, is_text: true };
+}
 
 /// How results are written: scripts are answered with values, bytecode with traversers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +82,8 @@ impl Batch {
         }
     }
 
-    fn data(&self) -> ResponseData<'_> {
+    /// As the encodings take it.
+    pub fn data(&self) -> ResponseData<'_> {
         match self {
             Batch::Values(values) => ResponseData::Values(values),
             Batch::Traversers(traversers) => ResponseData::Traversers(traversers),
@@ -75,30 +91,73 @@ impl Batch {
     }
 }
 
+/// Where results go, and how they are written there.
+#[derive(Debug)]
+pub enum Carrier {
+    /// Messages of a WebSocket, each a response of its own.
+    Socket {
+        /// The request's id.
+        request: Uuid,
+        /// How messages are written.
+        format: Format,
+        /// The connection's queue.
+        outgoing: mpsc::Sender<Message>,
+    },
+}
+
+impl Carrier {
+    /// A batch ready to be sent; `None` if nothing is to be sent yet. [`Status::PARTIAL_CONTENT`] says that more
+    /// will follow.
+    pub fn pack(&mut self, status: Status, batch: &Batch) -> Result<Option<Message>, Failure> {
+        match self {
+            Carrier::Socket { request, format, .. } => results(*format, *request, status, batch).map(Some),
+        }
+    }
+
+    /// Sends it when there is room. An error if nobody is there.
+    pub async fn send(&self, parcel: Message) -> Result<(), Gone> {
+        match self {
+            Carrier::Socket { outgoing, .. } => outgoing.send(parcel).await.map_err(|_| Gone),
+        }
+    }
+}
+
+/// The client has gone away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
 /// A response with results.
-pub fn results(request: Uuid, status: Status, batch: &Batch) -> Result<Message, Failure> {
+fn results(format: Format, request: Uuid, status: Status, batch: &Batch) -> Result<Message, Failure> {
     let data = if status == Status::NO_CONTENT { ResponseData::Empty } else { batch.data() };
-    response(Some(request), status, "", &[], data)
+    response(format, Some(request), status, "", &[], data)
         .map_err(|error| Failure { status: Status::SERIALIZATION_ERROR, error })
 }
 
 /// A response without results: the request is done.
-pub fn done(request: Uuid) -> Message {
-    response(Some(request), Status::NO_CONTENT, "", &[], ResponseData::Empty)
+pub fn done(format: Format, request: Uuid) -> Message {
+    response(format, Some(request), Status::NO_CONTENT, "", &[], ResponseData::Empty)
         .expect("an empty response has nothing to refuse")
 }
 
 /// A response that says what is wrong; without an id where the request's could not be read.
-pub fn failure(request: Option<Uuid>, failure: &Failure) -> Message {
+pub fn failure(format: Format, request: Option<Uuid>, failure: &Failure) -> Message {
     let (message, attributes) = (failure.error.message(), failure.attributes());
-    response(request, failure.status, message, &attributes, ResponseData::Empty)
+    response(format, request, failure.status, message, &attributes, ResponseData::Empty)
         .or_else(|_| {
-            response(request, failure.status, "the error's message is too long to send", &[], ResponseData::Empty)
+            response(
+                format,
+                request,
+                failure.status,
+                "the error's message is too long to send",
+                &[],
+                ResponseData::Empty,
+            )
         })
         .expect("a short message without attributes has nothing to refuse")
 }
 
 fn response(
+    format: Format,
     request_id: Option<Uuid>,
     status: Status,
     message: &str,
@@ -107,44 +166,9 @@ fn response(
 ) -> Result<Message> {
     let head = ResponseHead { request_id, code: status.code(), message, attributes };
     let mut bytes = Vec::new();
-    encode_response(head, data, &mut bytes)?;
-    Ok(Message::Binary(Bytes::from(bytes)))
-}
-
-/// The id of a request whose head is readable even if the rest is not: it follows the media type and the
-/// version.
-pub fn request_id(message: &[u8]) -> Option<Uuid> {
-    let media_type_length = usize::from(*message.first()?);
-    let start = 1 + media_type_length + 1;
-    Uuid::from_slice(message.get(start..start + 16)?).ok()
-}
-
-/// The answer to a text message.
-pub fn text_refusal() -> Message {
-    let text = json!({
-        "requestId": null,
-        "status": {
-            "code": Status::MALFORMED_REQUEST.code(),
-            "message": "this server reads GraphBinary 1 in binary messages, the default of the Gremlin drivers, and no JSON",
-            "attributes": {},
-        },
-        "result": { "data": null, "meta": {} },
-    });
-    Message::Text(text.to_string().into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_is_read_from_a_broken_request() {
-        let id = Uuid::from_u128(7);
-        let message = [b"\x04text\x81".as_slice(), id.as_bytes(), b"noise"].concat();
-        assert_eq!(request_id(&message), Some(id));
-        for length in 0..message.len() {
-            let whole = length >= message.len() - "noise".len();
-            assert_eq!(request_id(&message[..length]).is_some(), whole, "{length}");
-        }
-    }
+    format.encoding.encode_response(head, data, &mut bytes)?;
+    Ok(match format.is_text {
+        true => Message::Text(String::from_utf8(bytes).expect("JSON is UTF-8").into()),
+        false => Message::Binary(Bytes::from(bytes)),
+    })
 }

@@ -121,7 +121,7 @@ async fn a_message_that_does_not_decode_is_answered_with_its_id_where_it_has_one
     assert!(response.message.contains("the limit of 1000"), "{response:?}");
 
     client.send_text("{}").await;
-    assert!(client.text().await.contains("GraphBinary"));
+    assert!(client.text().await.contains("no `requestId`"));
     assert_eq!(client.eval("g.inject('count')").await.values(), [0], "the connection goes on");
 }
 

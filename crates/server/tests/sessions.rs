@@ -140,3 +140,20 @@ async fn a_time_limit_leaves_the_session_open() {
     client.session_eval("s", "g.inject('hang')").await.assert_fails(598, "50 ms");
     assert_eq!(client.session_eval("s", "g.inject('count')").await.values(), [1]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_manages_its_transaction_commits_every_request() {
+    let server = Running::start(|_| {}).await;
+    let mut client = server.connect().await;
+    let managed = [("session", Value::from("s")), ("manageTransaction", Value::Bool(true))];
+    for (script, code) in
+        [("g.inject('add')", 204), ("g.inject('add'); g.inject('fail')", 597), ("g.inject('add')", 204)]
+    {
+        let request = client.send_eval("session", script, &managed).await;
+        assert_eq!(client.answer(request).await.code(), code, "{script}");
+    }
+    assert_eq!(client.eval("g.inject('count')").await.values(), [2], "what failed was undone, the rest committed");
+    let request = client.send_eval("session", "g.inject('add')", &[("session", Value::from("s"))]).await;
+    assert_eq!(client.answer(request).await.code(), 204);
+    assert_eq!(client.eval("g.inject('count')").await.values(), [2], "without the argument it stays open");
+}

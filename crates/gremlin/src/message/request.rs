@@ -127,6 +127,11 @@ impl Request {
         self.text("language")
     }
 
+    /// `accepts`: the media type of the answer, where it is not the request's own.
+    pub fn accepts(&self) -> Result<Option<&str>> {
+        self.text("accepts")
+    }
+
     /// `userAgent`: the driver.
     pub fn user_agent(&self) -> Result<Option<&str>> {
         self.text("userAgent")

@@ -127,6 +127,14 @@ impl Client {
         self.socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()
     }
 
+    /// The text in the next binary message.
+    pub async fn binary_text(&mut self) -> String {
+        match self.socket.next().await.unwrap().unwrap() {
+            Message::Binary(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("a binary message is expected, not {other:?}"),
+        }
+    }
+
     /// The next response; `None` when the server ended the connection.
     pub async fn response(&mut self) -> Option<Response> {
         loop {
