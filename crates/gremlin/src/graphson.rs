@@ -28,7 +28,7 @@ mod writer;
 
 use mangrove_graph::{Result, Value};
 
-pub use self::request::{decode_request, request_id};
+pub use self::request::{decode_body, decode_request, request_id};
 pub use self::response::{close_response, encode_response, open_response, write_items};
 use crate::bytecode::Argument;
 

@@ -24,10 +24,11 @@ use tokio::time::timeout;
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::job::{Call, Job, Reply, Work};
-use crate::program::{Policy, Program};
+use crate::program::{Evaluation, Policy, Program};
 use crate::protocol;
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
+use crate::sink::ChannelSink;
 use crate::status::Failure;
 use crate::wire;
 use crate::worker::Watch;
@@ -159,20 +160,31 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
+    let sink = reply.sink(&watch.cancellation, Handle::current());
+    if let Err(failure) = run(&shared, caller, evaluation, &mut watch, sink).await {
+        reply.fail(&failure).await;
+    }
+    drop(permit);
+}
+
+/// Runs a request outside a session; its results go to the sink.
+pub async fn run(
+    shared: &Shared,
+    caller: Caller,
+    evaluation: Evaluation,
+    watch: &mut Watch,
+    sink: ChannelSink,
+) -> Result<(), Failure> {
     let engine = Arc::clone(&shared.engine);
     let cancellation = watch.cancellation.clone();
-    let sink = reply.sink(&cancellation, Handle::current());
     let policy = Policy {
         conflict_retry_count_max: shared.limits.conflict_retry_count_max,
         held_result_count_max: shared.limits.held_result_count_max,
     };
-    let outcome = shared.workers.run(&mut watch, move || {
+    let outcome = shared.workers.run(watch, move || {
         Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
     });
-    if let Err(failure) = outcome.await {
-        reply.fail(&failure).await;
-    }
-    drop(permit);
+    outcome.await
 }
 
 /// Writes messages until the connection's side of the channel is gone, the client is, or it takes nothing.

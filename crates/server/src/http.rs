@@ -22,16 +22,20 @@ use serde_json::json;
 
 use crate::access::Caller;
 use crate::connection;
+use crate::http_query;
 use crate::server::Shared;
 
 /// The routes of the server.
 pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
-        .route("/gremlin", get(upgrade).post(not_yet))
+        .route("/gremlin", get(upgrade).layer(middleware::from_fn_with_state(Arc::clone(&shared), http_query::serve)))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .fallback(async || {
-            problem(StatusCode::NOT_FOUND, "there is nothing here; see /gremlin (WebSocket), /health and /metrics")
+            problem(
+                StatusCode::NOT_FOUND,
+                "there is nothing here; see /gremlin (WebSocket, POST and GET), /health and /metrics",
+            )
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))
         .with_state(shared)
@@ -84,7 +88,10 @@ async fn upgrade(
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
-            let message = format!("/gremlin takes WebSocket connections: {}", rejection.body_text());
+            let message = format!(
+                "/gremlin takes WebSocket connections, POST, and GET with the parameter gremlin: {}",
+                rejection.body_text()
+            );
             return problem(StatusCode::UPGRADE_REQUIRED, message);
         }
     };
@@ -100,13 +107,6 @@ async fn upgrade(
         connection::serve(socket, shared, caller).await;
         drop(place);
     })
-}
-
-async fn not_yet() -> Response {
-    problem(
-        StatusCode::NOT_IMPLEMENTED,
-        "queries over HTTP are not there yet; connect to this address by WebSocket, as the Gremlin drivers do",
-    )
 }
 
 /// Reading the counters takes microseconds, so it needs no worker.

@@ -1,15 +1,17 @@
 //! The server: the Gremlin Server protocol in front of a graph engine.
 //!
-//! One port serves `/gremlin` (WebSocket with GraphBinary 1, which the official drivers speak unmodified)
-//! and `/health`. A request goes this way:
+//! One port serves `/gremlin` (WebSockets, which the official drivers speak unmodified, and HTTP) and `/health`,
+//! in GraphBinary 1 and GraphSON. A request goes this way:
 //!
 //! ```text
 //! connection ── protocol ──┬────────── worker ── program ── Engine
-//!   (frames)    (Call)     └─ session ──┘          │
+//!   (frames)    (Call)     ├─ session ──┘          │
+//! http_query ──────────────┘                       │
 //!      └───────── wire ◄────── sink ◄──────────────┘ results, in batches
 //! ```
 //!
 //! - [`connection`](self): one WebSocket; bounds what is in flight; cancels everything when it is lost.
+//! - `http_query`: a request of HTTP; `http_answer`: its body, in pieces.
 //! - `protocol`: what a message asks for; `wire`: how an answer is written; `status`: which error gets which code.
 //! - `session`: requests that share a transaction, in order, until commit, rollback, close or idle expiry.
 //! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
@@ -21,12 +23,12 @@
 //!
 //! Invariants:
 //!
-//! 1. Every request is answered by messages with its id, of which exactly the last has a status other than 206.
+//! 1. Every request of a WebSocket is answered by messages with its id, of which exactly the last has a status other than 206.
 //! 2. A query outside a session is committed before its last result is sent.
 //! 3. Nothing a client sends grows anything without a limit named in [`config::Limits`], and no panic in the engine
 //!    ends more than its request and session.
 //!
-//! Not here: authentication (the server listens on loopback unless told otherwise), queries over HTTP, GraphSON.
+//! Not here: authentication (the server listens on loopback unless told otherwise).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -39,6 +41,8 @@ mod database;
 mod edge;
 pub mod engine;
 mod http;
+mod http_answer;
+mod http_query;
 mod job;
 mod metrics;
 mod program;

@@ -8,6 +8,7 @@ use mangrove_gremlin::message::{ResponseData, ResponseHead};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::http_answer::{HttpAnswer, Piece};
 use crate::status::{Failure, Status};
 
 /// How the messages of a WebSocket are written.
@@ -74,6 +75,17 @@ impl Batch {
         }
     }
 
+    /// Adds those of another of the same form.
+    pub fn extend(&mut self, other: &Batch) {
+        match (self, other) {
+            (Batch::Values(values), Batch::Values(more)) => values.extend_from_slice(more),
+            (Batch::Traversers(traversers), Batch::Traversers(more)) => traversers.extend_from_slice(more),
+            (Batch::Values(_), Batch::Traversers(_)) | (Batch::Traversers(_), Batch::Values(_)) => {
+                unreachable!("the batches of one answer have one form")
+            }
+        }
+    }
+
     /// Forgets them.
     pub fn clear(&mut self) {
         match self {
@@ -103,21 +115,40 @@ pub enum Carrier {
         /// The connection's queue.
         outgoing: mpsc::Sender<Message>,
     },
+    /// The body of an HTTP answer.
+    Http(Box<HttpAnswer>),
+}
+
+/// What a carrier sends at once.
+#[derive(Debug)]
+pub enum Parcel {
+    /// A message of a WebSocket.
+    Message(Message),
+    /// A piece of a body.
+    Piece(Piece),
 }
 
 impl Carrier {
     /// A batch ready to be sent; `None` if nothing is to be sent yet. [`Status::PARTIAL_CONTENT`] says that more
     /// will follow.
-    pub fn pack(&mut self, status: Status, batch: &Batch) -> Result<Option<Message>, Failure> {
+    pub fn pack(&mut self, status: Status, batch: &Batch) -> Result<Option<Parcel>, Failure> {
         match self {
-            Carrier::Socket { request, format, .. } => results(*format, *request, status, batch).map(Some),
+            Carrier::Socket { request, format, .. } => {
+                results(*format, *request, status, batch).map(|message| Some(Parcel::Message(message)))
+            }
+            Carrier::Http(answer) => Ok(answer.pack(status, batch)?.map(Parcel::Piece)),
         }
     }
 
     /// Sends it when there is room. An error if nobody is there.
-    pub async fn send(&self, parcel: Message) -> Result<(), Gone> {
-        match self {
-            Carrier::Socket { outgoing, .. } => outgoing.send(parcel).await.map_err(|_| Gone),
+    pub async fn send(&self, parcel: Parcel) -> Result<(), Gone> {
+        match (self, parcel) {
+            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => {
+                outgoing.send(message).await.map_err(|_| Gone)
+            }
+            (Carrier::Http(answer), Parcel::Piece(piece)) => answer.send(piece).await,
+            // Each carrier is handed back what it packed.
+            (Carrier::Socket { .. }, Parcel::Piece(_)) | (Carrier::Http(_), Parcel::Message(_)) => Err(Gone),
         }
     }
 }

@@ -11,11 +11,37 @@ use crate::message::Request;
 
 /// The request in a message.
 pub fn decode_request(message: &[u8]) -> Result<Request> {
-    let json = json::parse(message)?;
-    if !matches!(json.kind, Kind::Object(_)) {
-        return Err(json.malformed(&format!("a request is an object, not {}", json.kind_name())));
-    }
+    let json = object(message)?;
     let id = id(&json).ok_or_else(|| json.malformed("the request has no `requestId` that is a UUID"))?;
+    request(&json, id)
+}
+
+/// The request in the body of an HTTP request: as it is in a message, or only its arguments, which then ask for the
+/// evaluation of a script or bytecode. `fresh` is its id if it has none.
+pub fn decode_body(body: &[u8], fresh: Uuid) -> Result<Request> {
+    let json = object(body)?;
+    let id = id(&json).unwrap_or(fresh);
+    if json.member("args").is_some() {
+        return request(&json, id);
+    }
+    let mut reader = Reader::new(Elements::References).collecting_bindings();
+    let arguments = arguments(&mut reader, &json)?;
+    let is_bytecode =
+        arguments.iter().any(|(name, value)| name == "gremlin" && matches!(value, Argument::Traversal(_)));
+    let (op, processor) = if is_bytecode { ("bytecode", "traversal") } else { ("eval", "") };
+    let (op, processor) = (SmolStr::new_static(op), SmolStr::new_static(processor));
+    Ok(Request { id, op, processor, arguments, bytecode_bindings: reader.take_bindings() })
+}
+
+fn object(message: &[u8]) -> Result<Json<'_>> {
+    let json = json::parse(message)?;
+    match json.kind {
+        Kind::Object(_) => Ok(json),
+        _ => Err(json.malformed(&format!("a request is an object, not {}", json.kind_name()))),
+    }
+}
+
+fn request(json: &Json<'_>, id: Uuid) -> Result<Request> {
     let named = |name: &str| match json.member(name) {
         None => Ok(SmolStr::default()),
         Some(member) => text(member).map(SmolStr::new),

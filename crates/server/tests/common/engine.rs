@@ -5,6 +5,7 @@
 //! | `inject('count')` | gives the counter |
 //! | `inject('add')` | adds one and gives nothing |
 //! | `inject('range', n)` | gives 0 to n - 1 |
+//! | `inject('broken', n)` | gives 0 to n - 1, then fails |
 //! | `inject('bulk', n)` | gives the number 7, n times |
 //! | `inject('hang')` | ends only when it is cancelled |
 //! | `inject('slow')` | takes a while, then gives 1 unless it is cancelled |
@@ -87,6 +88,10 @@ impl EngineTransaction for FakeTransaction {
             "range" => {
                 let end = number(&operands[0]).min(limit.unwrap_or(i64::MAX));
                 (0..end).try_for_each(|i| give(sink, Value::I64(i), 1))
+            }
+            "broken" => {
+                (0..number(&operands[0])).try_for_each(|i| give(sink, Value::I64(i), 1))?;
+                Err(Error::evaluation("broken as asked"))
             }
             "bulk" => give(sink, Value::I64(7), number(&operands[0])),
             "hang" => loop {

@@ -1,0 +1,140 @@
+//! The body of an HTTP answer, made of batches as they come.
+//!
+//! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than the
+//! pieces that wait for the client; small answers are one piece with a length. GraphBinary is one piece always.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_gremlin::Encoding;
+use mangrove_gremlin::graphson::{self, Dialect};
+use mangrove_gremlin::message::ResponseHead;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::config::Limits;
+use crate::status::{Failure, Status};
+use crate::wire::{Batch, Form, Gone};
+
+/// Less than this is kept until there is more: a piece has its cost on the wire.
+const PIECE_BYTES_MIN: usize = 32 << 10;
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub enum Piece {
+    /// More will follow.
+    More(Bytes),
+    /// The answer ends with it.
+    Last(Bytes),
+    /// The query failed.
+    Failed(Failure),
+}
+
+/// An answer in the making.
+#[derive(Debug)]
+pub struct HttpAnswer {
+    request: Uuid,
+    body: Made,
+    pieces: mpsc::Sender<Piece>,
+    stall_max: Duration,
+}
+
+/// The part that is not sent yet.
+#[derive(Debug)]
+enum Made {
+    /// Text, and whether there is a result before or in it.
+    Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
+    /// Every result, since the count comes first.
+    Whole { encoding: Encoding, held: Batch, count_max: usize },
+}
+
+impl HttpAnswer {
+    /// An answer without results yet.
+    pub fn new(request: Uuid, encoding: Encoding, form: Form, pieces: mpsc::Sender<Piece>, limits: &Limits) -> Self {
+        let body = match encoding {
+            Encoding::GraphSon(dialect) => {
+                Made::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
+            }
+            Encoding::GraphBinary | Encoding::GraphBinaryText => {
+                Made::Whole { encoding, held: Batch::new(form), count_max: limits.held_result_count_max }
+            }
+        };
+        HttpAnswer { request, body, pieces, stall_max: limits.write_stall_max }
+    }
+
+    /// Adds a batch; a piece if there is enough for one, or the last. `None` if it is kept for later.
+    pub fn pack(&mut self, status: Status, batch: &Batch) -> Result<Option<Piece>, Failure> {
+        let packed = match status {
+            Status::PARTIAL_CONTENT => self.add(batch),
+            _ => self.end(batch).map(Some),
+        };
+        packed.map_err(|error| match error.kind() {
+            ErrorKind::MemoryLimit => error.into(),
+            _ => Failure { status: Status::SERIALIZATION_ERROR, error },
+        })
+    }
+
+    fn add(&mut self, batch: &Batch) -> Result<Option<Piece>> {
+        let head = self.head();
+        match &mut self.body {
+            Made::Text { dialect, pending, is_open, has_results } => {
+                if !std::mem::replace(is_open, true) {
+                    graphson::open_response(*dialect, head, pending)?;
+                }
+                graphson::write_items(*dialect, batch.data(), !*has_results, pending)?;
+                *has_results |= batch.len() > 0;
+                let is_enough = pending.len() >= PIECE_BYTES_MIN;
+                Ok(is_enough.then(|| Piece::More(std::mem::take(pending).into())))
+            }
+            Made::Whole { held, count_max, .. } => {
+                if held.len() + batch.len() > *count_max {
+                    return Err(Error::new(
+                        ErrorKind::MemoryLimit,
+                        format!(
+                            "a GraphBinary answer over HTTP is held back until it is whole, and there are more than \
+                             {count_max} results (the limit held_result_count_max); accept GraphSON, which streams, or \
+                             use a WebSocket"
+                        ),
+                    ));
+                }
+                held.extend(batch);
+                Ok(None)
+            }
+        }
+    }
+
+    fn end(&mut self, batch: &Batch) -> Result<Piece> {
+        // What `add` might send already is kept and sent with the end.
+        let mut bytes = match self.add(batch)? {
+            Some(Piece::More(bytes)) => bytes.into(),
+            _ => Vec::new(),
+        };
+        let head = self.head();
+        match &mut self.body {
+            Made::Text { dialect, pending, .. } => {
+                bytes.append(pending);
+                graphson::close_response(*dialect, &mut bytes);
+            }
+            Made::Whole { encoding, held, .. } => encoding.encode_response(head, held.data(), &mut bytes)?,
+        }
+        Ok(Piece::Last(bytes.into()))
+    }
+
+    fn head(&self) -> ResponseHead<'static> {
+        ResponseHead { request_id: Some(self.request), code: Status::SUCCESS.code(), message: "", attributes: &[] }
+    }
+
+    /// Sends a piece when there is room, unless the client takes nothing for too long.
+    pub async fn send(&self, piece: Piece) -> Result<(), Gone> {
+        match timeout(self.stall_max, self.pieces.send(piece)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Gone),
+            Err(_) => {
+                tracing::warn!("a client took nothing of an answer for {:?}; it is given up", self.stall_max);
+                Err(Gone)
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Queries over HTTP: `POST /gremlin` and `GET /gremlin?gremlin=…`, each a request outside a session.
+//!
+//! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type in front), or
+//! just its arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In a
+//! `GET` they are parameters; `bindings.x` and `aliases.g` name one binding or alias, whose value is JSON where it reads
+//! as such and else text.
+//!
+//! The answer is in the encoding that `Accept` prefers among those there are, typed GraphSON 3 if it has no preference.
+//! GraphSON streams: results are sent in pieces as they come, and a client that reads slowly holds the query back. What
+//! was only found out when the first piece had been sent can no longer be said in a status, so the body then ends early,
+//! which a client sees as a broken transfer and never as a complete answer. GraphBinary has its count in front and is
+//! held back, up to [`Limits::held_result_count_max`].
+//!
+//! Errors are JSON as TinkerPop's server has it: 400 for a request that makes no sense, 500 for a query that failed, with
+//! `message`, the kinds of error, and the protocol's own status as `code`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, UPGRADE};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use mangrove_graph::{Error, Result, Value};
+use mangrove_gremlin::message;
+use mangrove_gremlin::{Argument, Encoding, graphson};
+use serde_json::json;
+use smol_str::SmolStr;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::access::Caller;
+use crate::config::Limits;
+use crate::connection;
+use crate::edge;
+use crate::http_answer::{HttpAnswer, Piece};
+use crate::job::{Call, Work};
+use crate::protocol;
+use crate::server::Shared;
+use crate::sink::ChannelSink;
+use crate::status::{Failure, Status};
+use crate::wire::{Carrier, Format};
+use crate::worker::Watch;
+
+/// Answers queries; everything else goes on.
+pub async fn serve(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let is_query = match *request.method() {
+        Method::POST => true,
+        Method::GET => !request.headers().contains_key(UPGRADE) && request.uri().query().is_some(),
+        _ => false,
+    };
+    let caller = request.extensions().get::<Caller>().cloned();
+    match caller {
+        Some(caller) if is_query => {
+            answer(shared, caller, request).await.unwrap_or_else(|(status, failure)| problem(status, &failure))
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// What is wrong before a query has begun, with the status to say so.
+type Refused<T> = Result<T, (StatusCode, Failure)>;
+
+async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refused<Response> {
+    let encoding = accepted(request.headers()).map_err(bad)?;
+    let is_get = request.method() == Method::GET;
+    let message = match is_get {
+        true => from_parameters(request.uri().query().unwrap_or_default()).map_err(bad)?,
+        false => from_body(request, &shared.limits).await?,
+    };
+    let format = Format { encoding, is_text: false };
+    let call = protocol::call(&message, format, &shared.limits).map_err(bad)?;
+    if call.session.is_some() {
+        return Err(bad(Failure::invalid(
+            "a session needs a WebSocket: over HTTP every request is a transaction of its own",
+        )));
+    }
+    Ok(run(shared, caller, call).await)
+}
+
+fn bad(failure: Failure) -> (StatusCode, Failure) {
+    (StatusCode::BAD_REQUEST, failure)
+}
+
+/// Runs a query; the response begins with its first results.
+async fn run(shared: Arc<Shared>, caller: Caller, call: Call) -> Response {
+    let Work::Evaluate(evaluation) = call.work else {
+        return problem(StatusCode::BAD_REQUEST, &Failure::invalid("over HTTP there are no sessions to close"));
+    };
+    let encoding = call.format.encoding;
+    let (sender, mut pieces) = mpsc::channel(shared.limits.outgoing_count_max);
+    // Dropped with the response, or with this very task when the client goes away before there is one.
+    let (here, gone) = watch::channel(false);
+    let mut watch = Watch::start(evaluation.timeout, gone);
+    let answer = HttpAnswer::new(call.request, encoding, call.form, sender.clone(), &shared.limits);
+    let carrier = Carrier::Http(Box::new(answer));
+    let sink = ChannelSink::new(carrier, call.form, call.batch_size, watch.cancellation.clone(), Handle::current());
+    tokio::spawn(async move {
+        let _alive = shared.alive();
+        if let Err(failure) = connection::run(&shared, caller, evaluation, &mut watch, sink).await {
+            // When the client is gone there is nobody to tell.
+            let _ = sender.send(Piece::Failed(failure)).await;
+        }
+    });
+    let kind = [(CONTENT_TYPE, encoding.media_type())];
+    match pieces.recv().await {
+        Some(Piece::Last(bytes)) => (kind, bytes).into_response(),
+        Some(Piece::Failed(failure)) => problem(status_of(failure.status), &failure),
+        Some(Piece::More(bytes)) => (kind, streamed(bytes, pieces, here)).into_response(),
+        None => problem(StatusCode::INTERNAL_SERVER_ERROR, &Error::bug("a query ended without an answer").into()),
+    }
+}
+
+/// A body of this piece and those that follow.
+fn streamed(first: Bytes, pieces: mpsc::Receiver<Piece>, here: watch::Sender<bool>) -> Body {
+    let state = Some((Some(Piece::More(first)), pieces, here));
+    Body::from_stream(stream::unfold(state, async |state| {
+        let (first, mut pieces, here) = state?;
+        let piece = match first {
+            Some(piece) => Some(piece),
+            None => pieces.recv().await,
+        };
+        Some(match piece {
+            Some(Piece::More(bytes)) => (Ok(bytes), Some((None, pieces, here))),
+            Some(Piece::Last(bytes)) => (Ok(bytes), None),
+            Some(Piece::Failed(failure)) => {
+                tracing::info!(
+                    "a query failed after its first results were sent, so the response is cut off: {}",
+                    failure.error
+                );
+                (Err(std::io::Error::other(failure.error.message().to_owned())), None)
+            }
+            None => (Err(std::io::Error::other("the query was given up")), None),
+        })
+    }))
+}
+
+/// The encoding of the answer: of the media types in `Accept` the first that is known, those of a lower weight later.
+fn accepted(headers: &HeaderMap) -> Result<Encoding, Failure> {
+    let header = headers.get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or_default());
+    let header = header.collect::<Vec<_>>().join(",");
+    if header.trim().is_empty() {
+        return Ok(Encoding::JSON);
+    }
+    let mut ranges: Vec<(f32, &str)> = header.split(',').map(|range| (weight(range), range.trim())).collect();
+    ranges.retain(|(weight, _)| *weight > 0.0);
+    // Stable: among equals the first.
+    ranges.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let known = ranges.iter().find_map(|(_, range)| match range.split(';').next().map(str::trim) {
+        Some("*/*" | "application/*") => Some(Encoding::JSON),
+        _ => Encoding::from_media_type(range),
+    });
+    known.ok_or_else(|| {
+        Failure::invalid(format!(
+            "no serializer for requested Accept header: {header}; there are {}",
+            Encoding::media_types()
+        ))
+    })
+}
+
+/// The `q` of a media range; 1 if it has none.
+fn weight(range: &str) -> f32 {
+    let parameters = range.split(';').skip(1);
+    let mut weights = parameters.filter_map(|parameter| parameter.trim().strip_prefix("q=")?.parse().ok());
+    weights.next().unwrap_or(1.0)
+}
+
+async fn from_body(request: Request, limits: &Limits) -> Refused<message::Request> {
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    // What is no type of ours (curl says that it sends a form) is taken for JSON.
+    let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
+    let read = timeout(limits.write_stall_max, to_bytes(request.into_body(), limits.message_bytes_max)).await;
+    let body = match read {
+        Ok(Ok(body)) => body,
+        Ok(Err(e)) => {
+            let message = format!(
+                "the body was not read: {e}; it may have {} bytes (the limit message_bytes_max)",
+                limits.message_bytes_max
+            );
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message)));
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", limits.write_stall_max.as_secs_f32());
+            return Err((StatusCode::REQUEST_TIMEOUT, Failure::malformed(message)));
+        }
+    };
+    let decoded = match encoding.is_json() {
+        true => graphson::decode_body(&body, edge::fresh_uuid()),
+        false => encoding.decode_request(&body),
+    };
+    decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
+}
+
+/// The request in the parameters of a `GET`.
+fn from_parameters(query: &str) -> Result<message::Request, Failure> {
+    let mut arguments: Vec<(SmolStr, Argument)> = Vec::new();
+    let (mut bindings, mut aliases) = (Vec::new(), Vec::new());
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, text) = (decoded(name)?, decoded(text)?);
+        if let Some(key) = name.strip_prefix("bindings.") {
+            bindings.push((Value::from(key), scalar(&text)));
+        } else if let Some(key) = name.strip_prefix("aliases.") {
+            aliases.push((Value::from(key), Value::from(text)));
+        } else {
+            let value = if name == "gremlin" { Value::from(text) } else { scalar(&text) };
+            arguments.push((name.into(), value.into()));
+        }
+    }
+    for (name, entries) in [("bindings", bindings), ("aliases", aliases)] {
+        if !entries.is_empty() {
+            arguments.push((SmolStr::new_static(name), Value::map(entries).into()));
+        }
+    }
+    let (op, processor) = (SmolStr::new_static("eval"), SmolStr::default());
+    let id: Uuid = edge::fresh_uuid();
+    Ok(message::Request { id, op, processor, arguments, bytecode_bindings: Default::default() })
+}
+
+/// JSON where it is a number or a boolean, else the text itself.
+fn scalar(text: &str) -> Value {
+    let value = graphson::decode_value(text.as_bytes()).ok();
+    value.filter(|value| value.is_number() || matches!(value, Value::Bool(_))).unwrap_or_else(|| Value::from(text))
+}
+
+/// A name or value with its percent signs and pluses resolved.
+fn decoded(text: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |place: usize| after.get(place).and_then(|byte| char::from(*byte).to_digit(16));
+                let (Some(high), Some(low)) = (digit(0), digit(1)) else {
+                    return Err(Failure::malformed(
+                        "a percent sign in the query is followed by two hexadecimal digits",
+                    ));
+                };
+                rest = &after[2..];
+                (high * 16 + low) as u8
+            }
+            other => *other,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::malformed("the query is no UTF-8"))
+}
+
+/// The status of HTTP for a failed query, as TinkerPop's server has it.
+fn status_of(status: Status) -> StatusCode {
+    match status {
+        Status::MALFORMED_REQUEST | Status::INVALID_ARGUMENTS => StatusCode::BAD_REQUEST,
+        Status::UNAVAILABLE => StatusCode::SERVICE_UNAVAILABLE,
+        Status::FORBIDDEN => StatusCode::FORBIDDEN,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// A failure as TinkerPop's server writes it, with the protocol's status code.
+fn problem(status: StatusCode, failure: &Failure) -> Response {
+    let mut body = json!({ "message": failure.error.message(), "code": failure.status.code() });
+    for (name, value) in failure.attributes() {
+        match value {
+            Value::String(text) => body[name.as_str()] = json!(text.as_str()),
+            Value::List(kinds) => {
+                let kinds: Vec<&str> = kinds
+                    .iter()
+                    .filter_map(|kind| if let Value::String(kind) = kind { Some(kind.as_str()) } else { None })
+                    .collect();
+                body["Exception-Class"] = json!(kinds.first());
+                body[name.as_str()] = json!(kinds);
+            }
+            _ => {}
+        }
+    }
+    (status, Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_known_media_type_is_taken() {
+        let choice = |accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            accepted(&headers).map(Encoding::media_type)
+        };
+        let json = Encoding::JSON.media_type();
+        assert_eq!(choice("*/*"), Ok(json));
+        assert_eq!(choice("text/html, application/*;q=0.5"), Ok(json));
+        assert_eq!(
+            choice("application/json;q=0.1, application/vnd.graphbinary-v1.0"),
+            Ok("application/vnd.graphbinary-v1.0")
+        );
+        assert_eq!(choice("application/json;types=false;q=0.5"), Ok("application/vnd.gremlin-v3.0+json;types=false"));
+        assert!(choice("text/html").unwrap_err().error.message().contains("text/html"));
+        assert!(choice("application/json;q=0").is_err());
+        assert_eq!(accepted(&HeaderMap::new()).map(Encoding::media_type), Ok(json));
+    }
+
+    #[test]
+    fn parameters_are_arguments() {
+        let request =
+            from_parameters("gremlin=g.V%28x%29&bindings.x=1&bindings.y=a+b%C3%A9&aliases.g=gsi&batchSize=7").unwrap();
+        assert_eq!(request.gremlin().unwrap(), message::Gremlin::Text("g.V(x)"));
+        let bindings = request.bindings().unwrap();
+        assert_eq!((&bindings["x"], &bindings["y"]), (&Value::I32(1), &Value::from("a bé")));
+        assert_eq!(request.aliases().unwrap(), [("g".into(), "gsi".into())]);
+        assert_eq!(request.batch_size().unwrap(), Some(7));
+        for wrong in ["gremlin=%2", "gremlin=%zz", "gremlin=%ff", "gremlin=%é"] {
+            assert!(from_parameters(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(from_parameters("gremlin=1").unwrap().gremlin().unwrap(), message::Gremlin::Text("1"));
+    }
+}
