@@ -214,12 +214,16 @@ impl Generator {
         let own: &[Action] = match &state.kind {
             Kind::Vertex => &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value],
             Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value],
-            Kind::List(_) | Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
+            Kind::List(_) => &[Self::collection, Self::function],
+            Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
             Kind::VertexProperty | Kind::EdgeProperty => &[Self::property_parts],
+            Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function],
             _ => &[],
         };
         let common = actions.len();
-        for _ in 0..common.checked_div(own.len()).unwrap_or(0) {
+        // Functions of scalars are one way among the others.
+        let times = if matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float) { 2 } else { common };
+        for _ in 0..times.checked_div(own.len()).unwrap_or(0) {
             actions.extend_from_slice(own);
         }
         actions

@@ -21,6 +21,7 @@
 mod branch;
 mod chain;
 mod filter;
+mod function;
 mod graph;
 mod map;
 mod reduce;

@@ -1,8 +1,8 @@
 //! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
 //! are automatic, and the comparison takes them all as one.
 
-use mangrove_graph::Token;
-use mangrove_gremlin::{Argument, Cardinality, Instruction};
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -13,7 +13,7 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     /// A traversal that writes.
     pub fn write(&mut self) -> Chain {
-        let forms: [fn(&mut Self) -> Chain; 9] = [
+        let forms: [fn(&mut Self) -> Chain; 10] = [
             Self::add_one_vertex,
             Self::add_one_edge,
             Self::set_properties,
@@ -22,6 +22,7 @@ impl Generator {
             Self::add_edges,
             Self::add_edges_along,
             Self::upsert,
+            Self::merge_vertices,
             Self::drop_some,
         ];
         forms.choose(&mut self.rng).expect("not empty")(self)
@@ -171,6 +172,30 @@ impl Generator {
         let create =
             [step("addV", [label]), step("property", [token(Token::Id), id]), step("property", [text("name"), name])];
         chain.push("coalesce", [nested([step("unfold", [])]), nested(create)]);
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    /// `mergeV()`, once or for several traversers: each finds what the ones before it made.
+    fn merge_vertices(&mut self) -> Chain {
+        let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
+        if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
+            chain.steps.clear();
+        }
+        let entry = |generator: &mut Self, key: &'static str, kind: &Kind| {
+            (Value::string(key), value(&mut generator.rng, kind))
+        };
+        let mut wanted = vec![entry(self, "name", &Kind::Text)];
+        if self.rng.random_bool(0.7) {
+            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
+        }
+        chain.push("mergeV", [Argument::Value(Value::map(wanted))]);
+        for merge in [Merge::OnCreate, Merge::OnMatch] {
+            if self.rng.random_bool(0.5) {
+                let entries = vec![entry(self, "age", &Kind::Int(32))];
+                chain.push("option", [Argument::Merge(merge), Argument::Value(Value::map(entries))]);
+            }
+        }
         chain.spreads(Kind::Vertex);
         chain
     }

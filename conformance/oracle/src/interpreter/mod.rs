@@ -17,6 +17,7 @@ mod branch;
 mod by;
 mod element;
 mod filter;
+mod function;
 mod group;
 mod history;
 mod local;
@@ -26,6 +27,7 @@ mod reduce;
 mod result;
 mod step;
 mod traverser;
+mod upsert;
 mod write;
 
 use std::collections::BTreeMap;
@@ -213,6 +215,16 @@ impl<'g> Interpreter<'g> {
             "choose" => self.choose(step, input),
             "repeat" => self.repeat(step, input),
 
+            "length" | "toUpper" | "toLower" | "reverse" | "concat" | "replace" | "substring" => {
+                self.map(input, |_, t| function::of_text(step, &t.value))
+            }
+            "combine" | "merge" | "difference" | "intersect" | "disjunct" => {
+                self.map(input, |_, t| function::of_collection(step, &t.value))
+            }
+            "all" | "any" => self.filter(input, |_, t| function::of_members(step, &t.value)),
+            "math" => self.map(input, |_, t| function::math(step, &t.value)),
+
+            "mergeV" => self.each(input, |this, t| this.merge_vertex(step, &t)),
             "addV" => self.each(input, |this, t| this.add_vertex(step, t)),
             "addE" => self.each(input, |this, t| this.add_edge(step, t)),
             "property" => self.each(input, |this, t| this.property(step, t)),

@@ -1,0 +1,64 @@
+//! Functions of one object: texts, collections, `math()`, and tests of members.
+
+use mangrove_graph::Value;
+use mangrove_gremlin::{Argument, Comparison};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator};
+use super::schema::{Kind, value};
+use crate::script::{compare, int, text};
+
+impl Generator {
+    /// A function of what the stream holds, if there is one.
+    pub fn function(&mut self, chain: &mut Chain) {
+        match chain.state.kind.clone() {
+            Kind::Text => self.text_function(chain),
+            Kind::Int(_) | Kind::Float => {
+                let expression = format!("_ * {} + {}", self.rng.random_range(1..4), self.rng.random_range(0..9));
+                chain.push("math", [text(&expression)]);
+                chain.becomes(Kind::Float);
+            }
+            Kind::List(inner) if inner.is_homogeneous() => self.collection_function(chain, &inner),
+            _ => {}
+        }
+    }
+
+    fn text_function(&mut self, chain: &mut Chain) {
+        match self.rng.random_range(0..5) {
+            0 => {
+                chain.push("length", []);
+                return chain.becomes(Kind::Int(32));
+            }
+            1 => {
+                let from = self.rng.random_range(0..3);
+                chain.push("substring", [int(from), int(from + self.rng.random_range(0..3))]);
+            }
+            2 => chain.push("concat", [text("x")]),
+            3 => chain.push("replace", [text("a"), text("oo")]),
+            _ => {
+                let name = *["toUpper", "toLower", "reverse"].choose(&mut self.rng).expect("not empty");
+                chain.push(name, []);
+            }
+        }
+        chain.becomes(Kind::Text);
+    }
+
+    fn collection_function(&mut self, chain: &mut Chain, inner: &Kind) {
+        let literals: Vec<Value> = (0..self.rng.random_range(0..4)).map(|_| value(&mut self.rng, inner)).collect();
+        if self.rng.random_bool(0.4) {
+            let name = *["all", "any", "none"].choose(&mut self.rng).expect("not empty");
+            let comparison =
+                *[Comparison::Eq, Comparison::Lt, Comparison::Gte].choose(&mut self.rng).expect("not empty");
+            let operand = value(&mut self.rng, inner);
+            chain.push(name, [compare(comparison, operand)]);
+            return;
+        }
+        let name =
+            *["combine", "merge", "difference", "intersect", "disjunct"].choose(&mut self.rng).expect("not empty");
+        chain.push(name, [Argument::Value(Value::list(literals))]);
+        // The members of a set have no order to rely on.
+        chain.state.lists_unordered |= name != "combine";
+        chain.becomes(Kind::List(Box::new(inner.clone())));
+    }
+}
