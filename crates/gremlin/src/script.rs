@@ -311,7 +311,7 @@ impl<'a> Parser<'a> {
 
     /// The instruction of this name, from its `(`.
     fn instruction(&mut self, name: Token<'a>) -> Result<Instruction> {
-        let arguments = self.arguments()?;
+        let arguments = self.arguments_of(|at, count| names::takes_token(name.text, at, count))?;
         Ok(Instruction { name: SmolStr::new(name.text), arguments, position: Some(name.place.position) })
     }
 

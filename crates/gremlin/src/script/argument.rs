@@ -23,6 +23,30 @@ impl<'a> Parser<'a> {
         self.items(b')', Self::argument)
     }
 
+    /// Arguments of a step or predicate. A bare word that names a `T` token is one only where the step takes tokens
+    /// (`takes_token` says of which places, for so many arguments); elsewhere it is a variable: `V(id)`.
+    pub(super) fn arguments_of(&mut self, takes_token: impl Fn(usize, usize) -> bool) -> Result<Vec<Argument>> {
+        let mut words: Vec<Option<SmolStr>> = Vec::new();
+        if self.at(b'{') {
+            return self.arguments();
+        }
+        self.expect(b'(')?;
+        let mut arguments = self.items(b')', |parser| {
+            let bare = parser.token.kind == Kind::Name && (parser.ahead.is(b',') || parser.ahead.is(b')'));
+            words.push((bare && names::is_token_word(parser.token.text)).then(|| parser.token.text.into()));
+            parser.argument()
+        })?;
+        let count = arguments.len();
+        for (at, word) in words.into_iter().enumerate() {
+            if let Some(word) = word
+                && !takes_token(at, count)
+            {
+                arguments[at] = Argument::Parameter(word);
+            }
+        }
+        Ok(arguments)
+    }
+
     /// Items separated by commas up to the closing mark, which is consumed.
     fn items<T>(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut items = Vec::new();
@@ -333,7 +357,7 @@ impl<'a> Parser<'a> {
 
     /// The predicate of this name, from its `(`, with what is chained to it.
     fn predicate(&mut self, name: Token<'a>) -> Result<Argument> {
-        let arguments = self.arguments()?;
+        let arguments = self.arguments_of(|_, _| false)?;
         let predicate = Predicate::from_name(name.text, arguments)
             .map_err(|error| self.error(error.kind(), name.place, error.message()))?;
         self.predicate_chain(predicate)

@@ -109,6 +109,23 @@ pub(super) fn is_strategy(name: &str) -> bool {
     name.ends_with("Strategy") && name.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
+/// Whether a bare word may be a `T` token.
+pub(super) fn is_token_word(word: &str) -> bool {
+    token(word).is_some()
+}
+
+/// Whether the argument of a step at this place, of so many, may be a `T` token.
+pub(super) fn takes_token(step: &str, at: usize, count: usize) -> bool {
+    match step {
+        "by" | "choose" | "branch" => true,
+        // has(T, …) and has(label, T, …); the last of several is the value.
+        "has" => at == 0 && count <= 2 || at == 1 && count == 3,
+        // A cardinality may stand in front.
+        "property" => at == 0 || at == 1 && count == 3,
+        _ => false,
+    }
+}
+
 /// The token a bare word names, if it names one.
 pub(super) fn bare_token(name: &str) -> Option<Argument> {
     // `values` before anything else could claim it; the enums share no other words except `any` and

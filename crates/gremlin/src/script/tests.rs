@@ -384,3 +384,18 @@ mod properties {
         "😀",
     ];
 }
+
+#[test]
+fn a_word_is_a_token_only_where_a_step_takes_tokens() {
+    let printed = |script: &str| match parse_one(script, &ParseOptions::default()).unwrap() {
+        Statement::Traversal { bytecode, .. } => bytecode.to_string(),
+        other => panic!("{other:?} is no traversal"),
+    };
+    assert_eq!(printed("g.V(id)"), "g.V(id)");
+    assert_eq!(printed("g.V().has(id, id)"), "g.V().has(T.id, id)");
+    assert_eq!(printed("g.V().has('a', value)"), "g.V().has('a', value)");
+    assert_eq!(printed("g.V().has('a', gt(value))"), "g.V().has('a', P.gt(value))");
+    assert_eq!(printed("g.addV().property(id, id)"), "g.addV().property(T.id, id)");
+    assert_eq!(printed("g.V().group().by(label)"), "g.V().group().by(T.label)");
+    assert_eq!(printed("g.V(T.id)"), "g.V(T.id)");
+}
