@@ -10,7 +10,7 @@ from wire import connect
 GRAPHS = ("modern", "classic", "crew", "grateful", "sink", "empty")
 
 # Every scenario is short; one that is not finished by then will not be.
-TIMEOUT_MILLIS = 10_000
+TIMEOUT_MILLIS = 30_000
 
 
 class Failed(Exception):

@@ -216,6 +216,25 @@ fn float_operation(op: Operation, x: f64, y: f64) -> f64 {
     }
 }
 
+/// A number in the wider of its type and another's, where it can be (a decimal has no infinity).
+pub fn widened(number: &Value, other: &Value) -> Value {
+    let zero = match other {
+        Value::I8(_) => Value::I8(0),
+        Value::I16(_) => Value::I16(0),
+        Value::I32(_) => Value::I32(0),
+        Value::I64(_) => Value::I64(0),
+        Value::BigInt(_) => Value::BigInt(Arc::new(BigInt::zero())),
+        Value::F32(_) => Value::F32(0.0),
+        Value::F64(_) => Value::F64(0.0),
+        Value::Decimal(_) => Value::Decimal(Arc::new(BigDecimal::zero())),
+        _ => return number.clone(),
+    };
+    if width(number) >= width(other) {
+        return number.clone();
+    }
+    arithmetic(Operation::Add, number, &zero).unwrap_or_else(|_| number.clone())
+}
+
 /// `value * times` (a value met `times` times), in the value's type or the next that holds it.
 pub fn times(value: &Value, times: u64) -> Result<Value> {
     if times == 1 {

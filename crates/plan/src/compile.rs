@@ -27,6 +27,7 @@
 mod arguments;
 mod barriers;
 mod branches;
+mod carried;
 mod connectives;
 mod elements;
 mod filters;
@@ -34,6 +35,7 @@ mod functions;
 mod groups;
 mod known;
 mod maps;
+mod matching;
 mod merges;
 mod modulators;
 mod predicates;
@@ -48,6 +50,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_gremlin::Bytecode;
 
 use crate::logical::{Configuration, Step, Traversal};
+use crate::strategies;
 
 /// How deep traversals, predicates and lists may nest in one another.
 pub const NESTING_MAX: usize = 64;
@@ -64,9 +67,16 @@ pub struct Compiled {
 /// The logical traversal of a bytecode, or an error that names the step at fault and the way out.
 pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
     let configuration = source::configuration(&bytecode.source)?;
-    let traversal = steps::root(&bytecode.steps)?;
+    let mut traversal = steps::root(&bytecode.steps)?;
     if configuration.read_only {
         check_read_only(&traversal)?;
+    }
+    if configuration.edge_labels_needed {
+        strategies::need_edge_labels(&traversal)?;
+    }
+    strategies::refuse_keys(&traversal, &configuration.reserved_keys)?;
+    for subset in &configuration.subsets {
+        subset.restrict(&mut traversal)?;
     }
     Ok(Compiled { configuration, traversal })
 }

@@ -228,7 +228,16 @@ fn name_of(operator: &Op) -> &'static str {
         Op::SelectColumn(_) => "select column",
         Op::Math(_) => "math",
         Op::Format(_) => "format",
-        Op::Barrier => "barrier",
+        Op::Barrier { norm_sack: false } => "barrier",
+        Op::Barrier { norm_sack: true } => "barrier, sacks made to add up to 1",
+        Op::FoldInto(..) => "fold into a seed",
+        Op::Sack => "sack",
+        Op::FoldSack(_) => "fold into the sack",
+        Op::Sample(_) => "sample",
+        Op::LocalSample(_) => "sample locally",
+        Op::Coin(_) => "coin",
+        Op::Fail(_) => "fail",
+        Op::SelectKey => "select by key",
         Op::Merge => "merge equal rows",
         Op::Drop => "drop",
         Op::Upsert(upsert) if upsert.edges => "find or make edges",
@@ -251,7 +260,7 @@ pub fn modulate_text(modulate: &Modulate) -> String {
     };
     let of = match &modulate.over {
         Over::Current => "the object".to_owned(),
-        Over::PathObjects => "the objects of the path".to_owned(),
+        Over::PathObjects(_) => "the objects of the path".to_owned(),
         Over::Elements => "the elements".to_owned(),
         Over::MapValues => "the values of the map".to_owned(),
         Over::Names(names) => {

@@ -23,6 +23,7 @@ mod merge;
 pub mod physical;
 pub mod requirements;
 pub mod rules;
+pub mod strategies;
 pub mod upsert;
 pub mod visit;
 

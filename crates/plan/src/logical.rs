@@ -4,11 +4,12 @@
 //! they are looked up in the catalog when the plan runs. Values are [`Operand`]s: literals or parameters.
 
 use mangrove_graph::{Direction, Token, Value};
-use mangrove_gremlin::{Cardinality, Column, Comparison, Order, Pop, Position, TextOperation};
+use mangrove_gremlin::{Cardinality, Column, Comparison, Operator, Order, Pop, Position, TextOperation};
 use smol_str::SmolStr;
 
 use crate::expression::{Expression, Part};
 use crate::function::{Function, ValueType};
+use crate::strategies::Subset;
 use crate::upsert::Upsert;
 
 /// The name of a label, key, step label or side effect.
@@ -62,6 +63,31 @@ pub struct Configuration {
     pub timeout_millis: Option<u64>,
     /// `ReadOnlyStrategy`: refuse mutating steps.
     pub read_only: bool,
+    /// How values are folded into side effects that were given a reducer.
+    pub reducers: Vec<(Name, Operator)>,
+    /// `withSack(value, …)`
+    pub sack: Option<Sack>,
+    /// `withBulk(false)`: merging rows does not add their bulks.
+    pub one_bulk: bool,
+    /// `ProductiveByStrategy`: a `by()` without a result gives null; only under these keys, if there are any.
+    pub productive_by: Option<Vec<Name>>,
+    /// `SubgraphStrategy` and `PartitionStrategy`, in order.
+    pub subsets: Vec<Subset>,
+    /// `ReservedKeysVerificationStrategy`: keys that are not written.
+    pub reserved_keys: Vec<Name>,
+    /// `EdgeLabelVerificationStrategy`
+    pub edge_labels_needed: bool,
+    /// `SeedStrategy`: where random numbers begin.
+    pub seed: Option<i64>,
+}
+
+/// A value that every traverser carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sack {
+    /// What it is in the beginning.
+    pub initial: Operand,
+    /// How the sacks of rows that are merged become one; without it, rows are not merged.
+    pub merge: Option<Operator>,
 }
 
 /// A step.
@@ -180,6 +206,8 @@ pub enum Step {
         simple: bool,
         /// What of each object is compared.
         by: Vec<By>,
+        /// Which part of the path.
+        segment: Segment,
     },
     /// `none()` of 3.7 and `discard()` of 3.8: nothing comes through.
     Discard,
@@ -219,7 +247,12 @@ pub enum Step {
     /// A function of the object alone: the `Scope.local` forms.
     Local(LocalFunction),
     /// `path()`.
-    Path(Vec<By>),
+    Path {
+        /// What of each object is shown, in rotation.
+        by: Vec<By>,
+        /// Which part of it.
+        segment: Segment,
+    },
     /// `select("a", …)`.
     Select {
         /// Which of several values of one label.
@@ -303,8 +336,25 @@ pub enum Step {
     },
     /// `cap("x", …)`.
     Cap(Vec<Name>),
-    /// `barrier()`.
-    Barrier,
+    /// `barrier()`; with `normSack`, sacks are made to add up to 1.
+    Barrier {
+        /// Sacks are made to add up to 1.
+        norm_sack: bool,
+    },
+    /// `fold(seed, operator)`
+    FoldInto(Operand, Operator),
+    /// `sack()`: the sack becomes the object.
+    Sack,
+    /// `sack(operator)`: what `by()` takes is folded into the sack.
+    FoldSack(Operator, By),
+    /// `sample(n)`: some at random, by weight.
+    Sample(Operand, By),
+    /// `coin(p)`: each with this probability.
+    Coin(Operand),
+    /// `fail(message)`
+    Fail(Name),
+    /// `select(traversal)`: the value of a map under the key that the traversal gives.
+    SelectKey(Box<Traversal>, Vec<By>),
 
     // ---- branches ----
     /// `union(…)`: one merged stream enters all of them.
@@ -416,6 +466,15 @@ pub enum FilterKind {
     None,
 }
 
+/// A part of a path: from the last object with one label up to the last with another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// `from(label)`; `None`: from the beginning.
+    pub from: Option<Name>,
+    /// `to(label)`; `None`: to the end.
+    pub to: Option<Name>,
+}
+
 /// How many members of a collection must pass a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
@@ -519,6 +578,8 @@ pub enum LocalFunction {
     },
     /// `tail(local, n)`
     Tail(Operand),
+    /// `sample(local, n)`
+    Sample(Operand),
 }
 
 /// `choose(…)`.

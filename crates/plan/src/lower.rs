@@ -52,11 +52,12 @@ pub struct GraphFacts {
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
     let requirements = crate::requirements::requirements(traversal, configuration);
-    let lowering = Lowering { facts, requirements: &requirements };
+    let lowering =
+        Lowering { facts, requirements: &requirements, productive_by: configuration.productive_by.as_deref() };
     let mut root = lowering.pipeline(traversal, false)?.0;
     crate::fuse::fuse(&mut root.stages);
     let mutating = traversal.is_mutating();
-    if requirements.path == PathRequirement::None && !mutating {
+    if requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
         crate::merge::merge_between_hops(&mut root.stages);
     }
     Ok(PhysicalPlan {
@@ -65,6 +66,8 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
         requirements,
         side_effects: configuration.side_effects.clone(),
+        reducers: configuration.reducers.clone(),
+        sack: configuration.sack.as_ref().map(|sack| sack.initial.clone()),
         timeout_millis: configuration.timeout_millis,
     })
 }
@@ -72,6 +75,8 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
 struct Lowering<'a> {
     facts: &'a GraphFacts,
     requirements: &'a Requirements,
+    /// Under which keys a `by()` without a result gives null; an empty list: under all.
+    productive_by: Option<&'a [Name]>,
 }
 
 impl Lowering<'_> {
@@ -163,7 +168,7 @@ impl Lowering<'_> {
             Step::WherePredicate { start, test, by } => {
                 let names = std::iter::once((start.clone(), None));
                 let names = names.chain(test.names().into_iter().map(|n| (Some(n.clone()), None))).collect();
-                chain.modulate(Over::Names(names), self.slots_by(by)?);
+                self.take(Over::Names(names), self.slots_by(by)?, chain);
                 chain.push(Op::CompareSlots(test.clone()));
             }
             Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
@@ -172,12 +177,12 @@ impl Lowering<'_> {
                 let slots = match (labels.is_empty(), by_object) {
                     (true, true) => 0,
                     (true, false) => {
-                        chain.modulate(Over::Current, self.slots_by(by)?);
+                        self.take(Over::Current, self.slots_by(by)?, chain);
                         by.len()
                     }
                     (false, _) => {
                         let names = labels.iter().map(|l| (Some(l.clone()), None)).collect();
-                        chain.modulate(Over::Names(names), self.slots_by(by)?);
+                        self.take(Over::Names(names), self.slots_by(by)?, chain);
                         labels.len()
                     }
                 };
@@ -185,12 +190,12 @@ impl Lowering<'_> {
             }
             Step::Range { low, high } => chain.push(Op::Range { low: low.clone(), high: high.clone() }),
             Step::Tail(count) => chain.push(Op::Tail(count.clone())),
-            Step::PathShape { simple, by } => {
+            Step::PathShape { simple, by, segment } => {
                 let slot = !by.is_empty();
                 if slot {
-                    chain.modulate(Over::PathObjects, self.slots_by(by)?);
+                    self.take(Over::PathObjects(segment.clone()), self.slots_by(by)?, chain);
                 }
-                chain.push(Op::PathShape { simple: *simple, slot });
+                chain.push(Op::PathShape { simple: *simple, slot, segment: segment.clone() });
             }
             Step::Discard => chain.push(Op::Discard),
             _ => self.map_or_barrier(step, chain)?,
@@ -225,16 +230,16 @@ impl Lowering<'_> {
                 )));
             }
             Step::Local(function) => self.local_function(function, chain)?,
-            Step::Path(by) => {
+            Step::Path { by, segment } => {
                 let slot = !by.is_empty();
                 if slot {
-                    chain.modulate(Over::PathObjects, self.slots_by(by)?);
+                    self.take(Over::PathObjects(segment.clone()), self.slots_by(by)?, chain);
                 }
-                chain.push(Op::Path { slot });
+                chain.push(Op::Path { slot, segment: segment.clone() });
             }
             Step::Select { pop, labels, by } => {
                 let names = labels.iter().map(|l| (Some(l.clone()), Some(pop.unwrap_or(Pop::Last)))).collect();
-                chain.modulate(Over::Names(names), self.slots_by(by)?);
+                self.take(Over::Names(names), self.slots_by(by)?, chain);
                 chain.push(Op::SlotMap { names: labels.clone(), single: labels.len() == 1, required: true });
             }
             Step::Function { function, arguments } => {
@@ -257,28 +262,48 @@ impl Lowering<'_> {
             Step::SelectColumn(column) => chain.push(Op::SelectColumn(*column)),
             Step::Project { names, by } => {
                 let all = names.iter().map(|_| (None, None)).collect();
-                chain.modulate(Over::Names(all), self.slots_by(by)?);
+                self.take(Over::Names(all), self.slots_by(by)?, chain);
                 chain.push(Op::SlotMap { names: names.clone(), single: false, required: false });
             }
             Step::Reduce(reduction) => chain.push(Op::Reduce(*reduction)),
             Step::Order(criteria) => {
-                chain.modulate(Over::Current, self.order_slots(criteria)?);
+                self.take(Over::Current, self.order_slots(criteria)?, chain);
                 chain.push(Op::Order { orders: orders(criteria), limit: None });
             }
             Step::Group { side_effect, key, value } => {
-                chain.modulate(Over::Current, vec![self.slot_by(key)?]);
+                self.take(Over::Current, vec![self.slot_by(key)?], chain);
                 chain.push(Op::Group { side_effect: side_effect.clone(), value: self.group_value(value.as_ref())? });
             }
             Step::GroupCount { side_effect, key } => {
-                chain.modulate(Over::Current, vec![self.slot_by(key)?]);
+                self.take(Over::Current, vec![self.slot_by(key)?], chain);
                 chain.push(Op::GroupCount { side_effect: side_effect.clone() });
             }
             Step::Aggregate { name, by } => {
-                chain.modulate(Over::Current, vec![self.slot_by(by)?]);
+                self.take(Over::Current, vec![self.slot_by(by)?], chain);
                 chain.push(Op::Aggregate(name.clone()));
             }
             Step::Cap(names) => chain.push(Op::Cap(names.clone())),
-            Step::Barrier => chain.push(Op::Barrier),
+            Step::Barrier { norm_sack } => chain.push(Op::Barrier { norm_sack: *norm_sack }),
+            Step::FoldInto(seed, operator) => chain.push(Op::FoldInto(seed.clone(), *operator)),
+            Step::Sack => chain.push(Op::Sack),
+            Step::FoldSack(operator, by) => {
+                self.take(Over::Current, vec![self.slot_by(by)?], chain);
+                chain.push(Op::FoldSack(*operator));
+            }
+            Step::Sample(count, weight) => {
+                self.take(Over::Current, vec![self.slot_by(weight)?], chain);
+                chain.push(Op::Sample(count.clone()));
+            }
+            Step::Coin(probability) => chain.push(Op::Coin(probability.clone())),
+            Step::Fail(message) => chain.push(Op::Fail(message.clone())),
+            Step::SelectKey(key, by) => {
+                chain.modulate(Over::Current, vec![self.first_of(key)?]);
+                chain.push(Op::SelectKey);
+                if !by.is_empty() {
+                    self.take(Over::Current, self.slots_by(by)?, chain);
+                    chain.push(Op::SlotMap { names: vec![Name::default()], single: true, required: true });
+                }
+            }
             _ => self.scope(step, chain)?,
         }
         Ok(())
@@ -392,13 +417,14 @@ impl Lowering<'_> {
             LocalFunction::Reduce(reduction) => chain.push(Op::LocalReduce(*reduction)),
             LocalFunction::Dedup => chain.push(Op::LocalDedup),
             LocalFunction::Order(criteria) => {
-                chain.modulate(Over::Elements, self.order_slots(criteria)?);
+                self.take(Over::Elements, self.order_slots(criteria)?, chain);
                 chain.push(Op::LocalOrder(orders(criteria)));
             }
             LocalFunction::Range { low, high } => {
                 chain.push(Op::LocalRange { low: low.clone(), high: high.clone() });
             }
             LocalFunction::Tail(count) => chain.push(Op::LocalTail(count.clone())),
+            LocalFunction::Sample(count) => chain.push(Op::LocalSample(count.clone())),
         }
         Ok(())
     }
@@ -474,6 +500,14 @@ impl Lowering<'_> {
         }
         chain.push(Op::Format(parts.to_vec()));
         Ok(())
+    }
+
+    /// Works out what `by()`s take. With `ProductiveByStrategy`, one without a result gives null.
+    fn take(&self, over: Over, by: Vec<SlotBy>, chain: &mut Chain) {
+        let chosen =
+            |keys: &[Name]| keys.is_empty() || by.iter().any(|by| matches!(by, SlotBy::Key(key) if keys.contains(key)));
+        let productive = self.productive_by.is_some_and(chosen);
+        chain.push(Op::Modulate(Modulate { over, by, productive }));
     }
 
     fn order_slots(&self, criteria: &[OrderBy]) -> Result<Vec<SlotBy>> {

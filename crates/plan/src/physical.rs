@@ -8,12 +8,12 @@
 //! or sorts knows nothing of nested traversals.
 
 use mangrove_graph::{Direction, IndexId, Token};
-use mangrove_gremlin::{Cardinality, Column, Order, Pop};
+use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 use crate::expression::{Expression, Part};
 use crate::function::Function;
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Quantifier, Reduction, Test,
+    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Quantifier, Reduction, Segment, Test,
 };
 use crate::upsert::{MergeMap, Upsert};
 
@@ -30,6 +30,10 @@ pub struct PhysicalPlan {
     pub pinned: bool,
     /// Side effects with a value to begin with.
     pub side_effects: Vec<(Name, Operand)>,
+    /// How values are folded into side effects that were given a reducer.
+    pub reducers: Vec<(Name, Operator)>,
+    /// What every sack is in the beginning.
+    pub sack: Option<Operand>,
     /// The time limit the traversal asks for.
     pub timeout_millis: Option<u64>,
 }
@@ -41,6 +45,14 @@ pub struct Requirements {
     pub path: PathRequirement,
     /// Loop counters.
     pub loops: bool,
+    /// Sacks.
+    pub sacks: bool,
+    /// How the sacks of rows that are merged become one; without it, such rows are not merged.
+    pub merge_sacks: Option<Operator>,
+    /// Merging rows does not add their bulks.
+    pub one_bulk: bool,
+    /// Where random numbers begin; `None`: anywhere.
+    pub seed: Option<i64>,
 }
 
 /// Which objects of its way a row remembers.
@@ -78,6 +90,7 @@ impl Pipeline {
             | Op::CountExpand { .. }
             | Op::Group { .. }
             | Op::GroupCount { .. }
+            | Op::FoldInto(..)
             | Op::Cap(_)
             | Op::Inject(_) => true,
             Op::Union(branches) => branches.iter().any(Pipeline::speaks_of_nothing),
@@ -115,7 +128,9 @@ impl Op {
             | Op::Group { .. }
             | Op::Aggregate(_)
             | Op::Cap(_)
-            | Op::Barrier
+            | Op::Barrier { .. }
+            | Op::FoldInto(..)
+            | Op::Sample(_)
             | Op::Merge => true,
             Op::Union(branches) => branches.iter().any(Pipeline::keeps_state),
             Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
@@ -239,6 +254,8 @@ pub enum Op {
         simple: bool,
         /// Compare slot 0 instead of the path.
         slot: bool,
+        /// Which part of the path.
+        segment: Segment,
     },
     /// Drops everything.
     Discard,
@@ -286,6 +303,8 @@ pub enum Op {
     Path {
         /// Take the objects from slot 0.
         slot: bool,
+        /// Which part of it.
+        segment: Segment,
     },
     /// A map of slots by name; `select()` of one name gives the value alone.
     SlotMap {
@@ -366,7 +385,26 @@ pub enum Op {
     /// Side effects, when all rows have come.
     Cap(Vec<Name>),
     /// Waits for all rows and merges equal ones.
-    Barrier,
+    Barrier {
+        /// Makes the sacks of an instance add up to 1.
+        norm_sack: bool,
+    },
+    /// All objects folded into a value.
+    FoldInto(Operand, Operator),
+    /// The sack becomes the object.
+    Sack,
+    /// Slot 0 is folded into the sack.
+    FoldSack(Operator),
+    /// So many by chance, weighed by slot 0.
+    Sample(Operand),
+    /// Each with this probability.
+    Coin(Operand),
+    /// Ends the query with this message.
+    Fail(Name),
+    /// The value of the map under the key in slot 0.
+    SelectKey,
+    /// Some members of a collection.
+    LocalSample(Operand),
     /// Merges equal rows on their way, some thousands at a time, and gives up where none are equal.
     Merge,
 
@@ -451,6 +489,8 @@ pub struct PropertyWrite {
 pub struct Modulate {
     /// Of which objects of a row.
     pub over: Over,
+    /// An object of which there is nothing gives null.
+    pub productive: bool,
     /// What of each.
     pub by: Vec<SlotBy>,
 }
@@ -463,7 +503,7 @@ pub enum Over {
     /// The values of these names (`None`: the current object): a slot each, `by` in rotation.
     Names(Vec<(Option<Name>, Option<Pop>)>),
     /// The objects of the path, `by` in rotation: slot 0 is their list.
-    PathObjects,
+    PathObjects(Segment),
     /// The elements of the current collection (of a map: its entries): a slot each `by`, with their list.
     Elements,
     /// The values of the current map: slot 0 is their list.

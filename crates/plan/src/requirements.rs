@@ -27,11 +27,13 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
         (false, false) => PathRequirement::Labels(names),
         (false, true) => PathRequirement::None,
     };
-    Requirements { path, loops }
+    let sacks = configuration.sack.is_some() || traversal.any(|s| matches!(s, Step::Sack | Step::FoldSack(..)));
+    let merge_sacks = configuration.sack.as_ref().and_then(|sack| sack.merge);
+    Requirements { path, loops, sacks, merge_sacks, one_bulk: configuration.one_bulk, seed: configuration.seed }
 }
 
 /// Whether some step shows the objects of a path to the user: then no step's object may be skipped.
 pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
-    let shown = configuration.path || traversal.any(|s| matches!(s, Step::Path(_) | Step::PathShape { .. }));
+    let shown = configuration.path || traversal.any(|s| matches!(s, Step::Path { .. } | Step::PathShape { .. }));
     if shown { PathRequirement::Full } else { PathRequirement::None }
 }

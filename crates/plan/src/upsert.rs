@@ -54,6 +54,8 @@ pub struct Upsert<T = Argument> {
     pub source: Option<MergeMap<T>>,
     /// `option(Merge.inV, …)`
     pub target: Option<MergeMap<T>>,
+    /// Entries that hold of what is looked for and of what is made, whatever the maps say.
+    pub always: Vec<MergeEntry>,
 }
 
 impl Upsert {

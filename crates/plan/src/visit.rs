@@ -41,6 +41,8 @@ impl Traversal {
             // A service is called once, not once a node.
             Step::Aggregate { .. } | Step::Cap(_) | Step::Call { .. } => true,
             Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => side_effect.is_some(),
+            // Chance is drawn in one order.
+            Step::Sample(..) | Step::Coin(_) | Step::Local(crate::logical::LocalFunction::Sample(_)) => true,
             _ => false,
         })
     }
@@ -76,7 +78,7 @@ impl Step {
             Step::WherePredicate { by, .. }
             | Step::Dedup { by, .. }
             | Step::PathShape { by, .. }
-            | Step::Path(by)
+            | Step::Path { by, .. }
             | Step::Select { by, .. }
             | Step::Project { by, .. } => by.iter().for_each(|b| modulator(b, f)),
             Step::ValueMap { by, .. } => by.iter().for_each(|b| modulator(b, f)),
@@ -88,6 +90,11 @@ impl Step {
                 value.iter().for_each(|b| modulator(b, f));
             }
             Step::GroupCount { key, .. } => modulator(key, f),
+            Step::FoldSack(_, by) | Step::Sample(_, by) => modulator(by, f),
+            Step::SelectKey(key, by) => {
+                f(key);
+                by.iter().for_each(|b| modulator(b, f));
+            }
             Step::Order(criteria) => criteria.iter().for_each(|c| modulator(&c.by, f)),
             Step::Local(crate::logical::LocalFunction::Order(criteria)) => {
                 criteria.iter().for_each(|c| modulator(&c.by, f));

@@ -19,6 +19,7 @@ use mangrove_plan::physical::{
 };
 
 use crate::barrier::dedup::Dedup;
+use crate::barrier::fold_into::FoldInto;
 use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
 use crate::barrier::merge::{Barrier, PassingMerge};
@@ -26,12 +27,13 @@ use crate::barrier::order::Order;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
 use crate::barrier::reduce_values::ReduceValues;
+use crate::barrier::sample::{Coin, LocalSample, Sample};
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::write;
 use crate::row::call::CallService;
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::source::{CountAll, Kind, Source};
-use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property};
+use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
 use crate::scope::visited::Visited;
@@ -93,9 +95,10 @@ impl Operator<Rows> for Start {
         &mut self,
         _port: u8,
         group: mangrove_flow::GroupId,
-        batch: Rows,
+        mut batch: Rows,
         out: &mut mangrove_flow::Output<'_, Rows>,
     ) -> Result<()> {
+        batch.sacks = out.surroundings().fresh_sacks(batch.len());
         out.emit(0, group, batch)
     }
 }
@@ -331,9 +334,13 @@ impl Builder {
                 let compare = paths::CompareName { equal: *equal, name: name.clone() };
                 self.row(&tail, here, stage, false, compare)?
             }
-            Op::PathShape { simple, slot } => {
-                self.row(&tail, here, stage, false, paths::PathShape { simple: *simple, slot: *slot })?
-            }
+            Op::PathShape { simple, slot, segment } => self.row(
+                &tail,
+                here,
+                stage,
+                false,
+                paths::PathShape { simple: *simple, slot: *slot, segment: segment.clone() },
+            )?,
             Op::Discard => self.row(&tail, here, stage, false, paths::Discard)?,
             Op::ReplaceMapValues => self.row(&tail, here, stage, false, property::ReplaceMapValues)?,
             Op::Constant(value) => self.row(&tail, here, stage, true, local::Constant::new(value.clone()))?,
@@ -354,11 +361,17 @@ impl Builder {
             Op::LocalOrder(orders) => {
                 self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
             }
-            Op::Path { slot } => self.row(&tail, here, stage, true, paths::PathOf { slot: *slot })?,
+            Op::Path { slot, segment } => {
+                self.row(&tail, here, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
+            }
             Op::SlotMap { names, single, required } => {
                 let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
                 self.row(&tail, here, stage, true, map)?
             }
+            Op::Sack => self.row(&tail, here, stage, true, sack::SackOf)?,
+            Op::FoldSack(operator) => self.row(&tail, here, stage, false, sack::FoldSack(*operator))?,
+            Op::Fail(message) => self.row(&tail, here, stage, false, sack::Fail(message.clone()))?,
+            Op::SelectKey => self.row(&tail, here, stage, true, sack::SelectKey)?,
             Op::SelectColumn(column) => self.row(&tail, here, stage, true, local::SelectColumn(*column))?,
             _ => self.barrier(stage, tail, first)?,
         })
@@ -386,7 +399,11 @@ impl Builder {
             Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember)),
             Op::Aggregate(name) => Box::new(Aggregate::new(name.clone())),
             Op::Cap(names) => Box::new(Cap::new(names.clone(), remember)),
-            Op::Barrier => Box::new(Barrier::default()),
+            Op::Barrier { norm_sack } => Box::new(Barrier::new(*norm_sack)),
+            Op::FoldInto(seed, operator) => Box::new(FoldInto::new(seed.clone(), *operator, remember)),
+            Op::Sample(count) => Box::new(Sample::new(count.clone())),
+            Op::Coin(probability) => Box::new(Coin::new(probability.clone())),
+            Op::LocalSample(count) => Box::new(LocalSample::new(count.clone(), remember)),
             Op::Merge => Box::new(PassingMerge::default()),
             other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
         };
@@ -446,7 +463,7 @@ impl Builder {
             by.push(taker);
         }
         let inside = next.from + 1..self.topology.next();
-        self.set(next.from, Modulate::new(plan.over.clone(), by, inside));
+        self.set(next.from, Modulate::new(plan.over.clone(), by, plan.productive, inside));
         Ok(next)
     }
 

@@ -22,6 +22,7 @@ const TAGS: u8 = 1;
 const BULK: u8 = 1 << 1;
 const PATHS: u8 = 1 << 2;
 const LOOPS: u8 = 1 << 3;
+const SACKS: u8 = 1 << 4;
 
 const VERTICES: u8 = 0;
 const EDGES: u8 = 1;
@@ -35,7 +36,8 @@ pub fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
         flag(matches!(rows.tags, Tags::Many(_)), TAGS)
             | flag(rows.bulk.is_some(), BULK)
             | flag(rows.path.is_some(), PATHS)
-            | flag(rows.loops.is_some(), LOOPS),
+            | flag(rows.loops.is_some(), LOOPS)
+            | flag(rows.sacks.is_some(), SACKS),
     );
     put_column(&rows.objects, out);
     if let Tags::Many(tags) = &rows.tags {
@@ -51,6 +53,7 @@ pub fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
         put_varint(loops.len() as u64, out);
         loops.iter().for_each(|n| put_varint(u64::from(*n), out));
     }
+    rows.sacks.iter().flatten().for_each(|sack| put_value(sack, out));
     put_varint(rows.slots.len() as u64, out);
     for slot in &rows.slots {
         for value in slot {
@@ -105,7 +108,7 @@ pub fn decode_rows(bytes: &[u8]) -> Result<Rows> {
     let mut reader = Reader::new(bytes);
     let count = reader.count()?;
     let flags = reader.byte()?;
-    if flags & !(TAGS | BULK | PATHS | LOOPS) != 0 {
+    if flags & !(TAGS | BULK | PATHS | LOOPS | SACKS) != 0 {
         return Err(corrupt("unknown columns"));
     }
     let has = |bit: u8| flags & bit != 0;
@@ -117,10 +120,11 @@ pub fn decode_rows(bytes: &[u8]) -> Result<Rows> {
     let bulk = has(BULK).then(|| reader.repeat(count, Reader::varint)).transpose()?;
     let path = has(PATHS).then(|| read_paths(&mut reader, count)).transpose()?;
     let loops = has(LOOPS).then(|| reader.repeat(count, read_loops)).transpose()?;
+    let sacks = has(SACKS).then(|| reader.repeat(count, read_value)).transpose()?;
     let slots = reader.count()?;
     let slots = reader.repeat(slots, |reader| read_slot(reader, count))?;
     reader.finish()?;
-    Ok(Rows { tags, objects, bulk, path, loops, slots })
+    Ok(Rows { tags, objects, bulk, path, loops, sacks, slots })
 }
 
 fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mangrove_graph::view::Share;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_gremlin::Operator;
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::{PathRequirement, Requirements};
@@ -43,6 +44,10 @@ pub trait Services: Send + Sync {
 impl Environment {
     /// Gives the side effects that a plan begins with their values.
     pub fn seed(&self, plan: &PhysicalPlan) -> Result<()> {
+        self.side_effects.reducers.lock().clone_from(&plan.reducers);
+        if let Some(operand) = &plan.sack {
+            *self.side_effects.sack.lock() = self.resolve(operand)?;
+        }
         plan.side_effects.iter().try_for_each(|(name, operand)| {
             let value = self.resolve(operand)?;
             self.side_effects.update(name, |_| Ok(value))
@@ -84,6 +89,11 @@ impl Environment {
         self.writer.as_ref().ok_or_else(|| Error::invalid("this transaction is read-only: begin one that may write"))
     }
 
+    /// The sacks of so many rows that begin here, where rows have any.
+    pub fn fresh_sacks(&self, count: usize) -> Option<Vec<Value>> {
+        self.requirements.sacks.then(|| vec![self.side_effects.sack.lock().clone(); count])
+    }
+
     /// Whether rows remember whole paths (and not only labeled objects).
     pub fn whole_paths(&self) -> bool {
         self.requirements.path == PathRequirement::Full
@@ -99,9 +109,17 @@ impl Environment {
 #[derive(Default)]
 pub struct SideEffects {
     values: Mutex<HashMap<Name, Value, foldhash::fast::RandomState>>,
+    reducers: Mutex<Vec<(Name, Operator)>>,
+    /// What a sack is in the beginning.
+    sack: Mutex<Value>,
 }
 
 impl SideEffects {
+    /// How values are folded into a side effect, if it was given a reducer.
+    pub fn reducer(&self, name: &str) -> Option<Operator> {
+        self.reducers.lock().iter().find(|(known, _)| known == name).map(|(_, operator)| *operator)
+    }
+
     /// The value under a name.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.values.lock().get(name).cloned()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{PathValue, Value};
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Name, Segment};
 
 /// A remembered way; `None` is the empty one.
 pub type Path = Option<Arc<PathNode>>;
@@ -52,6 +52,23 @@ pub fn to_value(path: &Path) -> PathValue {
     let mut labels: Vec<Vec<Name>> = newest_first(path).map(|node| node.labels.clone()).collect();
     labels.reverse();
     PathValue { objects: objects(path), labels }
+}
+
+/// A part of the path as a value. Where a label is not there, it goes to that end.
+pub fn segment(path: &Path, segment: &Segment) -> PathValue {
+    let mut value = to_value(path);
+    if *segment == Segment::default() {
+        return value;
+    }
+    let place = |label: &Option<Name>| {
+        let label = label.as_ref()?;
+        value.labels.iter().rposition(|labels| labels.contains(label))
+    };
+    let end = place(&segment.to).map_or(value.objects.len(), |at| at + 1);
+    let start = place(&segment.from).unwrap_or(0).min(end);
+    value.objects = value.objects[start..end].to_vec();
+    value.labels = value.labels[start..end].to_vec();
+    value
 }
 
 /// A path may be as long as memory allows: it is taken apart in a loop, not by recursion.

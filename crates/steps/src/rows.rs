@@ -54,6 +54,8 @@ pub struct Rows {
     pub path: Option<Vec<Path>>,
     /// Loop counters.
     pub loops: Option<Vec<Loops>>,
+    /// Sacks.
+    pub sacks: Option<Vec<Value>>,
     /// What `by()`s took.
     pub slots: Vec<Slot>,
 }
@@ -149,7 +151,7 @@ fn gather<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
 impl Rows {
     /// Rows of instance 0 with nothing but objects.
     pub fn of(objects: Column) -> Self {
-        Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, slots: Vec::new() }
+        Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, sacks: None, slots: Vec::new() }
     }
 
     /// The single row a query starts with. It has the columns the plan requires.
@@ -226,6 +228,7 @@ impl Rows {
             bulk: self.bulk.as_ref().map(|b| gather(b, rows)),
             path: self.path.as_ref().map(|p| gather(p, rows)),
             loops: self.loops.as_ref().map(|l| gather(l, rows)),
+            sacks: self.sacks.as_ref().map(|s| gather(s, rows)),
             objects,
             slots: Vec::new(),
         }
@@ -242,6 +245,7 @@ impl Rows {
             bulk: self.bulk.as_ref().map(|b| vec![b[row]; count]),
             path: self.path.as_ref().map(|p| vec![p[row].clone(); count]),
             loops: self.loops.as_ref().map(|l| vec![l[row].clone(); count]),
+            sacks: self.sacks.as_ref().map(|s| vec![s[row].clone(); count]),
             objects,
             slots: Vec::new(),
         }
@@ -321,6 +325,9 @@ impl Rows {
         if let (Some(a), Some(b)) = (&mut self.loops, other.loops) {
             a.extend(b);
         }
+        if let (Some(a), Some(b)) = (&mut self.sacks, other.sacks) {
+            a.extend(b);
+        }
         debug_assert_eq!(self.slots.len(), other.slots.len());
         for (a, b) in self.slots.iter_mut().zip(other.slots) {
             a.extend(b);
@@ -356,8 +363,9 @@ impl Batch for Rows {
         let tags = if matches!(self.tags, Tags::Many(_)) { 4 } else { 0 };
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
+        let sacks = self.sacks.as_ref().map_or(0, |s| s.iter().map(|v| size_of::<Value>() + shared_bytes(v)).sum());
         let row = object + path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
-        self.len() * row + shared + slots
+        self.len() * row + shared + slots + sacks
     }
 
     fn duplicate(&self) -> Self {

@@ -30,8 +30,11 @@ pub(super) fn fold(call: &Call<'_>) -> Result<Step> {
             refuse_in_loop(&call.site)?;
             Ok(Step::Reduce(Reduction::Fold))
         }
-        [_, _] => Err(call.site.unsupported("fold(seed, operator) is not supported yet; use sum(), min() or max()")),
-        given => Err(misfit(&call.site, "no arguments", given)),
+        [seed, Argument::Operator(operator)] => {
+            refuse_in_loop(&call.site)?;
+            Ok(Step::FoldInto(super::arguments::operand(&call.site, seed)?, *operator))
+        }
+        given => Err(misfit(&call.site, "nothing, or a seed and an operator", given)),
     }
 }
 
@@ -106,9 +109,9 @@ pub(super) fn cap(call: &Call<'_>) -> Result<Step> {
 /// `barrier()`; how many traversers it may hold is for the engine to decide.
 pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
     match call.arguments {
-        [] => Ok(Step::Barrier),
-        [Argument::NormSack] => Err(call.site.unsupported("Barrier.normSack is not supported yet, nor are sacks")),
-        [size] => count(&call.site, size).map(|_| Step::Barrier),
+        [] => Ok(Step::Barrier { norm_sack: false }),
+        [Argument::NormSack] => Ok(Step::Barrier { norm_sack: true }),
+        [size] => count(&call.site, size).map(|_| Step::Barrier { norm_sack: false }),
         given => Err(misfit(&call.site, "nothing or a number", given)),
     }
 }

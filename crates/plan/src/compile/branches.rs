@@ -6,7 +6,9 @@ use mangrove_gremlin::{Argument, Pick};
 use super::arguments::{child, children, count, describe, misfit, name, operand};
 use super::groups::{Call, Modulator};
 use super::predicates::test;
-use crate::logical::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Step, StepNode, Traversal, Until};
+use crate::logical::{
+    Choose, ChooseOn, ChooseOption, Emit, FilterKind, Repeat, Step, StepNode, Test, Traversal, Until,
+};
 
 /// `union(…)`.
 pub(super) fn union(call: &Call<'_>) -> Result<Step> {
@@ -77,7 +79,13 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
         Argument::Pick(Pick::Any) => {
             return Err(site.unsupported("choose() takes one option only, so not Pick.any; use union(…)"));
         }
-        Argument::Traversal(_) | Argument::Merge(_) => {
+        Argument::Traversal(_) => {
+            return Err(site.unsupported(
+                "Traversal is not allowed as a Pick token for choose()-step; an option is a value, a predicate, \
+                 Pick.none or Pick.unproductive",
+            ));
+        }
+        Argument::Merge(_) => {
             return Err(site.unsupported(format_args!(
                 "an option of choose() is a value, a predicate, Pick.none or Pick.unproductive, not {}",
                 describe(given)
@@ -86,6 +94,59 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
         value => ChooseOption::Value(operand(site, value)?),
     };
     Ok((when, child(site, traversal)?))
+}
+
+/// `branch(what)` with `option()`s: every option that matches is taken, `Pick.any` always, `Pick.none` where no other
+/// does.
+pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
+    let [on] = call.arguments else {
+        return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
+    };
+    let ChooseOn::Value(decides) = choose_value(call, on)? else {
+        return Err(misfit(&call.site, "a traversal", call.arguments));
+    };
+    let position = call.site.position;
+    let node = |step| StepNode { step, labels: Vec::new(), position };
+    let passes = |test: Test| {
+        let mut steps = decides.steps.clone();
+        steps.push(node(Step::Is(test)));
+        Traversal { steps }
+    };
+    let (mut tests, mut branches, mut otherwise) = (Vec::new(), Vec::new(), Vec::new());
+    for modulator in call.take("option") {
+        let site = &modulator.site;
+        let (given, mut traversal) = match modulator.arguments {
+            [traversal] => (&Argument::Pick(Pick::Any), child(site, traversal)?),
+            [given, traversal] => (given, child(site, traversal)?),
+            other => return Err(misfit(site, "a value, predicate or Pick and a traversal", other)),
+        };
+        let filter = match given {
+            Argument::Pick(Pick::Any) => None,
+            Argument::Pick(_) => {
+                otherwise.push(traversal);
+                continue;
+            }
+            Argument::Traversal(_) => {
+                let mut steps = decides.steps.clone();
+                steps.extend(child(site, given)?.steps);
+                Some(Traversal { steps })
+            }
+            given => Some(passes(test(site, given)?)),
+        };
+        if let Some(filter) = filter {
+            tests.push(filter.clone());
+            traversal.steps.insert(0, node(Step::FilterTraversal(FilterKind::All, vec![filter])));
+        }
+        branches.push(traversal);
+    }
+    for mut traversal in otherwise {
+        let step = Step::FilterTraversal(FilterKind::None, tests.clone());
+        if !tests.is_empty() {
+            traversal.steps.insert(0, node(step));
+        }
+        branches.push(traversal);
+    }
+    Ok(Step::Union(branches))
 }
 
 /// `repeat(…)` with `until`, `times` and `emit` before or behind it.

@@ -95,7 +95,11 @@ fn pattern_at(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<Byte
 }
 
 /// Removes the `as()` among the modulators of the last step. What it leaves has exactly one label.
-fn take_end_label(site: &Site<'_>, steps: &mut Vec<Instruction>, body_start: usize) -> Result<Option<Instruction>> {
+pub(super) fn take_end_label(
+    site: &Site<'_>,
+    steps: &mut Vec<Instruction>,
+    body_start: usize,
+) -> Result<Option<Instruction>> {
     let modulators = steps.iter().skip(body_start).rev().take_while(|step| is_modulator(step)).count();
     let tail = steps.len() - modulators;
     let labels: Vec<_> = steps.extract_if(tail.., |step| &*step.name == "as").collect();

@@ -3,7 +3,7 @@
 use mangrove_graph::{Direction, Result, Token, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
 
-use super::arguments::{child, describe, integer, misfit, name, names, nullable_name, operand};
+use super::arguments::{child, describe, integer, misfit, name, nullable_name, operand};
 use super::groups::Call;
 use super::modulators::single_by;
 use super::site::Site;
@@ -53,6 +53,8 @@ pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<As
         [Given::Map(entries)] => {
             entries.iter().map(|(key, value)| assignment(site, cardinality, key, value, &[])).collect()
         }
+        // No map is an empty one.
+        [Given::Value(Value::Null)] => Ok(Vec::new()),
         [key, value, meta @ ..] if meta.len().is_multiple_of(2) => {
             Ok(vec![assignment(site, cardinality, key, value, meta)?])
         }
@@ -156,10 +158,15 @@ fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec
     Ok((arguments.is_empty() || !names.is_empty()).then_some(names))
 }
 
+/// The keys of a map of properties. Nulls alone choose none of them: no key is empty.
+fn map_keys(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Name>> {
+    Ok(labels(site, arguments, "a property key")?.unwrap_or_else(|| vec![Name::default()]))
+}
+
 /// `values`, `properties` and `elementMap`, of some keys.
 pub(super) fn keyed(call: &Call<'_>) -> Result<Step> {
     if call.site.name == "elementMap" {
-        return Ok(Step::ElementMap(names(&call.site, call.arguments, "a property key")?));
+        return Ok(Step::ElementMap(map_keys(&call.site, call.arguments)?));
     }
     Ok(match labels(&call.site, call.arguments, "a property key")? {
         None => Step::Discard,
@@ -174,7 +181,7 @@ pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
         [Given::Value(Value::Bool(tokens)), keys @ ..] => (*tokens, keys),
         keys => (false, keys),
     };
-    let keys = names(&call.site, keys, "a property key")?;
+    let keys = map_keys(&call.site, keys)?;
     for modulator in call.take("with") {
         tokens = token_option(&modulator.site, modulator.arguments)?;
     }

@@ -7,7 +7,7 @@ use super::arguments::{child, children, count, describe, integer, long, misfit, 
 use super::connectives;
 use super::functions;
 use super::groups::Call;
-use super::modulators::{by, single_by};
+use super::modulators::{by, segment, single_by};
 use super::predicates::{id_test, label_test, test};
 use super::site::Site;
 use super::steps;
@@ -287,7 +287,7 @@ pub(super) fn tail(call: &mut Call<'_>) -> Result<Step> {
 /// `simplePath()` and `cyclicPath()`.
 pub(super) fn path_shape(call: &mut Call<'_>, simple: bool) -> Result<Step> {
     match call.arguments {
-        [] => Ok(Step::PathShape { simple, by: by(call)? }),
+        [] => Ok(Step::PathShape { simple, segment: segment(call)?, by: by(call)? }),
         given => Err(misfit(&call.site, "no arguments", given)),
     }
 }

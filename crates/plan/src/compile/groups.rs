@@ -182,7 +182,7 @@ fn place_of(name: &str) -> &'static str {
             "by() belongs behind order, group, groupCount, dedup, aggregate, path, simplePath, cyclicPath, project, \
              select, valueMap or where(P)"
         }
-        "from" | "to" => "from() and to() belong behind addE",
+        "from" | "to" => "from() and to() belong behind addE, path, simplePath or cyclicPath",
         "option" => "option() belongs behind choose with one argument",
         "with" => "with() belongs behind valueMap or call, or at the traversal source",
         "property" => "property() belongs behind a step that gives elements",

@@ -8,26 +8,25 @@ use super::site::Site;
 #[rustfmt::skip] // A name a line would be pages of names.
 const SUPPORTED: &[&str] = &[
     "E", "V", "addE", "addV", "aggregate", "all", "and", "any", "as", "asBool", "asDate", "asNumber", "asString",
-    "barrier", "both", "bothE", "bothV", "by", "call", "cap", "choose", "coalesce", "combine", "concat", "conjoin",
-    "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard", "disjunct", "drop",
-    "element", "elementMap", "emit", "filter", "flatMap", "fold", "format", "from", "group", "groupCount", "has",
-    "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE", "inV", "index", "inject",
-    "intersect", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map", "math", "max", "mean",
-    "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or", "order", "otherV", "out", "outE", "outV", "path",
-    "product", "project", "properties", "property", "rTrim", "range", "repeat", "replace", "reverse", "select",
-    "sideEffect", "simplePath", "skip", "split", "substring", "sum", "tail", "times", "to", "toE", "toLower",
-    "toUpper", "toV", "trim", "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
+    "barrier", "both", "bothE", "bothV", "branch", "by", "call", "cap", "choose", "coalesce", "coin", "combine",
+    "concat", "conjoin", "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard",
+    "disjunct", "drop", "element", "elementMap", "emit", "fail", "filter", "flatMap", "fold", "format", "from",
+    "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE",
+    "inV", "index", "inject", "intersect", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map",
+    "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
+    "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "rTrim",
+    "range", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
+    "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "trim", "unfold", "union", "until",
+    "value", "valueMap", "values", "where", "with",
 ];
 
 /// Steps Gremlin has besides, with what a user can write today; empty if there is nothing.
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
-    ("branch", "use choose(…).option(…) or union(…)"), ("coin", ""), ("connectedComponent", ""), ("fail", ""),
-    ("io", ""), ("match", "use as(…) with where(…) and select(…)"), ("pageRank", ""), ("peerPressure", ""),
-    ("profile", ""), ("program", ""), ("propertyMap", "use valueMap() or properties()"), ("read", ""), ("sack", ""),
-    ("sample", ""), ("shortestPath", "use repeat(…).until(…).path()"), ("store", "use local(aggregate(…))"),
-    ("subgraph", ""), ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("tree", "use path()"),
-    ("write", ""),
+    ("connectedComponent", ""), ("io", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
+    ("propertyMap", "use valueMap() or properties()"), ("read", ""),
+    ("shortestPath", "use repeat(…).until(…).path()"), ("store", "use local(aggregate(…))"), ("subgraph", ""),
+    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("tree", "use path()"), ("write", ""),
 ];
 
 /// Every name that is understood.

@@ -28,7 +28,7 @@ pub(super) fn loops(call: &Call<'_>) -> Result<Step> {
 /// `path()`.
 pub(super) fn path(call: &mut Call<'_>) -> Result<Step> {
     match call.arguments {
-        [] => Ok(Step::Path(by(call)?)),
+        [] => Ok(Step::Path { segment: super::modulators::segment(call)?, by: by(call)? }),
         given => Err(misfit(&call.site, "no arguments", given)),
     }
 }
@@ -42,9 +42,7 @@ pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
     };
     match labels {
         [] => return Err(misfit(&call.site, "one or more step labels, or a column", call.arguments)),
-        [Argument::Traversal(_)] => {
-            return Err(call.site.unsupported("a traversal that gives the key is not supported yet; write the key"));
-        }
+        [key @ Argument::Traversal(_)] => return super::carried::select_key(call, key),
         _ => {}
     }
     let labels = names(&call.site, labels, "a step label")?;

@@ -19,7 +19,8 @@ pub(super) fn upsert(call: &mut Call<'_>, edges: bool) -> Result<Step> {
         [given] => Some(map(&call.site, given, None, Place::Search { edges })?),
         more => return Err(misfit(&call.site, "nothing, a map or a traversal that gives one", more)),
     };
-    let mut upsert = Upsert { edges, search, on_create: None, on_match: None, source: None, target: None };
+    let mut upsert =
+        Upsert { edges, search, on_create: None, on_match: None, source: None, target: None, always: Vec::new() };
     for modulator in call.take("option") {
         option(&mut upsert, &modulator)?;
     }
@@ -85,6 +86,9 @@ fn map(site: &Site<'_>, given: &Given, cardinality: Option<Cardinality>, place: 
 
 fn entry(site: &Site<'_>, key: &Given, value: &Given, place: Place) -> Result<MergeEntry> {
     let key = match (key, place) {
+        (Given::Value(Value::String(name)), _) if name.starts_with('~') => {
+            return Err(site.invalid(format_args!("Property key can not be a hidden key: {name}")));
+        }
         (Given::Value(key @ Value::String(_)), _) => key.clone(),
         (Given::Value(key @ Value::Token(Token::Id | Token::Label)), Place::Search { .. } | Place::Vertex) => {
             key.clone()

@@ -3,9 +3,9 @@
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Argument, Order};
 
-use super::arguments::{child, describe, misfit, unbound};
+use super::arguments::{child, describe, misfit, name, unbound};
 use super::groups::{Call, Modulator};
-use crate::logical::{By, OrderBy};
+use crate::logical::{By, Name, OrderBy, Segment};
 
 const FORMS: &str = "nothing, a key, a token (T.id), a column (keys, values) or a traversal";
 
@@ -63,4 +63,18 @@ pub(super) fn order_by(modulator: &Modulator<'_>) -> Result<OrderBy> {
         }
     };
     Ok(OrderBy { by, order })
+}
+
+/// `from(label)` and `to(label)` of a step that reads paths.
+pub(super) fn segment(call: &mut Call<'_>) -> Result<Segment> {
+    let mut label = |which: &str| -> Result<Option<Name>> {
+        match call.take_one(which)? {
+            None => Ok(None),
+            Some(modulator) => match modulator.arguments {
+                [label] => name(&modulator.site, label, "a step label").map(Some),
+                given => Err(misfit(&modulator.site, "a step label", given)),
+            },
+        }
+    };
+    Ok(Segment { from: label("from")?, to: label("to")? })
 }

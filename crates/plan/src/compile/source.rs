@@ -9,15 +9,18 @@ use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Argument, Instruction};
 use smol_str::SmolStr;
 
-use super::arguments::{describe, integer, misfit, name, operand};
+use super::arguments::{child, describe, integer, misfit, name, operand};
 use super::site::Site;
-use crate::logical::Configuration;
+use crate::logical::{Condition, Configuration, Name, Operand, Sack, Step, StepNode, Test, Traversal};
+use crate::strategies::Subset;
 
 /// TinkerPop's strategies that do not change what a traversal means.
 #[rustfmt::skip] // A name a line would be pages of names.
 const NEUTRAL: &[&str] = &[
     "AdjacentToIncidentStrategy", "ByModulatorOptimizationStrategy", "ComputerFinalizationStrategy",
     "ComputerVerificationStrategy", "ConnectiveStrategy", "CountStrategy", "DiscardStrategy", "EarlyLimitStrategy",
+    // Ids are the user's own here already.
+    "ElementIdStrategy",
     "FilterRankingStrategy", "GValueReductionStrategy", "GraphFilterStrategy", "HaltedTraverserStrategy",
     "IdentityRemovalStrategy", "IncidentToAdjacentStrategy", "InlineFilterStrategy", "LambdaRestrictionStrategy",
     "LazyBarrierStrategy", "MatchAlgorithmStrategy", "MatchPredicateStrategy", "MessagePassingReductionStrategy",
@@ -29,13 +32,20 @@ const NEUTRAL: &[&str] = &[
 
 /// Strategies that change what a traversal means.
 #[rustfmt::skip] // As above.
-const UNSUPPORTED: &[&str] = &[
-    "EdgeLabelVerificationStrategy", "ElementIdStrategy", "EventStrategy", "MessagePassingStrategy",
-    "PartitionStrategy", "ProductiveByStrategy", "ReservedKeysVerificationStrategy", "SeedStrategy",
-    "SubgraphStrategy", "VertexProgramStrategy",
-];
+const UNSUPPORTED: &[&str] =
+    &["EventStrategy", "MessagePassingStrategy", "VertexProgramStrategy"];
 
 const READ_ONLY: &str = "ReadOnlyStrategy";
+const SUBGRAPH: &str = "SubgraphStrategy";
+const PARTITION: &str = "PartitionStrategy";
+const PRODUCTIVE_BY: &str = "ProductiveByStrategy";
+const RESERVED_KEYS: &str = "ReservedKeysVerificationStrategy";
+const EDGE_LABELS: &str = "EdgeLabelVerificationStrategy";
+const SEED: &str = "SeedStrategy";
+
+/// Strategies that configure the traversal.
+const CONFIGURING: &[&str] =
+    &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED];
 const OPTIONS: &str = "OptionsStrategy";
 
 /// What the source instructions configure, in order: a later one overrides an earlier one.
@@ -56,8 +66,12 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             configuration.side_effects.push((key, value));
             Ok(())
         }
-        ("withSideEffect", [_, _, _]) => {
-            Err(site.unsupported("a reducer is not supported yet; give a name and a value"))
+        ("withSideEffect", [key, value, Argument::Operator(operator)]) => {
+            configure(configuration, site, &[key.clone(), value.clone()])?;
+            let key = name(site, key, "the name of a side effect")?;
+            configuration.reducers.retain(|(known, _)| *known != key);
+            configuration.reducers.push((key, *operator));
+            Ok(())
         }
         ("withSideEffect", given) => Err(misfit(site, "a name and a value", given)),
         ("withPath", []) => {
@@ -65,9 +79,19 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             Ok(())
         }
         ("withPath", given) => Err(misfit(site, "no arguments", given)),
-        ("withBulk", [Argument::Value(Value::Bool(true))]) => Ok(()),
-        ("withBulk", [Argument::Value(Value::Bool(false))]) => {
-            Err(site.unsupported("withBulk(false) is not supported yet; use dedup() where each object counts once"))
+        ("withBulk", [Argument::Value(Value::Bool(bulk))]) => {
+            configuration.one_bulk = !bulk;
+            Ok(())
+        }
+        ("withSack", [initial, operators @ ..]) if operators.len() <= 2 => {
+            let merge = match operators {
+                [] => None,
+                // Of two, the first splits; values are never shared between traversers, so that is done.
+                [Argument::Operator(operator)] | [_, Argument::Operator(operator)] => Some(*operator),
+                given => return Err(misfit(site, "a value and perhaps an operator, such as Operator.sum", given)),
+            };
+            configuration.sack = Some(Sack { initial: operand(site, initial)?, merge });
+            Ok(())
         }
         ("withBulk", given) => Err(misfit(site, "true or false", given)),
         ("with", [key]) => option(configuration, site, &name(site, key, "an option")?, &Argument::Value(true.into())),
@@ -75,7 +99,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
         ("with", given) => Err(misfit(site, "an option and its value", given)),
         ("withStrategies", strategies) => strategies.iter().try_for_each(|given| strategy(configuration, site, given)),
         ("withoutStrategies", names) => names.iter().try_for_each(|given| without(configuration, site, given)),
-        ("withSack" | "withComputer", _) => Err(site.unsupported("is not supported yet")),
+        ("withComputer", _) => Err(site.unsupported("is not supported yet")),
         ("tx", _) => {
             Err(site.unsupported("a transaction command is not a traversal; send it to the server on its own"))
         }
@@ -83,7 +107,8 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             "the traversal source has no such method{}",
             mangrove_gremlin::suggest(
                 unknown,
-                ["with", "withBulk", "withPath", "withSideEffect", "withStrategies", "withoutStrategies"].into_iter()
+                ["with", "withBulk", "withPath", "withSack", "withSideEffect", "withStrategies", "withoutStrategies"]
+                    .into_iter()
             )
         ))),
     }
@@ -106,6 +131,21 @@ fn strategy(configuration: &mut Configuration, site: &Site<'_>, given: &Argument
     };
     match simple_name(name) {
         READ_ONLY => configuration.read_only = true,
+        SUBGRAPH => configuration.subsets.push(subgraph(site, settings)?),
+        PARTITION => configuration.subsets.push(partition(site, settings)?),
+        PRODUCTIVE_BY => configuration.productive_by = Some(names_under(site, settings, "productiveKeys")?),
+        RESERVED_KEYS => {
+            if flag(settings, "throwException") {
+                let keys = names_under(site, settings, "keys")?;
+                let default = || vec!["id".into(), "label".into()];
+                configuration.reserved_keys = if keys.is_empty() { default() } else { keys };
+            }
+        }
+        EDGE_LABELS => configuration.edge_labels_needed = flag(settings, "throwException"),
+        SEED => {
+            let seed = settings.iter().find(|(key, _)| key == "seed").and_then(|(_, value)| integer(value));
+            configuration.seed = Some(seed.ok_or_else(|| site.invalid("SeedStrategy takes a whole number as `seed`"))?);
+        }
         OPTIONS => settings.iter().try_for_each(|(key, value)| option(configuration, site, key, value))?,
         name => accept(site, name)?,
     }
@@ -119,6 +159,11 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
     };
     match simple_name(name) {
         READ_ONLY => configuration.read_only = false,
+        PRODUCTIVE_BY => configuration.productive_by = None,
+        SUBGRAPH | PARTITION => configuration.subsets.clear(),
+        RESERVED_KEYS => configuration.reserved_keys.clear(),
+        EDGE_LABELS => configuration.edge_labels_needed = false,
+        SEED => configuration.seed = None,
         OPTIONS => configuration.timeout_millis = None,
         // To do without what is not there is no change.
         name if UNSUPPORTED.contains(&name) => {}
@@ -139,6 +184,63 @@ fn accept(site: &Site<'_>, name: &str) -> Result<()> {
     if UNSUPPORTED.contains(&name) {
         return Err(site.unsupported(format_args!("{name} changes what a traversal means and is not supported yet")));
     }
-    let names = NEUTRAL.iter().chain(UNSUPPORTED).copied().chain([READ_ONLY, OPTIONS]);
+    let names = NEUTRAL.iter().chain(UNSUPPORTED).chain(CONFIGURING).copied();
     Err(site.unsupported(format_args!("Gremlin has no strategy {name}{}", mangrove_gremlin::suggest(name, names))))
+}
+
+type Settings = [(SmolStr, Argument)];
+
+fn setting<'a>(settings: &'a Settings, key: &str) -> Option<&'a Argument> {
+    settings.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+}
+
+fn flag(settings: &Settings, key: &str) -> bool {
+    matches!(setting(settings, key), Some(Argument::Value(Value::Bool(true))))
+}
+
+/// The strings in a list or set under a key; none where it is not there.
+fn names_under(site: &Site<'_>, settings: &Settings, key: &str) -> Result<Vec<Name>> {
+    let values = match setting(settings, key) {
+        None => return Ok(Vec::new()),
+        Some(Argument::Value(Value::List(values) | Value::Set(values))) => values.to_vec(),
+        Some(Argument::Value(value)) => vec![value.clone()],
+        Some(other) => return Err(site.invalid(format_args!("`{key}` is a list of strings, not {}", describe(other)))),
+    };
+    values.into_iter().map(|value| name(site, &Argument::Value(value), key)).collect()
+}
+
+/// `SubgraphStrategy(vertices: …, edges: …, vertexProperties: …, checkAdjacentVertices: true)`.
+fn subgraph(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
+    let criterion = |key| setting(settings, key).map(|given| child(site, given)).transpose();
+    let unchecked = matches!(setting(settings, "checkAdjacentVertices"), Some(Argument::Value(Value::Bool(false))));
+    Ok(Subset {
+        vertices: criterion("vertices")?,
+        edges: criterion("edges")?,
+        properties: criterion("vertexProperties")?,
+        checks_ends: !unchecked,
+        mark: None,
+    })
+}
+
+/// `PartitionStrategy(partitionKey: …, writePartition: …, readPartitions: […], includeMetaProperties: false)`.
+fn partition(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
+    let key = setting(settings, "partitionKey");
+    let key = key.ok_or_else(|| site.invalid("PartitionStrategy needs a `partitionKey`"))?;
+    let key = name(site, key, "the key of partitions")?;
+    let read = names_under(site, settings, "readPartitions")?;
+    let within = Test::Within(read.into_iter().map(|name| Operand::Literal(Value::String(name))).collect());
+    let step = Step::Has(vec![Condition::Property(key.clone(), within)]);
+    let criterion = Traversal { steps: vec![StepNode { step, labels: Vec::new(), position: site.position }] };
+    let meta = flag(settings, "includeMetaProperties");
+    let mark = match setting(settings, "writePartition") {
+        None => None,
+        Some(write) => Some((key, operand(site, write)?, meta)),
+    };
+    Ok(Subset {
+        vertices: Some(criterion.clone()),
+        edges: Some(criterion.clone()),
+        properties: meta.then_some(criterion),
+        checks_ends: false,
+        mark,
+    })
 }

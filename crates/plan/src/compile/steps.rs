@@ -6,7 +6,8 @@ use mangrove_gremlin::{Bytecode, Instruction};
 use super::groups::{Call, groups};
 use super::site::Site;
 use super::{
-    NESTING_MAX, arguments, barriers, branches, connectives, elements, filters, functions, known, maps, merges, sources,
+    NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, filters, functions, known, maps,
+    matching, merges, sources,
 };
 use crate::function::{CollectionFunction, Function, TextFunction};
 use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
@@ -35,7 +36,7 @@ pub(super) fn child(bytecode: &Bytecode, site: &Site<'_>) -> Result<Traversal> {
 }
 
 fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Traversal> {
-    let instructions = connectives::infix(instructions, parent.is_none());
+    let instructions = matching::rewrite(connectives::infix(instructions, parent.is_none()), parent)?;
     let calls = groups(&instructions, parent)?;
     let mut steps = Vec::with_capacity(calls.len());
     for mut call in calls {
@@ -180,6 +181,11 @@ fn function(call: &mut Call<'_>) -> Result<Step> {
         "dateDiff" => functions::date_diff(call),
         "index" => functions::index(call),
         "element" => functions::plain(call, Function::Element),
+        "sack" => carried::sack(call),
+        "sample" => carried::sample(call),
+        "coin" => carried::coin(call),
+        "fail" => carried::fail(call),
+        "branch" => branches::branch(call),
         "math" => functions::math(call),
         "format" => functions::format(call),
         _ => Err(known::not_supported(&call.site)),

@@ -463,8 +463,9 @@ fn maps_and_barriers() {
 fn what_is_not_supported_is_named() {
     fails("g.V().pageRank()", "`pageRank` at line 1, column 7: the step is not supported yet");
     fails(
-        "g.union(out()).repeat(out().path().from('a')).times(1)",
-        "`from` at line 1, column 36: does not modulate `path`; from() and to() belong behind addE",
+        "g.union(out()).repeat(out().count(local).from('a')).times(1)",
+        "`from` at line 1, column 42: does not modulate `count`; from() and to() belong behind addE, path, simplePath or \
+         cyclicPath",
     );
     // Bytecode has no positions: steps are numbered, and nested steps say in what.
     wire_fails(
@@ -512,13 +513,13 @@ fn the_source_configures_the_traversal() {
         "The provided traversal has a mutating step and thus is not read only: `addV` at line 1, column 57; use a source \
          without ReadOnlyStrategy to write",
     );
+    let carried = compiled("g.withBulk(false).withSack(1, sum).withStrategies(new SeedStrategy(seed: 1)).V()");
+    assert!(carried.configuration.one_bulk);
+    assert_eq!(carried.configuration.seed, Some(1));
+    assert!(carried.configuration.sack.is_some_and(|sack| sack.merge.is_some()));
     fails(
-        "g.withBulk(false).V()",
-        "`withBulk` at line 1, column 3: withBulk(false) is not supported yet; use dedup() where each object counts once",
-    );
-    fails(
-        "g.withStrategies(new SeedStrategy(seed: 1)).V()",
-        "`withStrategies` at line 1, column 3: SeedStrategy changes what a traversal means and is not supported yet",
+        "g.withStrategies(new EventStrategy()).V()",
+        "`withStrategies` at line 1, column 3: EventStrategy changes what a traversal means and is not supported yet",
     );
     fails(
         "g.with('evaluationTimeout', -1).V()",
@@ -665,4 +666,50 @@ fn merges_check_their_maps() {
     ] {
         fails(script, error);
     }
+}
+
+#[test]
+fn a_match_is_steps_labels_and_filters() {
+    same(
+        "g.V().match(as('a').out().as('b'), as('b').in().as('a'))",
+        "g.V().as('a').select(last, 'a').out().as('b').select(last, 'b').in().where(eq('a')).select(last, 'a', 'b')",
+    );
+    // What binds nothing comes first; what reads the whole stream is kept apart for each traverser.
+    same(
+        "g.V().match(as('a').out().count().as('b'), as('a').has('x'))",
+        "g.V().as('a').select(last, 'a').has('x').select(last, 'a').flatMap(out().count()).as('b').select(last, 'a', 'b')",
+    );
+    same("g.V().as('a').match(as('a').has('x'))", "g.V().as('a').select(last, 'a').has('x').select(last, 'a', 'a')");
+    fails(
+        "g.V().match(out().as('b'))",
+        "`match` at line 1, column 7: a pattern begins with as(…) of one label, or is and(), or(), not() or where()",
+    );
+    fails(
+        "g.V().match(as('a').out().as('b'), as('c').out().as('d'))",
+        "`match` at line 1, column 7: no order of the patterns binds every variable before it is read; `c` is never bound",
+    );
+}
+
+#[test]
+fn a_subgraph_stands_behind_every_step_that_comes_to_elements() {
+    let with = |strategy: &str, script: &str| compiled(&format!("g.withStrategies({strategy}).{script}")).traversal;
+    let vertices = "new SubgraphStrategy(vertices: has('x'))";
+    assert_eq!(with(vertices, "V().out()"), compiled("g.V().where(has('x')).out().where(has('x'))").traversal);
+    assert_eq!(
+        with(vertices, "V().map(inE())"),
+        compiled("g.V().where(has('x')).map(inE().and(outV().has('x'), inV().has('x')))").traversal
+    );
+    let edges = "new SubgraphStrategy(edges: has('y'))";
+    assert_eq!(with(edges, "V().out('a')"), compiled("g.V().flatMap(outE('a').where(has('y')).inV())").traversal);
+    let partition = "new PartitionStrategy(partitionKey: 'p', writePartition: 'a', readPartitions: ['a', 'b'])";
+    assert_eq!(with(partition, "addV('x')"), compiled("g.addV('x').property('p', 'a')").traversal);
+    fails(
+        "g.withStrategies(new EdgeLabelVerificationStrategy(throwException: true)).V().out()",
+        "The provided traversal contains a vertex step without any specified edge label at line 1, column 79; name the \
+         labels",
+    );
+    fails(
+        "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true)).addV().property('id', 1)",
+        "The provided traversal is setting a property key to a reserved word: id at line 1, column 78",
+    );
 }

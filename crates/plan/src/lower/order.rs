@@ -26,7 +26,7 @@ impl Chain {
     }
 
     pub fn modulate(&mut self, over: Over, by: Vec<SlotBy>) {
-        self.push(Op::Modulate(Modulate { over, by }));
+        self.push(Op::Modulate(Modulate { over, by, productive: false }));
     }
 
     /// Closes the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order.
@@ -120,7 +120,11 @@ impl Op {
             | Op::Range { .. }
             | Op::Tail(_)
             | Op::Aggregate(_)
-            | Op::Barrier
+            | Op::Barrier { .. }
+            | Op::FoldSack(_)
+            | Op::Sample(_)
+            | Op::Coin(_)
+            | Op::Fail(_)
             | Op::SetProperty(_)
             | Op::SetProperties(_)
             | Op::Drop
@@ -142,7 +146,9 @@ impl Op {
                 | Op::ReduceValues { .. }
                 | Op::Dedup { .. }
                 | Op::Aggregate(_)
-                | Op::Barrier
+                | Op::Barrier { .. }
+                | Op::FoldInto(..)
+                | Op::Sample(_)
                 | Op::Group { .. }
                 | Op::GroupCount { .. }
                 | Op::Cap(_)
@@ -165,6 +171,7 @@ impl Op {
                 | Op::ReduceValues { .. }
                 | Op::Group { .. }
                 | Op::GroupCount { .. }
+                | Op::FoldInto(..)
                 | Op::Cap(_)
                 | Op::CountExpand { .. }
         )

@@ -22,6 +22,7 @@ impl Lowering<'_> {
             on_match: None,
             source: map(&upsert.source)?,
             target: map(&upsert.target)?,
+            always: upsert.always.clone(),
         };
         slots.emit(chain);
         chain.push(Op::Upsert(Box::new(operator)));

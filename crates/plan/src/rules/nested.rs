@@ -16,6 +16,11 @@ pub fn apply_everywhere(traversal: &mut Traversal, rule: &Rule, path: &PathRequi
     changed
 }
 
+/// Calls `f` for every traversal nested directly in the step.
+pub fn for_each_child_mut(step: &mut Step, f: &mut dyn FnMut(&mut Traversal)) {
+    children(step).into_iter().for_each(f);
+}
+
 fn children(step: &mut Step) -> Vec<&mut Traversal> {
     match step {
         Step::AddVertex { label, properties, id } => std::iter::once(label)
@@ -43,7 +48,7 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         Step::WherePredicate { by, .. }
         | Step::Dedup { by, .. }
         | Step::PathShape { by, .. }
-        | Step::Path(by)
+        | Step::Path { by, .. }
         | Step::Select { by, .. }
         | Step::Project { by, .. } => by.iter_mut().filter_map(modulator).collect(),
         Step::ValueMap { by, .. } => by.iter_mut().filter_map(modulator).collect(),
@@ -52,6 +57,8 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         Step::Aggregate { by, .. } => modulator(by).into_iter().collect(),
         Step::Group { key, value, .. } => std::iter::once(key).chain(value).filter_map(modulator).collect(),
         Step::GroupCount { key, .. } => modulator(key).into_iter().collect(),
+        Step::FoldSack(_, by) | Step::Sample(_, by) => modulator(by).into_iter().collect(),
+        Step::SelectKey(key, by) => std::iter::once(&mut **key).chain(by.iter_mut().filter_map(modulator)).collect(),
         Step::Order(criteria) | Step::Local(LocalFunction::Order(criteria)) => {
             criteria.iter_mut().filter_map(|c| modulator(&mut c.by)).collect()
         }

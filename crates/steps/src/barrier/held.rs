@@ -133,5 +133,6 @@ pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u
     }
     rows.path = environment.paths().then(|| vec![None; count]);
     rows.loops = environment.requirements.loops.then(|| vec![Default::default(); count]);
+    rows.sacks = environment.fresh_sacks(count);
     rows
 }

@@ -38,6 +38,7 @@ impl Inject {
         let environment = out.surroundings();
         rows.path = environment.paths().then(|| vec![None; count]);
         rows.loops = environment.requirements.loops.then(|| vec![Loops::new(); count]);
+        rows.sacks = environment.fresh_sacks(count);
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

@@ -5,7 +5,8 @@
 
 use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, Result, Value, VertexId};
+use mangrove_graph::{Error, Result, Value, VertexId, numeric};
+use mangrove_plan::physical::Requirements;
 
 use crate::barrier::held::FastMap;
 use crate::rows::{Column, Loops, Rows};
@@ -43,7 +44,9 @@ impl Merger {
 
     /// Adds rows; fails where the query would hold too much, or a bulk overflows.
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let more = if rows.path.is_some() { self.append(rows) } else { self.merge(rows)? };
+        let requirements = &out.surroundings().requirements;
+        let apart = rows.path.is_some() || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
+        let more = if apart { self.append(rows) } else { self.merge(rows, requirements)? };
         self.charged += more;
         out.context().charge(more)
     }
@@ -59,10 +62,12 @@ impl Merger {
     }
 
     /// Appends what is new and adds the bulks of what is here already; the bytes that are held more.
-    fn merge(&mut self, rows: Rows) -> Result<u64> {
+    fn merge(&mut self, rows: Rows, requirements: &Requirements) -> Result<u64> {
         let mut new = Vec::new();
         let mut held = self.rows.as_ref().map_or(0, Rows::len);
         let mut raised: Vec<(usize, u64)> = Vec::new();
+        // Rows that join one that is here, and where.
+        let mut joined: Vec<(usize, usize)> = Vec::new();
         for row in 0..rows.len() {
             let object = match &rows.objects {
                 Column::Vertices(v) => Object::Vertex(v[row].to_bits()),
@@ -77,6 +82,7 @@ impl Merger {
                 match self.vertices.entry(VertexId::from_bits(*bits)) {
                     hashbrown::hash_map::Entry::Occupied(place) => {
                         raised.push((*place.get() as usize, rows.bulk(row)));
+                        joined.push((*place.get() as usize, row));
                     }
                     hashbrown::hash_map::Entry::Vacant(place) => {
                         place.insert(held as u32);
@@ -88,7 +94,10 @@ impl Merger {
             }
             let loops = rows.loops.as_ref().map(|l| l[row].clone());
             match self.places.entry((rows.tag(row), object, loops)) {
-                hashbrown::hash_map::Entry::Occupied(place) => raised.push((*place.get(), rows.bulk(row))),
+                hashbrown::hash_map::Entry::Occupied(place) => {
+                    raised.push((*place.get(), rows.bulk(row)));
+                    joined.push((*place.get(), row));
+                }
                 hashbrown::hash_map::Entry::Vacant(place) => {
                     place.insert(held);
                     held += 1;
@@ -96,9 +105,15 @@ impl Merger {
                 }
             }
         }
+        let sacks = rows.sacks.clone();
         let bytes = self.append(rows.take(&new)) + new.len() as u64 * PLACE_BYTES;
         let Some(held) = &mut self.rows else { return Ok(bytes) };
-        if !raised.is_empty() {
+        if let (Some(operator), Some(theirs), Some(sacks)) = (requirements.merge_sacks, sacks, &mut held.sacks) {
+            for (place, row) in joined {
+                sacks[place] = crate::operator::apply(operator, &sacks[place], &theirs[row])?;
+            }
+        }
+        if !raised.is_empty() && !requirements.one_bulk {
             let count = held.len();
             let bulks = held.bulk.get_or_insert_with(|| vec![1; count]);
             for (place, bulk) in raised {
@@ -122,7 +137,34 @@ impl Merger {
 /// `barrier()`: waits for all rows of a group and lets them go on merged.
 #[derive(Default)]
 pub struct Barrier {
+    norm_sack: bool,
     groups: FastMap<GroupId, Merger>,
+}
+
+impl Barrier {
+    /// With `norm_sack`, the sacks of each instance are made to add up to 1.
+    pub fn new(norm_sack: bool) -> Self {
+        Barrier { norm_sack, groups: FastMap::default() }
+    }
+}
+
+/// Divides every sack by the sum of all of its instance.
+fn normalize(rows: &mut Rows) -> Result<()> {
+    let Some(sacks) = rows.sacks.take() else { return Ok(()) };
+    let mut totals: FastMap<u32, Value> = FastMap::default();
+    for (row, sack) in sacks.iter().enumerate() {
+        let share = numeric::times(sack, rows.bulk(row))?;
+        let total = totals.entry(rows.tag(row)).or_insert(Value::Null);
+        *total = crate::operator::apply(mangrove_gremlin::Operator::Sum, total, &share)?;
+    }
+    let divided = sacks.iter().enumerate().map(|(row, sack)| {
+        let total = totals.get(&rows.tag(row)).unwrap_or(&Value::Null);
+        // A share is a fraction: whole numbers are divided as doubles, big ones as decimals.
+        let share = numeric::mean(sack, 1)?;
+        numeric::arithmetic(numeric::Operation::Divide, &share, total)
+    });
+    rows.sacks = Some(divided.collect::<Result<_>>()?);
+    Ok(())
 }
 
 impl Operator<Rows> for Barrier {
@@ -135,7 +177,10 @@ impl Operator<Rows> for Barrier {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(rows) = self.groups.remove(&group).and_then(|mut merger| merger.take(out)) {
+        if let Some(mut rows) = self.groups.remove(&group).and_then(|mut merger| merger.take(out)) {
+            if self.norm_sack {
+                normalize(&mut rows)?;
+            }
             for chunk in rows.chunks() {
                 out.emit(0, group, chunk)?;
             }

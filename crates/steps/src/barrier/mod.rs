@@ -1,6 +1,7 @@
 //! Operators that keep state by scope instance.
 
 pub mod dedup;
+pub mod fold_into;
 pub mod group_count;
 pub mod held;
 pub mod inject;
@@ -9,5 +10,6 @@ pub mod order;
 pub mod range;
 pub mod reduce;
 pub mod reduce_values;
+pub mod sample;
 pub mod side_effect;
 pub mod write;

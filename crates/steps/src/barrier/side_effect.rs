@@ -49,7 +49,10 @@ impl Operator<Rows> for Aggregate {
             let values: Vec<_> =
                 (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
             let (name, places) = (&self.name, &mut self.places);
+            let reducer = out.surroundings().side_effects.reducer(name);
             out.surroundings().side_effects.update(name, |old| match old {
+                Some(old) if reducer.is_some() => fold(reducer, old, values, out.context()),
+                Some(Value::Set(set)) => add_to_list(set, values, out.context()).map(as_set),
                 Some(Value::List(list)) => add_to_list(list, values, out.context()),
                 Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, out.context()),
                 None => add_to_bulk_set(Arc::default(), values, places, out.context()),
@@ -64,6 +67,37 @@ impl Operator<Rows> for Aggregate {
             }
         }
         out.finish_all(group, instances)
+    }
+}
+
+/// Folds values into a side effect that was given a reducer. What takes a whole collection (`assign`, `addAll`) is
+/// given all values in one.
+fn fold(
+    reducer: Option<mangrove_gremlin::Operator>,
+    mut folded: Value,
+    values: Vec<(Value, u64)>,
+    context: &QueryContext,
+) -> Result<Value> {
+    use mangrove_gremlin::Operator::{AddAll, Assign};
+    match reducer {
+        None => Ok(folded),
+        Some(operator @ (AddAll | Assign)) => {
+            let collection = add_to_list(Arc::default(), values, context)?;
+            crate::operator::apply(operator, &folded, &collection)
+        }
+        Some(operator) => {
+            for (value, times) in values {
+                folded = crate::operator::apply_times(operator, &folded, &value, times, context)?;
+            }
+            Ok(folded)
+        }
+    }
+}
+
+fn as_set(list: Value) -> Value {
+    match list {
+        Value::List(values) => Value::Set(crate::row::function::distinct(values.to_vec()).into()),
+        other => other,
     }
 }
 

@@ -130,7 +130,7 @@ impl Builder {
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
         let [before, after] = tests.map(|by: Vec<SlotBy>| {
-            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by });
+            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive: false });
             Stage { operator, labels: Vec::new() }
         });
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());

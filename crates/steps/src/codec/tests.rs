@@ -140,15 +140,17 @@ fn any_rows() -> impl Strategy<Value = Rows> {
             prop::option::of(prop::collection::vec(any::<u64>(), count)),
             prop::option::of(any_paths(count)),
             prop::option::of(loops),
+            prop::option::of(prop::collection::vec(any_value(), count)),
             // An empty batch has no slots: nothing would say how many.
             prop::collection::vec(slot, 0..if count == 0 { 1 } else { 3 }),
         )
-            .prop_map(|(tags, objects, bulk, path, loops, slots)| Rows {
+            .prop_map(|(tags, objects, bulk, path, loops, sacks, slots)| Rows {
                 tags,
                 objects,
                 bulk,
                 path,
                 loops,
+                sacks,
                 slots,
             })
     })

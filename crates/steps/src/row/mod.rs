@@ -13,6 +13,7 @@ pub mod members;
 pub mod names;
 pub mod paths;
 pub mod property;
+pub mod sack;
 pub mod source;
 
 use mangrove_flow::{GroupId, Operator, Output};

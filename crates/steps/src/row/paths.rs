@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::compare::{Equivalent, equal};
 use mangrove_graph::{EdgeId, Error, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
-use mangrove_plan::logical::{LabelTest, Name};
+use mangrove_plan::logical::{LabelTest, Name, Segment};
 
 use crate::environment::Environment;
 use crate::path::{self, newest_first};
@@ -17,6 +17,8 @@ use crate::test::{compares, text_holds};
 pub struct PathOf {
     /// Whether slot 0 holds the objects.
     pub slot: bool,
+    /// Which part of the path.
+    pub segment: Segment,
 }
 
 impl RowOperator for PathOf {
@@ -24,7 +26,7 @@ impl RowOperator for PathOf {
         let mut kept = Vec::with_capacity(rows.len());
         let mut values = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
-            let mut found: PathValue = path::to_value(&rows.path(row));
+            let mut found: PathValue = path::segment(&rows.path(row), &self.segment);
             if self.slot {
                 // An unproductive by() drops the row.
                 let Some(Value::List(objects)) = rows.slot(0, row) else { continue };
@@ -43,18 +45,24 @@ pub struct PathShape {
     pub simple: bool,
     /// Whether slot 0 holds what is compared.
     pub slot: bool,
+    /// Which part of the path.
+    pub segment: Segment,
 }
 
 impl RowOperator for PathShape {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         let slot = self.slot;
         let simple = self.simple;
+        let segment = &self.segment;
+        let whole = *segment == Segment::default();
         Ok(rows.filter(|rows, row| {
             let repeats = if slot {
                 match rows.slot(0, row) {
                     Some(Value::List(objects)) => has_repetition(objects.iter().cloned()),
                     _ => return false,
                 }
+            } else if !whole {
+                has_repetition(path::segment(&rows.path(row), segment).objects.into_iter())
             } else {
                 let path = rows.path(row);
                 has_repetition(newest_first(&path).map(|node| node.object.clone()))
@@ -95,7 +103,15 @@ impl RowOperator for SlotMap {
                 _ => {
                     let entries = self.names.iter().zip(slots);
                     let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
-                    Value::map(entries.collect())
+                    let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
+                    for (name, value) in entries {
+                        // A name may stand there twice; a key may not.
+                        match unique.iter_mut().find(|(known, _)| *known == name) {
+                            Some(entry) => entry.1 = value,
+                            None => unique.push((name, value)),
+                        }
+                    }
+                    Value::map(unique)
                 }
             };
             kept.push(row as u32);

@@ -74,6 +74,8 @@ const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 pub struct Modulate {
     over: Over,
     by: Vec<Taker>,
+    /// An object of which there is nothing gives null.
+    productive: bool,
     pipelines: usize,
     inside: Range<OpId>,
     queue: WaitQueue<Batch>,
@@ -82,10 +84,10 @@ pub struct Modulate {
 }
 
 impl Modulate {
-    /// Applies these to the objects that `over` names. `inside` are the operators of the scope.
-    pub fn new(over: Over, by: Vec<Taker>, inside: Range<OpId>) -> Self {
+    /// Applies these to the objects that `over` names; with `productive`, nothing is null. `inside` are the operators of the scope.
+    pub fn new(over: Over, by: Vec<Taker>, productive: bool, inside: Range<OpId>) -> Self {
         let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
-        Modulate { over, by, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
+        Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
 
     /// The objects of every row, by the `by()` that is applied to them.
@@ -114,8 +116,8 @@ impl Modulate {
                     add(place % self.by.len(), (items, values));
                 }
             }
-            Over::PathObjects | Over::Elements | Over::MapValues => {
-                let rotates = self.over == Over::PathObjects;
+            Over::PathObjects(_) | Over::Elements | Over::MapValues => {
+                let rotates = matches!(self.over, Over::PathObjects(_));
                 let mut split = vec![(Vec::new(), Vec::new()); self.by.len()];
                 for row in 0..rows.len() {
                     let objects = self.parts(rows, row)?;
@@ -140,7 +142,7 @@ impl Modulate {
     /// The objects of one row that are gathered into a list; `None` where it has none to take apart.
     fn parts(&self, rows: &Rows, row: usize) -> Result<Option<Vec<Value>>> {
         match (&self.over, rows.object(row)) {
-            (Over::PathObjects, _) => Ok(Some(path::objects(&rows.path(row)))),
+            (Over::PathObjects(segment), _) => Ok(Some(path::segment(&rows.path(row), segment).objects)),
             (Over::MapValues, Value::Map(entries)) => Ok(Some(entries.iter().map(|(_, v)| v.clone()).collect())),
             (_, object) => elements(&object),
         }
@@ -232,8 +234,12 @@ impl Modulate {
 
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let exit = self.pipelines;
-        let over = &self.over;
-        self.queue.release(exit, out, |batch, group, out| {
+        let (over, productive) = (&self.over, self.productive);
+        self.queue.release(exit, out, |mut batch, group, out| {
+            if productive {
+                let nothing = batch.jobs.iter_mut().flat_map(|job| &mut job.results);
+                nothing.filter(|result| result.is_none()).for_each(|result| *result = Some(Value::Null));
+            }
             let rows = with_slots(batch, over);
             out.emit(exit, group, rows)
         })
@@ -257,7 +263,7 @@ fn with_slots(batch: Batch, over: &Over) -> Rows {
     };
     rows.slots = match over {
         Over::Current | Over::Names(_) => one_place_each(jobs),
-        Over::PathObjects => {
+        Over::PathObjects(_) => {
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
                 lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
             for job in jobs {

@@ -1,6 +1,6 @@
 //! `addE()`.
 
-use mangrove_graph::{Error, ErrorKind, Result, Value, VertexId};
+use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
 use mangrove_plan::physical::{PropertyWrite, SlotOperand};
 
 use super::property::{When, Write};
@@ -45,7 +45,7 @@ impl Statement for InsertEdges {
         let rows_of = for_each_traverser(&rows, scene, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addE()")?, scene)?;
             let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of an edge")?)).transpose()?;
-            let (source, target) = (from.vertex(&rows, row)?, to.vertex(&rows, row)?);
+            let (source, target) = (from.vertex(&rows, row, scene)?, to.vertex(&rows, row, scene)?);
             let edge = scene.writer.insert_edge(source, target, labels, id)?;
             properties.iter().try_for_each(|p| p.to_edge(edge, &rows, row, When::Created, scene))?;
             edges.push(edge);
@@ -83,7 +83,7 @@ impl End {
         Ok(End { source, step })
     }
 
-    fn vertex(&self, rows: &Rows, row: usize) -> Result<VertexId> {
+    fn vertex(&self, rows: &Rows, row: usize, scene: &Scene<'_>) -> Result<VertexId> {
         let step = self.step;
         match self.source {
             EndSource::Vertex(vertex) => Ok(vertex),
@@ -91,17 +91,22 @@ impl End {
                 Value::Vertex(vertex) => Ok(vertex),
                 Value::Null => Err(Error::evaluation(format!("addE() needs two vertices: say which with {step}"))),
                 other => Err(Error::evaluation(format!(
-                    "addE() needs two vertices, and the traverser is at a {}: say which vertex with {step}",
+                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the ID of a Vertex \
+                     present in the graph",
                     other.type_name()
                 ))),
             },
             EndSource::Slot(slot) => match rows.slot(slot, row) {
                 Some(Value::Vertex(vertex)) => Ok(*vertex),
+                Some(id) if UserId::from_value(id).is_some() => find(id, step, scene),
                 Some(other) => Err(Error::evaluation(format!(
-                    "{step} of addE() must give a vertex, and gives a {}",
+                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives a {}",
                     other.type_name()
                 ))),
-                None => Err(Error::evaluation(format!("{step} of addE() finds no vertex"))),
+                None => Err(Error::evaluation(format!(
+                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives \
+                     nothing"
+                ))),
             },
         }
     }

@@ -180,9 +180,13 @@ fn edges_find_their_ends() {
     let ends = |from, to| f.run(f.add_edge(from, to, vec![]), rows.clone());
     let slot = |n| Some(SlotOperand::Slot(n));
     assert_eq!(ends(slot(0), Some(constant(1))).unwrap().len(), 1);
-    check_error(ends(slot(1), slot(0)), ErrorKind::Evaluation, "gives a string");
-    check_error(ends(slot(0), slot(2)), ErrorKind::Evaluation, "to() of addE() finds no vertex");
-    check_error(ends(None, slot(0)), ErrorKind::Evaluation, "at a int: say which vertex with from()");
+    check_error(ends(slot(1), slot(0)), ErrorKind::NotFound, "id text");
+    check_error(
+        ends(slot(0), slot(2)),
+        ErrorKind::Evaluation,
+        "to() of addE() must resolve to a Vertex or the ID of a Vertex",
+    );
+    check_error(ends(None, slot(0)), ErrorKind::Evaluation, "at a int: from() must resolve to a Vertex");
     check_error(ends(slot(0), Some(constant(99))), ErrorKind::NotFound, "id 99");
 }
 

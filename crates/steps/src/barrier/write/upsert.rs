@@ -11,7 +11,7 @@ use mangrove_graph::{Error, Result, Value, VertexId};
 use mangrove_gremlin::Cardinality;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::SlotOperand;
-use mangrove_plan::upsert::{MergeMap, Upsert as Plan};
+use mangrove_plan::upsert::{MergeFrom, MergeMap, Upsert as Plan};
 use mangrove_txn::WriteCardinality;
 
 use super::property::check_storable;
@@ -42,6 +42,7 @@ const EDGE_LABEL: &str = "edge";
 /// The maps of an upsert, ready to be asked for each row.
 struct Maps<'a> {
     edges: bool,
+    always: Option<MapSource<'a>>,
     search: MapSource<'a>,
     on_create: Option<MapSource<'a>>,
     ends: [Option<MapSource<'a>>; 2],
@@ -52,8 +53,11 @@ impl Statement for FindOrMake {
         let plan = &self.plan;
         let source = |map: &'_ Option<MergeMap<SlotOperand>>| map.clone();
         let (on_create, from, to) = (source(&plan.on_create), source(&plan.source), source(&plan.target));
+        let always = (!plan.always.is_empty())
+            .then(|| MergeMap { from: MergeFrom::Entries(plan.always.clone()), cardinality: None });
         let maps = Maps {
             edges: plan.edges,
+            always: always.as_ref().map(|m| MapSource::new(Some(m), "the strategy", scene)).transpose()?,
             search: MapSource::new(plan.search.as_ref(), "the argument", scene)?,
             on_create: on_create.as_ref().map(|m| MapSource::new(Some(m), "option(onCreate)", scene)).transpose()?,
             ends: [
@@ -99,6 +103,9 @@ impl Maps<'_> {
         scene: &Scene<'_>,
     ) -> Result<()> {
         let mut wanted = self.search.entries(rows, row, self.edges)?;
+        if let Some(always) = &self.always {
+            wanted.properties.extend(always.entries(rows, row, false)?.properties);
+        }
         let ends = if self.edges { self.resolve_ends(&mut wanted, rows, row, search)? } else { [None, None] };
         let found: Vec<Value> = if self.edges {
             search.edges(&wanted, ends)?.into_iter().map(Value::Edge).collect()

@@ -17,7 +17,7 @@ const PRODUCT_MAX: usize = 1 << 22;
 type Set = HashSet<Equivalent, foldhash::fast::RandomState>;
 
 /// The values without repetition, the first of equivalent ones.
-pub(super) fn distinct(values: Vec<Value>) -> Vec<Value> {
+pub(crate) fn distinct(values: Vec<Value>) -> Vec<Value> {
     let mut seen = Set::default();
     values.into_iter().filter(|value| seen.insert(Equivalent(value.clone()))).collect()
 }

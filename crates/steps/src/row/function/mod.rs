@@ -9,6 +9,8 @@ mod convert;
 mod date;
 pub mod text;
 
+pub(crate) use collection::{distinct, put};
+
 use mangrove_graph::{Error, PropertyOwner, Result, Value};
 use mangrove_plan::function::{Function, TextFunction};
 use mangrove_plan::physical::SlotOperand;
@@ -163,3 +165,6 @@ fn class(value: &Value) -> &'static str {
         other => other.type_name(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn new_values_take_the_place_of_old_ones_in_map_and_path() {
         let g = modern();
-        let environment = environment_with(&g, Requirements { path: PathRequirement::Full, loops: false });
+        let environment = environment_with(&g, Requirements { path: PathRequirement::Full, ..Requirements::default() });
         let map = Value::map(vec![entry("a", 1), entry("b", 2)]);
         let mut rows = Rows::of(Column::Values(vec![map.clone()]));
         let start = PathNode::extend(None, g.marko.into(), &[]);

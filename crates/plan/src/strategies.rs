@@ -1,0 +1,213 @@
+//! Strategies that change what a traversal means: they are rewrites of the logical traversal, made before any rule.
+//!
+//! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph. Behind every step that comes to
+//! vertices or edges stands a filter of those that belong to the part; a hop from vertex to vertex whose edge is
+//! filtered too becomes a hop to the edge, its filter, and a hop to the other end, nested so that paths do not show
+//! the edge. What is tested by a criterion is not filtered itself.
+//!
+//! The verifying strategies look for what they forbid and change nothing.
+
+use mangrove_graph::{Direction, Error, Result, Value};
+
+use crate::function::ValueType;
+use crate::logical::*;
+use crate::upsert::{MergeEntry, MergeFrom};
+
+/// The part of the graph a traversal sees.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Subset {
+    /// What a vertex must have results for.
+    pub vertices: Option<Traversal>,
+    /// What an edge must have results for.
+    pub edges: Option<Traversal>,
+    /// What a vertex property must have results for.
+    pub properties: Option<Traversal>,
+    /// Whether an edge belongs to the part only if both its ends do.
+    pub checks_ends: bool,
+    /// What new elements get, and (with true) new vertex properties too.
+    pub mark: Option<(Name, Operand, bool)>,
+}
+
+impl Subset {
+    /// Makes a traversal see this part only.
+    pub fn restrict(&self, traversal: &mut Traversal) -> Result<()> {
+        let mut steps = Vec::with_capacity(traversal.steps.len());
+        for mut node in std::mem::take(&mut traversal.steps) {
+            let mut failure = Ok(());
+            crate::rules::for_each_child_mut(&mut node.step, &mut |child| {
+                if failure.is_ok() {
+                    failure = self.restrict(child);
+                }
+            });
+            failure?;
+            self.rewrite(node, &mut steps)?;
+        }
+        traversal.steps = steps;
+        Ok(())
+    }
+
+    fn rewrite(&self, mut node: StepNode, steps: &mut Vec<StepNode>) -> Result<()> {
+        self.mark_new(&mut node.step);
+        let position = node.position;
+        let plain = |step| StepNode { step, labels: Vec::new(), position };
+        match &mut node.step {
+            Step::Vertices { .. } | Step::EdgeVertex(_) => {
+                steps.push(node);
+                steps.extend(filter(&self.vertices).map(plain));
+            }
+            Step::Edges { .. } | Step::Expand { to_edges: true, .. } => {
+                steps.push(node);
+                steps.extend(self.edge_filters().into_iter().map(plain));
+            }
+            Step::Expand { to_edges, direction, .. } if self.edges.is_some() => {
+                *to_edges = true;
+                let end = match direction {
+                    Direction::Out => EdgeEnd::Target,
+                    Direction::In => EdgeEnd::Source,
+                    Direction::Both => EdgeEnd::Other,
+                };
+                let labels = std::mem::take(&mut node.labels);
+                let mut hop = vec![node];
+                hop.extend(filter(&self.edges).map(plain));
+                hop.push(plain(Step::EdgeVertex(end)));
+                hop.extend(filter(&self.vertices).map(plain));
+                let step = Step::Map { traversal: Traversal { steps: hop }, first: false };
+                steps.push(StepNode { step, labels, position });
+            }
+            Step::Expand { .. } => {
+                steps.push(node);
+                steps.extend(filter(&self.vertices).map(plain));
+            }
+            Step::Properties(_) if self.properties.is_some() => {
+                steps.push(node);
+                steps.extend(self.property_filter().map(plain));
+            }
+            Step::Values(keys) if self.properties.is_some() => {
+                steps.push(plain(Step::Properties(std::mem::take(keys))));
+                steps.extend(self.property_filter().map(plain));
+                steps.push(StepNode { step: Step::PropertyValue, labels: node.labels, position });
+            }
+            Step::ValueMap { .. } | Step::ElementMap(_) if self.properties.is_some() => {
+                return Err(Error::unsupported(
+                    "valueMap() and elementMap() under a SubgraphStrategy with vertexProperties are not supported yet; \
+                     use properties() or values()",
+                ));
+            }
+            _ => steps.push(node),
+        }
+        Ok(())
+    }
+
+    /// Edges that belong to the part.
+    fn edge_filters(&self) -> Vec<Step> {
+        let mut filters: Vec<Step> = filter(&self.edges).collect();
+        if let (true, Some(vertices)) = (self.checks_ends, &self.vertices) {
+            let end = |end: EdgeEnd| {
+                let mut steps = vec![StepNode { step: Step::EdgeVertex(end), labels: Vec::new(), position: None }];
+                steps.extend(vertices.steps.iter().cloned());
+                Traversal { steps }
+            };
+            let ends = vec![end(EdgeEnd::Source), end(EdgeEnd::Target)];
+            filters.push(Step::FilterTraversal(FilterKind::All, ends));
+        }
+        filters
+    }
+
+    /// Vertex properties that belong to the part; those of edges, and meta-properties, all do.
+    fn property_filter(&self) -> Option<Step> {
+        let criterion = self.properties.clone()?;
+        let other = Step::Is(Test::Not(Box::new(Test::TypeOf(ValueType::VertexProperty))));
+        let other = Traversal { steps: vec![StepNode { step: other, labels: Vec::new(), position: None }] };
+        Some(Step::FilterTraversal(FilterKind::Any, vec![other, criterion]))
+    }
+
+    /// Gives new elements the mark of the part.
+    fn mark_new(&self, step: &mut Step) {
+        let Some((key, value, meta)) = &self.mark else { return };
+        let argument = || Argument::Operand(value.clone());
+        let property = PropertyArgument { cardinality: None, key: key.clone(), value: argument(), meta: Vec::new() };
+        let mark_meta = |properties: &mut [PropertyArgument]| {
+            if *meta {
+                properties.iter_mut().for_each(|p| p.meta.push((key.clone(), argument())));
+            }
+        };
+        match step {
+            Step::AddVertex { properties, .. } => {
+                mark_meta(properties);
+                properties.push(property);
+            }
+            Step::AddEdge { properties, .. } => properties.push(property),
+            Step::Property(written) => mark_meta(std::slice::from_mut(written)),
+            Step::Upsert(upsert) => {
+                let entry = MergeEntry { key: Value::String(key.clone()), value: value.clone(), cardinality: None };
+                upsert.always.push(entry);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn filter(criterion: &Option<Traversal>) -> impl Iterator<Item = Step> + use<> {
+    criterion.clone().map(|criterion| Step::FilterTraversal(FilterKind::All, vec![criterion])).into_iter()
+}
+
+/// `ReservedKeysVerificationStrategy`: no property is written under one of these keys.
+pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
+    let mut found = None;
+    traversal.visit(&mut |node| {
+        for key in written_keys(&node.step) {
+            if reserved.contains(&key) && found.is_none() {
+                found = Some((key, node.position));
+            }
+        }
+    });
+    match found {
+        None => Ok(()),
+        Some((key, position)) => Err(Error::unsupported(format!(
+            "The provided traversal is setting a property key to a reserved word: {key}{}",
+            place(position)
+        ))),
+    }
+}
+
+fn written_keys(step: &Step) -> Vec<Name> {
+    match step {
+        Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. } => {
+            properties.iter().map(|p| p.key.clone()).collect()
+        }
+        Step::Property(property) => vec![property.key.clone()],
+        Step::Upsert(upsert) => upsert
+            .maps()
+            .flat_map(|map| match &map.from {
+                MergeFrom::Entries(entries) => &entries[..],
+                MergeFrom::Whole(_) => &[],
+            })
+            .filter_map(|entry| match &entry.key {
+                Value::String(key) => Some(key.clone()),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `EdgeLabelVerificationStrategy`: every step along edges says along which.
+pub fn need_edge_labels(traversal: &Traversal) -> Result<()> {
+    let mut found = None;
+    traversal.visit(&mut |node| {
+        if matches!(&node.step, Step::Expand { labels, .. } if labels.is_empty()) && found.is_none() {
+            found = Some(node.position);
+        }
+    });
+    match found {
+        None => Ok(()),
+        Some(position) => Err(Error::unsupported(format!(
+            "The provided traversal contains a vertex step without any specified edge label{}; name the labels",
+            place(position)
+        ))),
+    }
+}
+
+fn place(position: Option<mangrove_gremlin::Position>) -> String {
+    position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default()
+}

@@ -1,0 +1,212 @@
+//! `sample()` and `coin()`: rows by chance.
+//!
+//! `sample(n)` takes `n` traversers of each instance without putting any back, with probability by weight. Every
+//! traverser draws a key, the logarithm of a random number divided by its weight, and those with the `n` largest keys
+//! are taken (Efraimidis and Spirakis 2006). A row that stands for many draws its largest keys one after the other,
+//! without drawing those of the rest.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::{Error, Result, Value, numeric};
+use mangrove_plan::logical::Operand;
+
+use crate::barrier::held::HeldRows;
+use crate::environment::Environment;
+use crate::random::Random;
+use crate::row::local::elements;
+use crate::rows::{Column, Rows};
+
+/// `sample(n)`; slot 0 holds the weights.
+pub struct Sample {
+    operand: Operand,
+    count: usize,
+    held: HeldRows,
+    random: Random,
+}
+
+impl Sample {
+    /// This many.
+    pub fn new(operand: Operand) -> Self {
+        Sample { operand, count: 0, held: HeldRows::default(), random: Random::default() }
+    }
+
+    /// The rows taken of each instance, with how many of the traversers they stand for.
+    fn take(&mut self, rows: &Rows, out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
+        self.random.begin(out);
+        let mut keys: Vec<(u32, f64, u32)> = Vec::new();
+        for row in 0..rows.len() {
+            // Without a weight there is no chance.
+            let Some(weight) = rows.slot(0, row) else { continue };
+            let weight = numeric::to_f64(weight).ok_or_else(|| {
+                Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
+            })?;
+            if weight <= 0.0 || weight.is_nan() {
+                continue;
+            }
+            let mut logarithm = 0.0;
+            for drawn in 0..rows.bulk(row).min(self.count as u64) {
+                logarithm += (1.0 - self.random.unit()).ln() / (rows.bulk(row) - drawn) as f64;
+                keys.push((rows.tag(row), logarithm / weight, row as u32));
+            }
+        }
+        keys.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)));
+        let mut taken: Vec<(u32, u64)> = Vec::new();
+        for instance in keys.chunk_by(|a, b| a.0 == b.0) {
+            taken.extend(instance.iter().take(self.count).map(|(_, _, row)| (*row, 1)));
+        }
+        taken.sort_unstable();
+        taken.dedup_by(|next, kept| {
+            next.0 == kept.0 && {
+                kept.1 += 1;
+                true
+            }
+        });
+        Ok(taken)
+    }
+}
+
+impl Operator<Rows> for Sample {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let count = environment.resolve_integer(&self.operand, "the argument of sample()")?;
+        self.count = usize::try_from(count).unwrap_or(0);
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.random.rest();
+        self.held.is_empty()
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.held.add(group, batch, out)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(rows) = self.held.take(group, out) {
+            let (kept, bulks): (Vec<u32>, Vec<u64>) = self.take(&rows, out)?.into_iter().unzip();
+            emit(rows, &kept, bulks, group, out)?;
+        }
+        out.finish_all(group, instances)
+    }
+}
+
+/// Sends the rows that are kept, standing for so many.
+fn emit(rows: Rows, kept: &[u32], bulks: Vec<u64>, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+    let mut rows = rows.take(kept);
+    rows.slots.clear();
+    if rows.bulk.is_some() {
+        rows.bulk = Some(bulks);
+    }
+    for chunk in rows.chunks() {
+        out.emit(0, group, chunk)?;
+    }
+    Ok(())
+}
+
+/// `coin(p)`: every traverser with this probability.
+pub struct Coin {
+    operand: Operand,
+    probability: f64,
+    random: Random,
+}
+
+impl Coin {
+    /// This probability.
+    pub fn new(operand: Operand) -> Self {
+        Coin { operand, probability: 0.0, random: Random::default() }
+    }
+}
+
+/// How many draws pass between two looks at the query's limits.
+const CHECK_EVERY: u64 = 1 << 16;
+
+impl Operator<Rows> for Coin {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let value = environment.resolve(&self.operand)?;
+        self.probability = numeric::to_f64(&value).ok_or_else(|| {
+            Error::invalid(format!("coin() takes a probability from 0 to 1, not a {}", value.type_name()))
+        })?;
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.random.rest();
+        true
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.random.begin(out);
+        let (mut kept, mut bulks) = (Vec::new(), Vec::new());
+        for row in 0..batch.len() {
+            let mut heads = 0;
+            for draw in 1..=batch.bulk(row) {
+                heads += u64::from(self.random.unit() < self.probability);
+                if draw.is_multiple_of(CHECK_EVERY) {
+                    out.context().check()?;
+                }
+            }
+            if heads > 0 {
+                kept.push(row as u32);
+                bulks.push(heads);
+            }
+        }
+        emit(batch, &kept, bulks, group, out)
+    }
+}
+
+/// `sample(local, n)`: some members of a collection, in its order.
+pub struct LocalSample {
+    operand: Operand,
+    count: usize,
+    random: Random,
+    remember: crate::rows::Remember,
+}
+
+impl LocalSample {
+    /// This many.
+    pub fn new(operand: Operand, remember: crate::rows::Remember) -> Self {
+        LocalSample { operand, count: 0, random: Random::default(), remember }
+    }
+
+    fn sample(&mut self, object: &Value) -> Result<Value> {
+        let Some(members) = elements(object)? else { return Ok(object.clone()) };
+        let mut keys: Vec<(f64, usize)> = (0..members.len()).map(|at| (self.random.unit(), at)).collect();
+        keys.sort_by(|a, b| b.0.total_cmp(&a.0));
+        keys.truncate(self.count);
+        let mut places: Vec<usize> = keys.into_iter().map(|(_, at)| at).collect();
+        places.sort_unstable();
+        let chosen = places.into_iter().map(|at| members[at].clone());
+        Ok(match object {
+            Value::Set(_) => Value::Set(chosen.collect::<Vec<_>>().into()),
+            Value::Map(_) => Value::map(
+                chosen
+                    .filter_map(|entry| match entry {
+                        Value::Entry(entry) => Some((*entry).clone()),
+                        _ => None,
+                    })
+                    .collect(),
+            ),
+            _ => Value::list(chosen.collect()),
+        })
+    }
+}
+
+impl Operator<Rows> for LocalSample {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let count = environment.resolve_integer(&self.operand, "the argument of sample()")?;
+        self.count = usize::try_from(count).unwrap_or(0);
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        self.random.rest();
+        true
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.random.begin(out);
+        let sampled = (0..batch.len()).map(|row| self.sample(&batch.object(row))).collect::<Result<Vec<_>>>()?;
+        let mut rows = batch.with_objects(Column::from_values(sampled));
+        rows.remember(&self.remember);
+        out.emit(0, group, rows)
+    }
+}

@@ -1,0 +1,80 @@
+//! `sack()`: a value that every traverser carries, read or folded into.
+
+use mangrove_graph::{Error, Result, Value};
+use mangrove_gremlin::Operator;
+use mangrove_plan::logical::Name;
+
+use super::RowOperator;
+use crate::environment::Environment;
+use crate::operator;
+use crate::rows::{Column, Rows};
+
+/// `sack()`: the sack becomes the object.
+pub struct SackOf;
+
+impl RowOperator for SackOf {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
+        Ok(rows.with_objects(Column::from_values(sacks)))
+    }
+}
+
+/// `sack(operator)`: slot 0 is folded into the sack. An unproductive `by()` drops the row.
+pub struct FoldSack(pub Operator);
+
+impl RowOperator for FoldSack {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut folded = Vec::with_capacity(rows.len());
+        let null = Value::Null;
+        for row in 0..rows.len() {
+            let Some(value) = rows.slot(0, row) else { continue };
+            let sack = rows.sacks.as_ref().map_or(&null, |sacks| &sacks[row]);
+            kept.push(row as u32);
+            folded.push(operator::apply(self.0, sack, value)?);
+        }
+        let mut rows = if kept.len() == rows.len() { rows } else { rows.take(&kept) };
+        rows.slots.clear();
+        rows.sacks = Some(folded);
+        Ok(rows)
+    }
+}
+
+/// `fail()`: the first row ends the query.
+pub struct Fail(pub Name);
+
+impl RowOperator for Fail {
+    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+        if rows.is_empty() { Ok(rows) } else { Err(Error::evaluation(format!("fail() was reached: {}", self.0))) }
+    }
+}
+
+/// `select(traversal)`: the value of the map under the key in slot 0; a name that is no key of it may be a side effect
+/// or a label.
+pub struct SelectKey;
+
+impl RowOperator for SelectKey {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut values = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let Some(key) = rows.slot(0, row) else { continue };
+            let in_map = match rows.object(row) {
+                Value::Map(entries) => {
+                    let found = entries.iter().find(|(known, _)| mangrove_graph::compare::equivalent(known, key));
+                    found.map(|(_, value)| value.clone())
+                }
+                _ => None,
+            };
+            let named = || match key {
+                Value::String(name) => crate::scope::names::named_value(&rows, row, Some(name), None, environment),
+                _ => None,
+            };
+            if let Some(value) = in_map.or_else(named) {
+                kept.push(row as u32);
+                values.push(value);
+            }
+        }
+        Ok(rows.derive(&kept, Column::from_values(values)))
+    }
+}
