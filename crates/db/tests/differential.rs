@@ -4,7 +4,11 @@
 //! only the vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both
 //! answers. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first seed.
 
-use mangrove::{Bytecode, Database, DatabaseOptions, Parameters, QueryOptions, Result, Value};
+use std::sync::atomic::Ordering;
+
+use mangrove::{
+    Bytecode, Database, DatabaseOptions, Limits, Parameters, Prepared, QueryOptions, Result, ResultStream, Value,
+};
 use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
@@ -18,11 +22,47 @@ enum Way {
     Shared,
     /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
     Nodes(u16, Option<u64>),
+    /// On the caller's thread several times over, one begun before another ends, some cancelled, some failing, some left:
+    /// what one run leaves behind must not be met by another. The answer is one of theirs.
+    Again,
 }
 
 struct Mangrove {
     database: Database,
     way: Way,
+    asked: usize,
+}
+
+impl Mangrove {
+    /// See [`Way::Again`].
+    fn run_again(&mut self, prepared: &Prepared) -> Result<Vec<Value>> {
+        let (database, parameters) = (&self.database, Parameters::new());
+        let whole = || database.run(prepared, &parameters)?.collect();
+        if prepared.is_mutating() {
+            return whole();
+        }
+        let mut slow = database.run(prepared, &parameters);
+        let head = slow.as_mut().ok().and_then(Iterator::next);
+        let beside = whole();
+        drop(database.run(prepared, &parameters).map(|mut left| left.next()));
+        let options =
+            QueryOptions { limits: Limits { memory_bytes: 64, ..Limits::default() }, ..QueryOptions::default() };
+        drop(database.run_with(prepared, &parameters, &options).and_then(ResultStream::collect));
+        let options = QueryOptions::default();
+        if let Ok(mut cancelled) = database.run_with(prepared, &parameters, &options) {
+            cancelled.next();
+            options.cancel.store(true, Ordering::Relaxed);
+            drop(cancelled.collect());
+        }
+        let after = whole();
+        let slow = slow.and_then(|rest| head.into_iter().chain(rest).collect());
+        self.asked += 1;
+        match self.asked % 3 {
+            0 => slow,
+            1 => beside,
+            _ => after,
+        }
+    }
 }
 
 impl Engine for Mangrove {
@@ -31,6 +71,7 @@ impl Engine for Mangrove {
         let (parameters, options) = (Parameters::new(), QueryOptions::default());
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
         match self.way {
+            Way::Again => self.run_again(&prepared),
             Way::Inline => self.database.run(&prepared, &parameters)?.collect(),
             Way::Shared => {
                 // None of it on this thread: that is the other way.
@@ -55,7 +96,7 @@ impl Engine for Mangrove {
 fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
     // Few tablets, so that several nodes have something each.
     let options = DatabaseOptions { tablet_count: 4, executor_count: 1, ..DatabaseOptions::default() };
-    let mut engine = Mangrove { database: Database::with_options(&options), way: Way::Inline };
+    let mut engine = Mangrove { database: Database::with_options(&options), way: Way::Inline, asked: 0 };
     for statement in graph.script() {
         engine.run(&statement)?;
     }
@@ -99,4 +140,9 @@ fn on_two_nodes() {
 #[test]
 fn on_four_nodes_with_shuffled_frames() {
     check(4_000_000, 1_000, &Options::default(), Way::Nodes(4, Some(7)));
+}
+
+#[test]
+fn one_after_the_other_and_interleaved() {
+    check(5_000_000, 400, &Options::default(), Way::Again);
 }

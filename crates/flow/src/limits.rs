@@ -135,6 +135,8 @@ impl QueryContext {
 
     /// Gives back what was charged.
     pub fn release(&self, bytes: u64) {
-        self.memory.fetch_sub(bytes, Ordering::Relaxed);
+        if bytes > 0 {
+            self.memory.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 }

@@ -1,4 +1,9 @@
 //! Where messages go: queues of one node, frames for the others, and the counts that close a stream.
+//!
+//! On one node most messages wait for nobody: what an operator sends is the next thing to be worked off. Such a message
+//! goes **from hand to hand**. It is put into no queue and charged to nobody, as it does not wait. There is one hand, and
+//! it is only used for an operator that has nothing else to do, so what is in it is older than what comes into that
+//! operator's queue afterwards, and is delivered first: the order of messages is that of the queues.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,6 +79,8 @@ pub(crate) struct Router<B: Batch> {
     pub topology: Arc<Topology>,
     pub context: Arc<QueryContext>,
     pub inboxes: Vec<Inbox<B>>,
+    /// A message to an operator whose inbox was idle when it was sent.
+    pub hand: Option<Message<B>>,
     /// Which operators have something to do: a bit each.
     pub ready: Vec<u64>,
     pub groups: Groups,
@@ -95,6 +102,7 @@ impl<B: Batch> Router<B> {
             nodes,
             context,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
+            hand: None,
             ready: vec![0; count.div_ceil(64)],
             groups: Groups::new(node),
             results: VecDeque::new(),
@@ -112,6 +120,7 @@ impl<B: Batch> Router<B> {
     pub fn reset(&mut self) -> bool {
         let is_over = self.complete
             && self.results.is_empty()
+            && self.hand.is_none()
             && self.outbox.is_empty()
             && self.sent.is_empty()
             && self.arrivals.is_empty()
@@ -131,7 +140,7 @@ impl<B: Batch> Router<B> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         if self.nodes == 1 {
-            return self.enqueue(Message { operator: to, port, group, body: Body::data(batch) });
+            return self.hand_over(Message { operator: to, port, group, body: Body::data(batch) });
         }
         let parts = match exchange {
             Exchange::Local => vec![(self.node, batch)],
@@ -151,7 +160,7 @@ impl<B: Batch> Router<B> {
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         let end = |messages| Message { operator: to, port, group, body: Body::End { messages, instances } };
         if self.nodes == 1 {
-            return self.enqueue(end(0));
+            return self.hand_over(end(0));
         }
         let receivers = match exchange {
             Exchange::Local => self.node..self.node + 1,
@@ -163,6 +172,15 @@ impl<B: Batch> Router<B> {
             self.send(node, end(messages))?;
         }
         Ok(())
+    }
+
+    /// Puts a message into the hand, or where that is not free or the operator has work, into its inbox.
+    fn hand_over(&mut self, message: Message<B>) -> Result<()> {
+        if self.hand.is_none() && self.inboxes[message.operator as usize].is_idle() {
+            self.hand = Some(message);
+            return Ok(());
+        }
+        self.enqueue(message)
     }
 
     fn send(&mut self, node: NodeId, message: Message<B>) -> Result<()> {
@@ -223,13 +241,29 @@ impl<B: Batch> Router<B> {
 
     /// The ready operator nearest to the result.
     pub fn next_ready(&self) -> Option<OpId> {
-        let word = self.ready.iter().rposition(|w| *w != 0)?;
-        Some((word * 64 + 63 - self.ready[word].leading_zeros() as usize) as OpId)
+        let in_hand = self.hand.as_ref().map(|message| message.operator);
+        let in_inbox = self.ready.iter().rposition(|w| *w != 0).map(|word| {
+            let bit = 63 - self.ready[word].leading_zeros() as usize;
+            (word * 64 + bit) as OpId
+        });
+        in_hand.max(in_inbox)
     }
 
+    /// The next message of an operator that has no unfinished work: what is in the hand is the oldest.
+    pub fn next_message(&mut self, operator: OpId) -> Option<Message<B>> {
+        if self.hand.as_ref().is_some_and(|message| message.operator == operator) {
+            return self.hand.take();
+        }
+        self.inboxes[operator as usize].pop()
+    }
+
+    /// Notes whether an operator has something to do in its inbox, or from its last call.
     pub fn settle(&mut self, operator: OpId) {
+        let (word, bit) = (operator as usize / 64, 1 << (operator % 64));
         if self.inboxes[operator as usize].is_idle() {
-            self.ready[operator as usize / 64] &= !(1 << (operator % 64));
+            self.ready[word] &= !bit;
+        } else {
+            self.ready[word] |= bit;
         }
     }
 

@@ -144,7 +144,7 @@ impl<B: Batch> NodeRuntime<B> {
         let started = if self.timed { self.router.context.clock().now_nanos() } else { 0 };
         if self.router.inboxes[at].unfinished {
             self.call(id, |operator, out| operator.resume(out))?;
-        } else if let Some(message) = self.router.inboxes[at].pop() {
+        } else if let Some(message) = self.router.next_message(id) {
             self.take(id, message)?;
         }
         if self.timed {

@@ -171,6 +171,10 @@ impl Operator<Numbers> for Limit {
 struct Sink;
 
 impl Operator<Numbers> for Sink {
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _: u8, _: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         out.deliver(batch);
         Ok(())
@@ -184,6 +188,10 @@ impl Operator<Numbers> for Sink {
 struct Start;
 
 impl Operator<Numbers> for Start {
+    fn rest(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         out.emit(0, group, batch)
     }
@@ -280,6 +288,81 @@ fn a_satisfied_limit_stops_the_scan() {
     assert!(runtime.stats()[0].rows_out <= 30, "the scan went on: {:?}", runtime.stats()[0]);
 }
 
+/// Says a hundred things at once: they have to wait.
+struct Burst;
+
+impl Operator<Numbers> for Burst {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        (0..100).try_for_each(|_| out.emit(0, group, batch.clone()))
+    }
+
+    fn rest(&mut self) -> bool {
+        true
+    }
+}
+
+fn burst(memory_bytes: u64) -> NodeRuntime<Numbers> {
+    let mut b = TopologyBuilder::default();
+    let burst = b.operator(Placement::Home);
+    let start = b.operator(Placement::Home);
+    b.connect(burst, start, 0, Exchange::Local);
+    let sink = b.operator(Placement::Home);
+    b.connect(start, sink, 0, Exchange::Local);
+    let operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(Burst), Box::new(Start), Box::new(Sink)];
+    let limits = Limits { memory_bytes, ..Limits::default() };
+    NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(limits))
+}
+
+/// Runs to the end and counts the rows of the results.
+fn count_rows(runtime: &mut NodeRuntime<Numbers>) -> Result<usize> {
+    runtime.start(Numbers(vec![(0, 7)]))?;
+    let mut rows = 0;
+    loop {
+        match runtime.run(3)? {
+            Progress::Results => rows += runtime.take_results().map_or(0, |batch| batch.rows()),
+            Progress::Complete => return Ok(rows),
+            Progress::Yielded => {}
+            Progress::Idle => return Err(Error::bug("an end-of-stream is missing")),
+        }
+    }
+}
+
+#[test]
+fn what_waits_is_charged_and_what_is_handed_over_is_not() {
+    let mut runtime = burst(100);
+    runtime.begin(()).unwrap();
+    assert_eq!(count_rows(&mut runtime).unwrap_err().kind(), ErrorKind::MemoryLimit);
+    let mut runtime = burst(10_000);
+    runtime.begin(()).unwrap();
+    assert_eq!(count_rows(&mut runtime).unwrap(), 100);
+    assert_eq!(runtime.context().memory(), 0);
+    // All but the first one of a burst wait, with the one the query starts with before.
+    assert_eq!(runtime.context().memory_peak(), 99 * 16);
+}
+
+#[test]
+fn a_complete_run_leaves_a_runtime_for_the_next_one() {
+    let mut runtime = burst(10_000);
+    for _ in 0..3 {
+        runtime.begin(()).unwrap();
+        assert_eq!(count_rows(&mut runtime).unwrap(), 100);
+        assert_eq!(runtime.stats()[0].rows_out, 100, "each run is counted by itself");
+        assert_eq!(runtime.rest(), (Some(()), true));
+        assert!(runtime.surroundings().is_none(), "what belongs to a run goes with it");
+    }
+    runtime.begin(()).unwrap();
+    runtime.start(Numbers(vec![(0, 7)])).unwrap();
+    runtime.run(3).unwrap();
+    assert_eq!(runtime.rest(), (Some(()), false), "a run that was left in its middle leaves rows behind");
+}
+
+#[test]
+fn operators_that_do_not_say_they_can_serve_again_do_not() {
+    let mut runtime = limited(15, 20);
+    assert_eq!(count_rows(&mut runtime).unwrap(), 15);
+    assert_eq!(runtime.rest(), (Some(()), false));
+}
+
 #[test]
 fn limits_name_themselves_and_cancelling_ends_the_query() {
     let run = |context: Arc<QueryContext>| {
@@ -295,8 +378,6 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
             }
         }
     };
-    let memory = run(context(Limits { memory_bytes: 100, ..Limits::default() }));
-    assert_eq!(memory.kind(), ErrorKind::MemoryLimit);
 
     /// A clock on which every look costs a millisecond.
     struct Ticking(ManualClock);

@@ -5,43 +5,74 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Result, Value, VertexId};
 
 use crate::barrier::held::FastMap;
 use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
 
-/// What is compared.
+/// What is compared where it is no vertex.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
-    Vertex(u64),
     Edge(u64),
     Value(Equivalent),
     Values(Vec<Equivalent>),
 }
 
-/// What was let through, by instance.
-#[derive(Default)]
-pub struct Seen(HashSet<(u32, Key), foldhash::fast::RandomState>);
+type FastSet<T> = HashSet<T, foldhash::fast::RandomState>;
 
-/// About what an entry of the set costs: tag and key, control byte and load factor.
+/// What was let through, by instance. Vertices are most of what is compared, and have small keys of their own.
+#[derive(Default)]
+pub struct Seen {
+    vertices: FastSet<(u32, VertexId)>,
+    others: FastSet<(u32, Key)>,
+}
+
+/// About what an entry of a set costs: tag and key, control byte and load factor.
+const VERTEX_BYTES: u64 = 24;
 const ENTRY_BYTES: u64 = 64;
+
+/// A table of this many entries is kept for the next group.
+const KEPT_MAX: usize = 1 << 12;
 
 impl Seen {
     /// The rows that are the first of their kind, and how many bytes more it takes to remember them.
     fn admit(&mut self, batch: Rows, slots: usize) -> (Rows, u64) {
         let before = self.bytes();
-        let mut first = batch.filter(|rows, row| match key(rows, row, slots) {
-            Some(key) => self.0.insert((rows.tag(row), key)),
-            None => false,
-        });
+        let mut first = match &batch.objects {
+            Column::Vertices(_) if slots == 0 => batch.filter(|rows, row| match &rows.objects {
+                Column::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
+                _ => false,
+            }),
+            _ => batch.filter(|rows, row| self.admit_any(rows, row, slots)),
+        };
         first.bulk = None;
         (first, self.bytes() - before)
     }
 
+    fn admit_any(&mut self, rows: &Rows, row: usize, slots: usize) -> bool {
+        let tag = rows.tag(row);
+        if slots > 0 {
+            return key_of_slots(rows, row, slots).is_some_and(|key| self.others.insert((tag, key)));
+        }
+        // One stream may bring the same vertex in a column of vertices and in one of values: same key.
+        match rows.object(row) {
+            Value::Vertex(id) => self.vertices.insert((tag, id)),
+            Value::Edge(id) => self.others.insert((tag, Key::Edge(id.to_bits()))),
+            other => self.others.insert((tag, Key::Value(Equivalent(other)))),
+        }
+    }
+
+    /// Empties it; false where its tables are too large to be kept.
+    fn clear(&mut self) -> bool {
+        self.vertices.clear();
+        self.others.clear();
+        self.vertices.capacity() + self.others.capacity() <= KEPT_MAX
+    }
+
     /// About how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        self.0.len() as u64 * ENTRY_BYTES
+        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES
     }
 }
 
@@ -50,6 +81,8 @@ pub struct Dedup {
     slots: usize,
     /// Outside of loops: what was seen of each group until it ends.
     seen: FastMap<GroupId, Seen>,
+    /// Empty tables of a group that has ended.
+    spare: Option<Seen>,
     /// Directly in the body of a loop: what was seen in all iterations.
     visited: Option<Arc<Visited>>,
 }
@@ -57,7 +90,7 @@ pub struct Dedup {
 impl Dedup {
     /// Compares this many slots together; 0: the object.
     pub fn new(slots: usize, visited: Option<Arc<Visited>>) -> Self {
-        Dedup { slots, seen: FastMap::default(), visited }
+        Dedup { slots, seen: FastMap::default(), spare: None, visited }
     }
 }
 
@@ -70,34 +103,28 @@ impl Operator<Rows> for Dedup {
         let slots = self.slots;
         let (first, bytes) = match &self.visited {
             Some(visited) => visited.with(group, out.operator(), |seen| seen.admit(batch, slots)),
-            None => self.seen.entry(group).or_default().admit(batch, slots),
+            None => {
+                let spare = &mut self.spare;
+                self.seen.entry(group).or_insert_with(|| spare.take().unwrap_or_default()).admit(batch, slots)
+            }
         };
         out.context().charge(bytes)?;
         out.emit(0, group, first)
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(seen) = self.seen.remove(&group) {
+        if let Some(mut seen) = self.seen.remove(&group) {
             out.context().release(seen.bytes());
+            if seen.clear() {
+                self.spare = Some(seen);
+            }
         }
         out.finish_all(group, instances)
     }
 }
 
 /// What is compared of a row; `None` where a `by()` was unproductive.
-fn key(rows: &Rows, row: usize, slots: usize) -> Option<Key> {
-    if slots == 0 {
-        return Some(match &rows.objects {
-            Column::Vertices(v) => Key::Vertex(v[row].to_bits()),
-            Column::Edges(e) => Key::Edge(e[row].to_bits()),
-            // One stream may bring the same vertex in a column of vertices and in one of values: same key.
-            Column::Values(v) => match &v[row] {
-                Value::Vertex(id) => Key::Vertex(id.to_bits()),
-                Value::Edge(id) => Key::Edge(id.to_bits()),
-                other => Key::Value(Equivalent(other.clone())),
-            },
-        });
-    }
+fn key_of_slots(rows: &Rows, row: usize, slots: usize) -> Option<Key> {
     let values = (0..slots).map(|slot| rows.slot(slot, row).cloned().map(Equivalent));
     Some(Key::Values(values.collect::<Option<_>>()?))
 }
