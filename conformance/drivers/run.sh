@@ -43,6 +43,7 @@ fi
 failed=0
 "$python" "$here/python/run.py" --url "$url" --memory-limited || failed=1
 "$python" "$here/readme.py" "$url" || failed=1
+"$python" "$here/python/security.py" "$mangrove" || failed=1
 kill "$server"
 if ! wait "$server"; then
     echo "the server did not end with 0 on SIGTERM:" >&2

@@ -1,6 +1,5 @@
 //! The command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -8,6 +7,7 @@ use mangrove_bench::Suite;
 
 use crate::generate::args::GenerateArgs;
 use crate::quantity::{Size, TimeLimit};
+use crate::settings::Given;
 
 /// A property-graph database that answers Gremlin on live, transactional data.
 #[derive(Parser, Debug)]
@@ -41,6 +41,16 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run one Gremlin script and print its results
     Query(QueryArgs),
+    /// Create, drop and list the graphs of a running server
+    #[command(subcommand, after_help = GRAPH_HELP)]
+    Graph(GraphCommand),
+    /// Add, remove and list the users of a server, and change their passwords and roles
+    #[command(subcommand, after_help = USER_HELP)]
+    User(UserCommand),
+    /// List the queries that run on a server
+    Queries(QueriesArgs),
+    /// Stop a query that runs on a server
+    Kill(KillArgs),
     /// Create, drop and list indexes
     #[command(subcommand, after_help = INDEX_HELP)]
     Index(IndexCommand),
@@ -83,58 +93,49 @@ pub struct GraphArgs {
 #[derive(Args, Debug, Default)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// Which graph.
-    #[command(flatten)]
-    pub graph: GraphArgs,
-
-    /// Load a file, or the files of a folder, at start; may be given several times
-    #[arg(long, value_name = "FILE")]
-    pub load: Vec<PathBuf>,
-
-    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8182]
-    #[arg(long, value_name = "ADDRESS", env = "MANGROVE_LISTEN")]
-    pub listen: Option<SocketAddr>,
-
-    /// Listen where other machines can reach it. There is no authentication yet
-    #[arg(long)]
-    pub allow_remote: bool,
-
     /// A configuration file (TOML): several named graphs, and what the flags say. Flags win over the
     /// environment, the environment over the file
     #[arg(long, value_name = "FILE", env = "MANGROVE_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// How long a query may run, unless it says otherwise: 30s, 500ms, none [default: 30s]
-    #[arg(long, value_name = "TIME", env = "MANGROVE_EVALUATION_TIMEOUT")]
-    pub evaluation_timeout: Option<TimeLimit>,
+    /// Print the settings that count, with where each comes from, and end
+    #[arg(long)]
+    pub print_config: bool,
 
-    /// How much memory one query may hold at a time [default: 2GiB]
-    #[arg(long, value_name = "SIZE", env = "MANGROVE_QUERY_MEMORY_LIMIT")]
-    pub query_memory_limit: Option<Size>,
+    /// Load a file, or the files of a folder, at start; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub load: Vec<PathBuf>,
 
-    /// How long queries that run when the server is asked to stop may go on [default: 10]
-    #[arg(long, value_name = "SECONDS", env = "MANGROVE_DRAIN_SECONDS")]
-    pub drain_seconds: Option<u64>,
+    /// All other settings.
+    #[command(flatten)]
+    pub settings: Given,
 }
 
 const SERVE_HELP: &str = "\
 The graph has the traversal sources `g`, whose transactions are serializable, and `gsi`, whose have
 snapshot isolation. Clients connect to ws://ADDRESS/gremlin; http://ADDRESS/health says whether the
-server is up, http://ADDRESS/metrics is for Prometheus. Logs go to standard error; MANGROVE_LOG=debug
-says more. With --data, what a client is told is committed survives a crash; --load fills an empty
-directory, and is passed over where there is a graph. At SIGINT or SIGTERM the server takes no more
-requests, lets those that run finish for --drain-seconds, takes a checkpoint and ends.
+server is up, http://ADDRESS/metrics is for Prometheus. Logs go to standard error. With --data, what a
+client is told is committed survives a crash; --load fills an empty directory, and is passed over
+where there is a graph. At SIGINT or SIGTERM the server takes no more requests, lets those that run
+finish for --drain-seconds, takes a checkpoint and ends.
+
+Other machines are let in (--listen 0.0.0.0:8182) where there are TLS (--tls-certificate, --tls-key)
+and users (--users-file, see `mangrove user`), or with --allow-remote.
 
 Examples:
   mangrove serve
   mangrove serve --data graph/
   mangrove serve --listen 127.0.0.1:8183 --load modern.json --evaluation-timeout 5s
-  mangrove serve --config mangrove.toml
+  mangrove serve --config mangrove.toml --print-config
 
 A configuration file:
-  listen = \"127.0.0.1:8182\"
+  listen = \"0.0.0.0:8182\"
+  tls_certificate = \"server.pem\"           # beside the configuration file
+  tls_key = \"server.key\"
+  users_file = \"users.toml\"
+  graphs_dir = \"graphs\"
   [graphs.modern]
-  load = [\"tinkerpop-modern.json\"]          # beside the configuration file
+  load = [\"tinkerpop-modern.json\"]
   sources = { gmodern = \"serializable\", gmodern_si = \"snapshot\" }";
 
 /// `mangrove query`.
@@ -255,6 +256,147 @@ pub struct VerifyArgs {
     /// The database's directory
     #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
     pub data: String,
+}
+
+const GRAPH_HELP: &str = "\
+Examples:
+  mangrove graph create --url ws://127.0.0.1:8182/gremlin books
+  mangrove graph list --url ws://127.0.0.1:8182/gremlin
+  mangrove graph drop --url ws://127.0.0.1:8182/gremlin books
+
+A graph that is created has the traversal sources NAME and NAMEsi. It is kept below the server's
+graphs_dir, or in memory with --memory. Scripts do the same by g.call('mangrove.graph.create').";
+
+const USER_HELP: &str = "\
+The users file is the one that the server's setting users_file names; a running server reads it again
+within a second. Passwords are read from standard input, or asked for where that is a terminal, and
+kept as Argon2 hashes.
+
+Examples:
+  mangrove user add --file users.toml ada --role '*=admin'
+  mangrove user add --file users.toml web --role books=read --role carts=write <password.txt
+  mangrove user grant --file users.toml web books=none
+  mangrove user passwd --file users.toml ada
+  mangrove user list --file users.toml";
+
+/// A server.
+#[derive(Args, Debug)]
+pub struct ServerArgs {
+    /// The server, as in ws://127.0.0.1:8182/gremlin
+    #[arg(long, value_name = "URL", env = "MANGROVE_URL")]
+    pub url: String,
+
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `mangrove graph`.
+#[derive(Subcommand, Debug)]
+pub enum GraphCommand {
+    /// Create a graph
+    Create {
+        /// Its name: a letter, then letters, digits and underscores
+        name: String,
+        /// In memory: it is gone when the server ends
+        #[arg(long)]
+        memory: bool,
+        /// Where.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Drop a graph that was created, with its files
+    Drop {
+        /// Its name
+        name: String,
+        /// Where.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// List the graphs
+    List {
+        /// Where.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+/// `mangrove queries`.
+#[derive(Args, Debug)]
+pub struct QueriesArgs {
+    /// Where.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// `mangrove kill`.
+#[derive(Args, Debug)]
+pub struct KillArgs {
+    /// Its number, as `mangrove queries` shows it
+    pub id: u64,
+    /// Where.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// `mangrove user`.
+#[derive(Subcommand, Debug)]
+pub enum UserCommand {
+    /// Add a user; the file is made if it is not there
+    Add {
+        /// The name
+        name: String,
+        /// A role on a graph, as in books=read; `*` is every graph that is not named; may be given several times
+        #[arg(long = "role", value_name = "GRAPH=ROLE")]
+        roles: Vec<String>,
+        /// Where.
+        #[command(flatten)]
+        file: UsersFileArgs,
+    },
+    /// Remove a user
+    Remove {
+        /// The name
+        name: String,
+        /// Where.
+        #[command(flatten)]
+        file: UsersFileArgs,
+    },
+    /// List the users and their roles
+    List {
+        /// Where.
+        #[command(flatten)]
+        file: UsersFileArgs,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Change a user's password
+    Passwd {
+        /// The name
+        name: String,
+        /// Where.
+        #[command(flatten)]
+        file: UsersFileArgs,
+    },
+    /// Give a user roles: read, write or admin, or `none` to take one away
+    Grant {
+        /// The name
+        name: String,
+        /// The roles
+        #[arg(required = true, value_name = "GRAPH=ROLE")]
+        roles: Vec<String>,
+        /// Where.
+        #[command(flatten)]
+        file: UsersFileArgs,
+    },
+}
+
+/// Which users.
+#[derive(Args, Debug)]
+pub struct UsersFileArgs {
+    /// The users file
+    #[arg(long, value_name = "FILE", env = "MANGROVE_USERS_FILE")]
+    pub file: PathBuf,
 }
 
 /// `mangrove index`.

@@ -2,43 +2,66 @@
 //!
 //! One request at a time on one connection, which is all a command needs. What the server refuses is reported in
 //! its own words.
+//!
+//! `wss://` is TLS, with the system's certificates or those of `MANGROVE_TLS_CA`. Who asks is in the URL
+//! (`wss://ada@host`) or `MANGROVE_USER`; the password only ever in `MANGROVE_PASSWORD`, where other processes do not
+//! see it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::{SinkExt, StreamExt};
 use mangrove::{Error, ErrorKind, Parameters, Result, Value};
 use mangrove_gremlin::Argument;
 use mangrove_gremlin::graphbinary::{Request, Response, decode_response, encode_request};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
 use uuid::Uuid;
 
 /// How long to wait for a server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PARTIAL_CONTENT: u16 = 206;
 
+/// Where Debian and its kin keep the certificates that a system trusts.
+const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// A connection to a server.
 pub struct Client {
     runtime: Runtime,
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: WebSocketStream<Box<dyn Wire>>,
     url: String,
 }
 
+/// A connection below the WebSocket: TCP, or TLS over it.
+trait Wire: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Wire for T {}
+
 impl Client {
-    /// Connects to `ws://host:port/gremlin`; the scheme and the path may be left out.
+    /// Connects to `ws://host:port/gremlin` or `wss://…`; the scheme and the path may be left out.
     pub fn connect(url: &str) -> Result<Self> {
-        let url = full_url(url)?;
+        let target = Target::parse(url)?;
+        let url = target.url();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, format!("the client could not be started: {e}")))?;
         let socket = runtime.block_on(async {
-            let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connect_async(&url)).await;
-            let reason = match connecting {
-                Ok(Ok((socket, _))) => return Ok(socket),
-                Ok(Err(error)) => error.to_string(),
+            let reason = match tokio::time::timeout(CONNECT_TIMEOUT, target.open()).await {
+                Ok(Ok(socket)) => return Ok(socket),
+                Ok(Err(error)) => error.message().to_owned(),
                 Err(_) => format!("no answer in {} s", CONNECT_TIMEOUT.as_secs()),
             };
             let message = format!("cannot connect to {url}: {reason}; is a server running there (`mangrove serve`)?");
@@ -98,6 +121,7 @@ impl Client {
 fn kind_of(code: u16) -> ErrorKind {
     match code {
         498 => ErrorKind::Syntax,
+        401 | 403 => ErrorKind::Forbidden,
         499 => ErrorKind::InvalidArgument,
         596 => ErrorKind::Conflict,
         598 => ErrorKind::Timeout,
@@ -106,16 +130,103 @@ fn kind_of(code: u16) -> ErrorKind {
     }
 }
 
-fn full_url(given: &str) -> Result<String> {
-    let address = match given.split_once("://") {
-        None | Some(("ws", _)) => given.rsplit_once("://").map_or(given, |(_, address)| address),
-        Some((scheme, _)) => {
-            return Err(Error::invalid(format!(
-                "--url {given}: this version speaks ws:// only, not {scheme}://; write ws://host:port/gremlin"
-            )));
+/// Where a server is, and who asks.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    is_encrypted: bool,
+    user: Option<String>,
+    /// Host and port.
+    authority: String,
+    path: String,
+}
+
+impl Target {
+    fn parse(given: &str) -> Result<Self> {
+        let (is_encrypted, rest) = match given.split_once("://") {
+            None => (false, given),
+            Some(("ws", rest)) => (false, rest),
+            Some(("wss", rest)) => (true, rest),
+            Some((scheme, _)) => {
+                return Err(Error::invalid(format!(
+                    "--url {given}: this program speaks ws:// and wss://, not {scheme}://; write ws://host:port/gremlin"
+                )));
+            }
+        };
+        let (authority, path) = rest.find('/').map_or((rest, "/gremlin"), |slash| rest.split_at(slash));
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user.to_owned()), authority),
+            None => (None, authority),
+        };
+        if user.as_ref().is_some_and(|user| user.contains(':')) {
+            return Err(Error::invalid(
+                "--url: a password in a URL can be read by every process on this machine; put it into MANGROVE_PASSWORD",
+            ));
         }
+        Ok(Target { is_encrypted, user, authority: authority.to_owned(), path: path.to_owned() })
+    }
+
+    fn url(&self) -> String {
+        let scheme = if self.is_encrypted { "wss" } else { "ws" };
+        format!("{scheme}://{}{}", self.authority, self.path)
+    }
+
+    /// The header that says who asks, where somebody does.
+    fn authorization(&self) -> Result<Option<HeaderValue>> {
+        let Some(user) = self.user.clone().or_else(|| std::env::var("MANGROVE_USER").ok()) else { return Ok(None) };
+        let password = std::env::var("MANGROVE_PASSWORD")
+            .map_err(|_| Error::invalid(format!("the password of `{user}` is not in MANGROVE_PASSWORD")))?;
+        let value = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        Ok(Some(value.parse().expect("base64 is a header's value")))
+    }
+
+    async fn open(&self) -> Result<WebSocketStream<Box<dyn Wire>>> {
+        let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Io, e.to_string());
+        let mut request = self.url().into_client_request().map_err(|e| failed(&e))?;
+        if let Some(value) = self.authorization()? {
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let port = if self.is_encrypted { 443 } else { 80 };
+        let address = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
+        let stream = TcpStream::connect(&address).await.map_err(|e| failed(&e))?;
+        let stream: Box<dyn Wire> = match self.is_encrypted {
+            false => Box::new(stream),
+            true => {
+                let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+                let name = ServerName::try_from(host).map_err(|e| failed(&e))?;
+                Box::new(connector()?.connect(name, stream).await.map_err(|e| failed(&e))?)
+            }
+        };
+        match client_async(request, stream).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::Error::Http(answer)) => {
+                let words = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+                Err(Error::new(ErrorKind::Io, format!("the server answers {}: {words}", answer.status())))
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+/// TLS that trusts the certificates of `MANGROVE_TLS_CA` or else the system's.
+fn connector() -> Result<TlsConnector> {
+    let path = std::env::var("MANGROVE_TLS_CA").unwrap_or_else(|_| SYSTEM_CERTIFICATES.to_owned());
+    let unread = |why: String| {
+        Error::new(ErrorKind::Io, format!("{path}: {why}; MANGROVE_TLS_CA names a file of certificates to trust"))
     };
-    Ok(if address.contains('/') { format!("ws://{address}") } else { format!("ws://{address}/gremlin") })
+    let mut roots = RootCertStore::empty();
+    let certificates: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(&path).and_then(Iterator::collect).map_err(|e| unread(e.to_string()))?;
+    if roots.add_parsable_certificates(certificates).0 == 0 {
+        return Err(unread("there is no certificate in it".to_owned()));
+    }
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| unread(e.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[cfg(test)]
@@ -125,8 +236,11 @@ mod tests {
     #[test]
     fn urls_may_be_short() {
         for given in ["localhost:8182", "ws://localhost:8182", "ws://localhost:8182/gremlin"] {
-            assert_eq!(full_url(given).unwrap(), "ws://localhost:8182/gremlin");
+            assert_eq!(Target::parse(given).unwrap().url(), "ws://localhost:8182/gremlin");
         }
-        assert!(full_url("https://x").unwrap_err().message().contains("ws://"));
+        let ada = Target::parse("wss://ada@graph.example").unwrap();
+        assert_eq!((ada.url(), ada.user), ("wss://graph.example/gremlin".to_owned(), Some("ada".to_owned())));
+        assert!(Target::parse("https://x").unwrap_err().message().contains("ws://"));
+        assert!(Target::parse("ws://ada:secret@x").unwrap_err().message().contains("MANGROVE_PASSWORD"));
     }
 }

@@ -1,52 +1,59 @@
 //! What a server is to do, put together from defaults, a file, the environment and flags.
 //!
-//! A later one of these wins over an earlier one. Flags and environment arrive together (the command line
-//! has already let the flag win), so here there are two layers: [`ServeArgs`] over [`File`].
+//! A later one of these wins over an earlier one. What can be set is [`crate::settings`]' table; here are the file, which
+//! of the four counts, and the graphs.
 //!
-//! Two kinds of graphs: the *main* one, of `--data` and `--load`, with the sources `g` and `gsi`; and the
-//! *named* ones of the file, each with the sources it lists. The main graph is there unless the named ones
-//! take its sources and nobody asks for it.
+//! Two kinds of graphs: the *main* one, of `data` and `load`, with the sources `g` and `gsi`; and the
+//! *named* ones of the file, each with the sources it lists, or else NAME and NAMEsi. The main graph is there unless the
+//! named ones take its sources and nobody asks for it.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use mangrove::{Error, ErrorKind, Result};
-use serde::Deserialize;
+use mangrove::{Error, ErrorKind, Isolation, Result};
+use mangrove_server::registry::{check_name, default_sources};
+use mangrove_server::{TlsFiles, UsersSource};
+use toml::{Spanned, Value};
 
 use crate::args::ServeArgs;
-use crate::quantity::{Size, TimeLimit};
+use crate::settings::{Options, Origin, SETTINGS, Setting, quoted};
 
-/// Gremlin Server's port.
-const PORT_DEFAULT: u16 = 8182;
+/// Where a server listens when nobody says: Gremlin Server's port.
+pub const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8182);
+
+/// Users as text, for where there is no good place for a file.
+const USERS_VARIABLE: &str = "MANGROVE_USERS";
+
+/// The name of the main graph.
+const MAIN: &str = "main";
 
 /// The sources of the main graph.
 const MAIN_SOURCES: [(&str, Isolation); 2] = [("g", Isolation::Serializable), ("gsi", Isolation::Snapshot)];
 
+/// Keys of the file that are no settings of the table.
+const LOAD: &str = "load";
+const GRAPHS: &str = "graphs";
+
+/// The keys of a table `[graphs.NAME]`.
+const GRAPH_KEYS: [&str; 4] = ["data", LOAD, "map", "sources"];
+
 /// What a server is to do.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// Whether other machines may reach it.
-    pub allow_remote: bool,
-    /// How long a query may run; `None`: the server's default.
-    pub evaluation_timeout: Option<TimeLimit>,
-    /// How much memory a graph may use; `None`: the database's default.
-    pub memory_limit: Option<Size>,
-    /// How much memory a query may hold; `None`: the database's default.
-    pub query_memory_limit: Option<Size>,
-    /// How long queries may go on when the server is asked to stop; `None`: the server's default.
-    pub drain_seconds: Option<u64>,
+    /// The settings.
+    pub options: Options,
     /// The graphs.
     pub graphs: Vec<GraphSetup>,
+    /// Where the settings come from that are no defaults, by name.
+    origins: BTreeMap<&'static str, Origin>,
 }
 
 /// One graph of a server.
 #[derive(Debug, PartialEq)]
 pub struct GraphSetup {
-    /// Its name, for messages.
+    /// Its name.
     pub name: String,
     /// Where it lives.
     pub data: Option<String>,
@@ -58,108 +65,228 @@ pub struct GraphSetup {
     pub sources: Vec<(String, Isolation)>,
 }
 
-/// How transactions of a traversal source see each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Isolation {
-    /// As if one ran after the other.
-    Serializable,
-    /// Each on a snapshot; of two that write the same, one fails.
-    Snapshot,
-}
-
 /// The configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Default)]
 struct File {
-    listen: Option<SocketAddr>,
-    allow_remote: bool,
-    data: Option<String>,
+    settings: Vec<(&'static Setting, String)>,
     load: Vec<PathBuf>,
-    map: Option<PathBuf>,
-    evaluation_timeout: Option<TimeLimit>,
-    memory_limit: Option<Size>,
-    query_memory_limit: Option<Size>,
-    drain_seconds: Option<u64>,
-    graphs: BTreeMap<String, NamedGraph>,
-}
-
-/// A table `[graphs.NAME]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NamedGraph {
-    data: Option<String>,
-    #[serde(default)]
-    load: Vec<PathBuf>,
-    map: Option<PathBuf>,
-    sources: BTreeMap<String, Isolation>,
+    graphs: Vec<GraphSetup>,
 }
 
 impl Setup {
     /// Puts it together.
-    pub fn new(args: ServeArgs) -> Result<Self> {
-        let file = args.config.as_deref().map(File::read).transpose()?.unwrap_or_default();
-        let mut graphs: Vec<GraphSetup> = file.graphs.into_iter().map(NamedGraph::setup).collect();
-        let main = GraphSetup {
-            name: "main".to_owned(),
-            data: args.graph.data.or(file.data),
-            load: if args.load.is_empty() { file.load } else { args.load },
-            map: args.graph.map.or(file.map),
-            sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
-        };
-        let is_asked_for = main.data.is_some() || !main.load.is_empty();
-        if is_asked_for || first_shared_source(&main, &graphs).is_none() {
-            graphs.insert(0, main);
+    pub fn new(args: &ServeArgs) -> Result<Self> {
+        let folder = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let file = args.config.as_deref().map(|path| File::read(path, &folder)).transpose()?.unwrap_or_default();
+        let mut options = Options::new(LISTEN_DEFAULT);
+        let mut origins = BTreeMap::new();
+        for (setting, text) in &file.settings {
+            set(&mut options, setting, text, &Origin::File)?;
+            setting.resolve(&mut options, &folder);
+            origins.insert(setting.name, Origin::File);
         }
-        check_sources(&graphs)?;
-        Ok(Setup {
-            listen: args.listen.or(file.listen).unwrap_or((Ipv4Addr::LOCALHOST, PORT_DEFAULT).into()),
-            allow_remote: args.allow_remote || file.allow_remote,
-            evaluation_timeout: args.evaluation_timeout.or(file.evaluation_timeout),
-            memory_limit: args.graph.memory_limit.or(file.memory_limit),
-            query_memory_limit: args.query_memory_limit.or(file.query_memory_limit),
-            drain_seconds: args.drain_seconds.or(file.drain_seconds),
-            graphs,
-        })
+        for (setting, text, origin) in &args.settings.0 {
+            set(&mut options, setting, text, origin)?;
+            origins.insert(setting.name, origin.clone());
+        }
+        let load = if args.load.is_empty() { file.load } else { args.load.clone() };
+        let graphs = with_main(&options, load, file.graphs)?;
+        secure(&mut options)?;
+        Ok(Setup { options, graphs, origins })
     }
 
-    /// How long a query may run; the outer `None` leaves it to the server.
-    pub fn evaluation_timeout(&self) -> Option<Option<Duration>> {
-        self.evaluation_timeout.map(TimeLimit::duration)
+    /// What counts, as a configuration file that says the same, with where each value comes from.
+    pub fn print(&mut self) -> String {
+        let mut text = String::new();
+        for setting in SETTINGS {
+            let origin = self.origins.get(setting.name).unwrap_or(&Origin::Default);
+            let _ = match setting.show(&mut self.options) {
+                Some(value) => writeln!(text, "{:<56} # {origin}", format!("{} = {value}", setting.name)),
+                None => writeln!(text, "# {} is not set", setting.name),
+            };
+        }
+        for graph in &self.graphs {
+            graph.print(&mut text);
+        }
+        text
     }
+}
+
+impl GraphSetup {
+    fn print(&self, text: &mut String) {
+        // Of the main graph, what the settings do not show.
+        let is_main = self.name == MAIN && self.sources.iter().any(|(name, _)| name == MAIN_SOURCES[0].0);
+        let comment = if is_main { "# " } else { "" };
+        let string = |text: &dyn std::fmt::Display| quoted(text);
+        let _ = writeln!(text, "\n{comment}[graphs.{}]", self.name);
+        if let Some(data) = &self.data {
+            let _ = writeln!(text, "{comment}data = {}", string(data));
+        }
+        if !self.load.is_empty() {
+            let files: Vec<String> = self.load.iter().map(|path| string(&path.display())).collect();
+            let _ = writeln!(text, "{comment}load = [{}]", files.join(", "));
+        }
+        if let Some(map) = &self.map {
+            let _ = writeln!(text, "{comment}map = {}", string(&map.display()));
+        }
+        let source = |(name, isolation): &(String, Isolation)| format!("{name} = \"{}\"", isolation_name(*isolation));
+        let sources: Vec<String> = self.sources.iter().map(source).collect();
+        let _ = writeln!(text, "{comment}sources = {{ {} }}", sources.join(", "));
+    }
+}
+
+fn set(options: &mut Options, setting: &Setting, text: &str, origin: &Origin) -> Result<()> {
+    setting.set(options, text).map_err(|e| Error::invalid(format!("{} ({origin}): {e}", setting.name)))
+}
+
+/// TLS and users, where both parts of each are there.
+fn secure(options: &mut Options) -> Result<()> {
+    options.server.tls = match (&options.tls_certificate, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles { certificate: certificate.clone(), key: key.clone() }),
+        (None, None) => None,
+        (Some(_), None) => return Err(Error::invalid("tls_certificate is set and tls_key is not: TLS needs both")),
+        (None, Some(_)) => return Err(Error::invalid("tls_key is set and tls_certificate is not: TLS needs both")),
+    };
+    options.server.users = match (&options.users_file, std::env::var(USERS_VARIABLE)) {
+        (Some(_), Ok(_)) => {
+            return Err(Error::invalid(format!("users_file and {USERS_VARIABLE} are both set; users come from one")));
+        }
+        (Some(path), Err(_)) => Some(UsersSource::File(path.clone())),
+        (None, Ok(text)) => Some(UsersSource::Text(text)),
+        (None, Err(_)) => None,
+    };
+    Ok(())
+}
+
+/// The named graphs, with the main one where it is asked for or not in their way.
+fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>) -> Result<Vec<GraphSetup>> {
+    let main = GraphSetup {
+        name: MAIN.to_owned(),
+        data: options.data.clone(),
+        load,
+        map: options.map.clone(),
+        sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
+    };
+    let is_asked_for = main.data.is_some() || !main.load.is_empty();
+    let is_free = first_shared_source(&main, &graphs).is_none() && graphs.iter().all(|graph| graph.name != MAIN);
+    if is_asked_for || is_free {
+        graphs.insert(0, main);
+    }
+    check_graphs(&graphs)?;
+    Ok(graphs)
 }
 
 impl File {
     /// Reads a file; the paths in it are beside it.
-    fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path, folder: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot read the configuration file {}: {e}", path.display()))
         })?;
-        let mut file: File = toml::from_str(&text).map_err(|e| {
-            Error::new(ErrorKind::Syntax, format!("the configuration file {} does not parse: {e}", path.display()))
-        })?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let beside = |path: &mut PathBuf| *path = folder.join(&*path);
-        let data_beside = |data: &mut String| {
-            // `memory:` and its like are no paths.
-            if !data.contains(':') {
-                *data = folder.join(&*data).to_string_lossy().into_owned();
-            }
-        };
-        file.load.iter_mut().chain(&mut file.map).for_each(beside);
-        file.data.iter_mut().for_each(data_beside);
-        for graph in file.graphs.values_mut() {
-            graph.load.iter_mut().chain(&mut graph.map).for_each(beside);
-            graph.data.iter_mut().for_each(data_beside);
+        File::parse(&text, folder).map_err(|e| e.context(path.display()))
+    }
+
+    fn parse(text: &str, folder: &Path) -> Result<Self> {
+        let table: BTreeMap<Spanned<String>, Value> = toml::from_str(text)
+            .map_err(|e| Error::new(ErrorKind::Syntax, format!("the configuration file does not parse: {e}")))?;
+        let mut file = File::default();
+        for (key, value) in table {
+            let line = text[..key.span().start].matches('\n').count() + 1;
+            file.take(key.get_ref(), value, folder).map_err(|e| e.context(format!("line {line}")))?;
         }
         Ok(file)
     }
+
+    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
+        match (key, value) {
+            (LOAD, value) => self.load = paths(LOAD, value, folder)?,
+            (GRAPHS, Value::Table(graphs)) => {
+                for (name, graph) in graphs {
+                    check_name(&name)?;
+                    let graph = named_graph(&name, graph, folder).map_err(|e| e.context(format!("graphs.{name}")))?;
+                    self.graphs.push(graph);
+                }
+            }
+            (GRAPHS, _) => return Err(Error::invalid("graphs are tables: [graphs.NAME]")),
+            (key, value) => {
+                let setting = Setting::find(key, &[LOAD, GRAPHS])?;
+                self.settings.push((setting, scalar(key, value)?));
+            }
+        }
+        Ok(())
+    }
 }
 
-impl NamedGraph {
-    fn setup((name, graph): (String, NamedGraph)) -> GraphSetup {
-        let sources = graph.sources.into_iter().collect();
-        GraphSetup { name, data: graph.data, load: graph.load, map: graph.map, sources }
+/// A value of the file as the text a flag would have.
+fn scalar(key: &str, value: Value) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Boolean(flag) => Ok(flag.to_string()),
+        other => Err(Error::invalid(format!("{key} is one value, not a {}", other.type_str()))),
+    }
+}
+
+fn paths(key: &str, value: Value, folder: &Path) -> Result<Vec<PathBuf>> {
+    let one = |value: Value| Ok(folder.join(scalar(key, value)?));
+    match value {
+        Value::Array(values) => values.into_iter().map(one).collect(),
+        value => Ok(vec![one(value)?]),
+    }
+}
+
+/// A table `[graphs.NAME]`.
+fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
+    let Value::Table(table) = value else {
+        return Err(Error::invalid(format!("a graph is a table: [graphs.{name}]")));
+    };
+    let sources = default_sources(name).map(|(source, isolation)| (source.to_string(), isolation)).to_vec();
+    let mut graph = GraphSetup { name: name.to_owned(), data: None, load: Vec::new(), map: None, sources };
+    for (key, value) in table {
+        match key.as_str() {
+            "data" => {
+                let location = scalar(&key, value)?;
+                // `memory:` and its like are no paths.
+                let is_path = !location.contains(':');
+                graph.data =
+                    Some(if is_path { folder.join(location).to_string_lossy().into_owned() } else { location });
+            }
+            LOAD => graph.load = paths(&key, value, folder)?,
+            "map" => graph.map = Some(folder.join(scalar(&key, value)?)),
+            "sources" => graph.sources = sources_of(value)?,
+            unknown => {
+                let hint = mangrove_gremlin::suggest(unknown, GRAPH_KEYS.into_iter());
+                let known = GRAPH_KEYS.join(", ");
+                return Err(Error::invalid(format!("a graph has no setting `{unknown}`, but {known}{hint}")));
+            }
+        }
+    }
+    Ok(graph)
+}
+
+fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {
+    let Value::Table(table) = value else {
+        return Err(Error::invalid("sources is a table, as in sources = { g = \"serializable\" }"));
+    };
+    let source = |(name, value): (String, Value)| {
+        let isolation = match value.as_str() {
+            Some("serializable") => Isolation::Serializable,
+            Some("snapshot") => Isolation::Snapshot,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "the source {name} has the isolation level `{}`: write \"serializable\" or \"snapshot\"",
+                    value.as_str().unwrap_or("(no text)")
+                )));
+            }
+        };
+        Ok((name, isolation))
+    };
+    table.into_iter().map(source).collect()
+}
+
+fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Serializable => "serializable",
+        _ => "snapshot",
     }
 }
 
@@ -168,13 +295,13 @@ fn first_shared_source<'a>(main: &'a GraphSetup, others: &[GraphSetup]) -> Optio
     main.sources.iter().map(|(name, _)| name.as_str()).find(|name| taken(name))
 }
 
-/// Every graph can be reached, and a source names one graph.
-fn check_sources(graphs: &[GraphSetup]) -> Result<()> {
+/// Every graph can be reached, and a name and a source stand for one graph.
+fn check_graphs(graphs: &[GraphSetup]) -> Result<()> {
     for (at, graph) in graphs.iter().enumerate() {
         if graph.sources.is_empty() {
             return Err(Error::invalid(format!(
                 "the graph {0} has no traversal source, so no client could reach it: give it one, as in sources = {{ \
-                 g{0} = \"serializable\" }}",
+                 g{0} = \"serializable\" }}, or leave `sources` out",
                 graph.name
             )));
         }
@@ -184,23 +311,35 @@ fn check_sources(graphs: &[GraphSetup]) -> Result<()> {
                 graph.name
             )));
         }
+        if graphs[at + 1..].iter().any(|other| other.name == graph.name) {
+            return Err(Error::invalid(format!(
+                "there are two graphs called {}: the one of `data` and `load` has this name",
+                graph.name
+            )));
+        }
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::settings::Given;
 
     /// The setup that a configuration file and flags give.
-    fn setup(name: &str, file: &str, change: impl FnOnce(&mut ServeArgs)) -> Result<Setup> {
+    fn setup(name: &str, file: &str, flags: &[(&str, &str)], load: &[&str]) -> Result<Setup> {
         let folder = std::env::temp_dir().join(format!("mangrove-config-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("mangrove.toml");
         std::fs::write(&path, file).unwrap();
-        let mut args = ServeArgs { config: Some(path), ..ServeArgs::default() };
-        change(&mut args);
-        let setup = Setup::new(args);
+        let flags = flags
+            .iter()
+            .map(|&(name, value)| (Setting::find(name, &[]).unwrap(), value.to_owned(), Origin::Flag(name.to_owned())));
+        let load = load.iter().map(PathBuf::from).collect();
+        let setup =
+            Setup::new(&ServeArgs { config: Some(path), settings: Given(flags.collect()), load, print_config: false });
         std::fs::remove_dir_all(&folder).unwrap();
         setup
     }
@@ -212,45 +351,60 @@ mod tests {
     #[test]
     fn flags_win_over_the_file_and_the_file_over_defaults() {
         let file = "listen = \"127.0.0.1:1\"\nevaluation_timeout = \"5s\"\nmemory_limit = \"1GiB\"";
-        let from_file = setup("file", file, |_| {}).unwrap();
-        assert_eq!(from_file.listen.port(), 1);
-        assert_eq!(from_file.evaluation_timeout(), Some(Some(Duration::from_secs(5))));
-        assert_eq!(from_file.memory_limit, Some(Size { bytes: 1 << 30 }));
-        let from_flag = setup("flag", file, |args| {
-            args.listen = Some("127.0.0.1:2".parse().unwrap());
-            args.evaluation_timeout = Some(TimeLimit::None);
-        })
-        .unwrap();
-        assert_eq!((from_flag.listen.port(), from_flag.evaluation_timeout()), (2, Some(None)));
-        let default = Setup::new(ServeArgs::default()).unwrap();
-        assert_eq!(default.listen.to_string(), "127.0.0.1:8182");
+        let from_file = setup("file", file, &[], &[]).unwrap().options;
+        assert_eq!(from_file.server.listen.port(), 1);
+        assert_eq!(from_file.server.limits.evaluation_timeout, Some(Duration::from_secs(5)));
+        assert_eq!(from_file.memory_limit.map(|limit| limit.bytes), Some(1 << 30));
+        let flags = [("listen", "127.0.0.1:2"), ("evaluation_timeout", "none")];
+        let mut from_flag = setup("flag", file, &flags, &[]).unwrap();
+        let server = &from_flag.options.server;
+        assert_eq!((server.listen.port(), server.limits.evaluation_timeout), (2, None));
+        let printed = from_flag.print();
+        for (line, origin) in [
+            ("listen = \"127.0.0.1:2\"", "# --listen"),
+            ("memory_limit = 1073741824", "# file"),
+            ("batch_size = 64", "# default"),
+        ] {
+            assert!(printed.lines().any(|l| l.starts_with(line) && l.ends_with(origin)), "{line}\n{printed}");
+        }
+        // What is printed says the same again.
+        let mut again = setup("again", &printed, &[], &[]).unwrap();
+        let values = |text: &str| text.lines().map(|l| l.split(" #").next().unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(values(&again.print()), values(&printed));
+        let default = Setup::new(&ServeArgs::default()).unwrap();
+        assert_eq!(default.options.server.listen.to_string(), "127.0.0.1:8182");
         assert_eq!(sources(&default), ["g", "gsi"]);
     }
 
     #[test]
     fn named_graphs_stand_beside_the_main_one_or_take_its_place() {
         let modern = "[graphs.modern]\nload = [\"a.json\"]\nsources = { gmodern = \"serializable\" }";
-        let beside = setup("beside", modern, |_| {}).unwrap();
+        let beside = setup("beside", modern, &[], &[]).unwrap();
         assert_eq!(sources(&beside), ["g", "gsi", "gmodern"]);
         assert!(beside.graphs[1].load[0].is_absolute());
+        assert_eq!(sources(&setup("own names", "[graphs.books]", &[], &[]).unwrap()), ["g", "gsi", "books", "bookssi"]);
         let own = "[graphs.modern]\nsources = { g = \"snapshot\" }";
-        assert_eq!(sources(&setup("own", own, |_| {}).unwrap()), ["g"]);
-        let error = setup("both", own, |args| args.load = vec!["b.csv".into()]).unwrap_err();
+        assert_eq!(sources(&setup("own", own, &[], &[]).unwrap()), ["g"]);
+        let error = setup("both", own, &[], &["b.csv"]).unwrap_err();
         assert!(error.message().contains("traversal source g "), "{error}");
     }
 
     #[test]
     fn mistakes_in_the_file_are_named() {
         for (name, file, part) in [
-            ("key", "lisen = \"127.0.0.1:1\"", "lisen"),
+            ("key", "batch_size = 1\nlisen = \"127.0.0.1:1\"", "line 2: there is no setting `lisen`"),
+            ("graph key", "[graphs.a]\nsource = {}", "did you mean `sources`"),
+            ("graph name", "[graphs.\"a b\"]", "cannot name a graph"),
             ("isolation", "[graphs.a]\nsources = { ga = \"loose\" }", "loose"),
             ("none", "[graphs.a]\nsources = {}", "no traversal source"),
-            ("limit", "memory_limit = \"much\"", "is not a size"),
+            ("limit", "memory_limit = \"much\"", "memory_limit (file): `much` is not a size"),
+            ("kind", "batch_size = [1]", "batch_size is one value, not a array"),
+            ("half", "tls_key = \"key.pem\"", "TLS needs both"),
         ] {
-            let error = setup(name, file, |_| {}).unwrap_err();
+            let error = setup(name, file, &[], &[]).unwrap_err();
             assert!(error.message().contains(part), "{error}");
         }
         let args = ServeArgs { config: Some("no-such-file.toml".into()), ..ServeArgs::default() };
-        assert!(Setup::new(args).unwrap_err().message().contains("no-such-file.toml"));
+        assert!(Setup::new(&args).unwrap_err().message().contains("no-such-file.toml"));
     }
 }

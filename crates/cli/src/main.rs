@@ -3,11 +3,12 @@
 //! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
 //! at a terminal needs around them:
 //!
-//! - [`args`]: the command line; [`config`]: the file and the environment beside it, and which of them wins;
+//! - [`args`]: the command line; [`settings`]: everything a server can be told, in one table; [`config`]: the file, the
+//!   environment and the flags that tell it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
 //! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
-//!   `checkpoint` and `inspect`; [`store`]: `verify`, and looks into a database's files.
+//!   `graph`, `queries`, `kill`, `checkpoint` and `inspect`; [`user`]: who may come in; [`store`]: `verify`, and looks into a database's files.
 //! - [`client`]: what it takes to ask a server.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
@@ -32,7 +33,9 @@ mod output;
 mod quantity;
 mod query;
 mod serve;
+mod settings;
 mod store;
+mod user;
 
 use std::process::ExitCode;
 
@@ -45,9 +48,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Graph(command) => manage::graph(&command),
+        Command::User(command) => user::run(&command),
+        Command::Queries(args) => manage::queries(&args),
+        Command::Kill(args) => manage::kill(&args),
         Command::Index(command) => manage::index(&command),
         Command::Config(command) => manage::config(&command),
         Command::Inspect(command) => manage::inspect(&command),

@@ -6,7 +6,10 @@ use std::io::{self, Write};
 
 use mangrove::{Database, Error, Parameters, Result, Value};
 
-use crate::args::{CheckpointArgs, ConfigCommand, Format, IndexCommand, InspectCommand, TargetArgs};
+use crate::args::{
+    CheckpointArgs, ConfigCommand, Format, GraphCommand, IndexCommand, InspectCommand, KillArgs, QueriesArgs,
+    ServerArgs, TargetArgs,
+};
 use crate::client::Client;
 use crate::{Failure, graphs, output, store};
 
@@ -64,8 +67,18 @@ impl Call {
         self
     }
 
+    /// To a server, for what only a server has.
+    fn send(self, server: &ServerArgs) -> Result<(), Failure> {
+        let client = Client::connect(&server.url)?;
+        self.answer(&mut Target::Server(Box::new(client)), server.format)
+    }
+
     fn print(self, target: &TargetArgs, format: Format) -> Result<(), Failure> {
-        let results = Target::open(target)?.run(&self.script, &self.parameters)?;
+        self.answer(&mut Target::open(target)?, format)
+    }
+
+    fn answer(self, target: &mut Target, format: Format) -> Result<(), Failure> {
+        let results = target.run(&self.script, &self.parameters)?;
         let mut out = io::stdout().lock();
         output::print(&mut results.into_iter().map(Ok), format, &mut out)?;
         out.flush()?;
@@ -93,6 +106,31 @@ pub fn index(command: &IndexCommand) -> Result<(), Failure> {
 
 fn names(keys: &[String]) -> Value {
     Value::list(keys.iter().map(|key| Value::from(key.as_str())).collect())
+}
+
+/// `mangrove graph`.
+pub fn graph(command: &GraphCommand) -> Result<(), Failure> {
+    match command {
+        GraphCommand::Create { name, memory, server } => Call::new("mangrove.graph.create")
+            .with("name", Some(name.as_str().into()))
+            .with("memory", Some((*memory).into()))
+            .send(server),
+        GraphCommand::Drop { name, server } => {
+            Call::new("mangrove.graph.drop").with("name", Some(name.as_str().into())).send(server)
+        }
+        GraphCommand::List { server } => Call::new("mangrove.graph.list").send(server),
+    }
+}
+
+/// `mangrove queries`.
+pub fn queries(args: &QueriesArgs) -> Result<(), Failure> {
+    Call::new("mangrove.queries").send(&args.server)
+}
+
+/// `mangrove kill`.
+pub fn kill(args: &KillArgs) -> Result<(), Failure> {
+    let id = i64::try_from(args.id).map_err(|_| Error::invalid(format!("{} numbers no query", args.id)))?;
+    Call::new("mangrove.kill").with("id", Some(Value::I64(id))).send(&args.server)
 }
 
 /// `mangrove checkpoint`.

@@ -2,34 +2,38 @@
 
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use mangrove::{Database, Error, ErrorKind, Limits, Result};
+use mangrove::{Database, Error, ErrorKind, Result};
 use mangrove_server::{Config, DatabaseEngine, Server};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::ServeArgs;
-use crate::config::{GraphSetup, Isolation, Setup};
+use crate::config::{GraphSetup, Setup};
+use crate::settings::{LogFormat, Options};
 use crate::{Failure, graphs, load};
 
 /// Serves until SIGINT or SIGTERM.
-pub fn run(args: ServeArgs) -> Result<(), Failure> {
-    log_to_stderr()?;
-    let setup = Setup::new(args)?;
-    let config = server_config(&setup);
+pub fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let mut setup = Setup::new(args)?;
+    if args.print_config {
+        io::stdout().lock().write_all(setup.print().as_bytes())?;
+        return Ok(());
+    }
+    log_to_stderr(&setup.options)?;
     // Before minutes of loading, not after.
-    config.check()?;
-    let (engine, databases) = engine(&setup)?;
+    setup.options.server.check()?;
+    let engine = Arc::new(engine(&setup)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    let served = runtime.block_on(serve(config, engine));
+    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine)));
     // What still runs was left behind, and is not waited for any longer.
     runtime.shutdown_background();
-    for (name, database) in &databases {
+    for (name, database) in &engine.databases() {
         checkpoint(name, database);
     }
     served?;
@@ -52,50 +56,36 @@ fn checkpoint(name: &str, database: &Database) {
     }
 }
 
-async fn serve(config: Config, engine: DatabaseEngine) -> Result<(), Failure> {
+async fn serve(config: Config, engine: Arc<DatabaseEngine>) -> Result<(), Failure> {
     let stop = stop_signal()?;
-    let server = Server::bind(config, Arc::new(engine)).await?;
+    let scheme = if config.tls.is_some() { "wss" } else { "ws" };
+    let server = Server::bind(config, engine).await?;
     let address = server.local_address()?;
     let mut out = io::stdout();
-    writeln!(out, "mangrove {} listens on ws://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "mangrove {} listens on {scheme}://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
     server.serve(stop).await?;
     Ok(())
 }
 
-fn server_config(setup: &Setup) -> Config {
-    let mut config = Config::new(setup.listen);
-    config.allow_remote = setup.allow_remote;
-    if let Some(limit) = setup.evaluation_timeout() {
-        config.limits.evaluation_timeout = limit;
-    }
-    if let Some(seconds) = setup.drain_seconds {
-        config.limits.drain_max = Duration::from_secs(seconds);
-    }
-    config
-}
-
-/// Opens and fills every graph: behind an engine, and each with its name.
-fn engine(setup: &Setup) -> Result<(DatabaseEngine, Vec<(String, Database)>)> {
-    let query_memory_bytes = setup.query_memory_limit.map_or(Limits::default().memory_bytes, |limit| limit.bytes);
-    let mut engine = DatabaseEngine::new(query_memory_bytes);
-    let mut databases = Vec::new();
+/// Opens and fills every graph.
+fn engine(setup: &Setup) -> Result<DatabaseEngine> {
+    let mut engine = DatabaseEngine::with_limits(setup.options.engine.clone());
     for graph in &setup.graphs {
-        let database = filled(graph, setup).map_err(|e| e.context(format!("graph {}", graph.name)))?;
-        for (source, isolation) in &graph.sources {
-            let isolation = match isolation {
-                Isolation::Serializable => mangrove::Isolation::Serializable,
-                Isolation::Snapshot => mangrove::Isolation::Snapshot,
-            };
-            engine = engine.source_with(source.as_str(), database.clone(), isolation);
-        }
-        databases.push((graph.name.clone(), database));
+        let database = filled(graph, &setup.options).map_err(|e| e.context(format!("graph {}", graph.name)))?;
+        let sources = graph.sources.iter().map(|(name, isolation)| (name.as_str().into(), *isolation));
+        engine.graph(&graph.name, database, sources)?;
     }
-    Ok((engine, databases))
+    if let Some(directory) = &setup.options.graphs_dir {
+        let memory_limit = setup.options.memory_limit;
+        let open = move |path: &Path| graphs::open(path.to_str(), memory_limit, graphs::Missing::Create);
+        engine.keep_graphs_in(directory.clone(), Box::new(open))?;
+    }
+    Ok(engine)
 }
 
-fn filled(graph: &GraphSetup, setup: &Setup) -> Result<Database> {
-    let database = graphs::open(graph.data.as_deref(), setup.memory_limit, graphs::Missing::Create)?;
+fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
+    let database = graphs::open(graph.data.as_deref(), options.memory_limit, graphs::Missing::Create)?;
     if !graph.load.is_empty() && !database.is_empty() {
         tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
     } else if !graph.load.is_empty() {
@@ -121,17 +111,15 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
-fn log_to_stderr() -> Result<()> {
-    let wanted = std::env::var("MANGROVE_LOG").unwrap_or_else(|_| "info".to_owned());
-    let filter = EnvFilter::try_new(&wanted).map_err(|e| {
-        Error::invalid(format!(
-            "MANGROVE_LOG={wanted} is no log filter ({e}): try info, debug, or mangrove_server=debug"
-        ))
+fn log_to_stderr(options: &Options) -> Result<()> {
+    let wanted = &options.log;
+    let filter = EnvFilter::try_new(wanted).map_err(|e| {
+        Error::invalid(format!("log = {wanted} is no log filter ({e}): try info, debug, or mangrove_server=debug"))
     })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    match options.log_format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
     Ok(())
 }

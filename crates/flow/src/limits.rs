@@ -125,7 +125,7 @@ impl QueryContext {
                 ErrorKind::MemoryLimit,
                 format!(
                     "the query holds more than its memory limit of {} bytes; narrow it (limit(), dedup(), a \
-                     filter nearer to its start), or raise the limit",
+                     filter nearer to its start), or raise the limit (`query_memory_limit` of a server)",
                     self.limits.memory_bytes
                 ),
             ));

@@ -190,6 +190,6 @@ mod tests {
     #[test]
     fn roles_are_written_as_words() {
         assert_eq!("write".parse::<Access>().unwrap(), Access::Write);
-        assert!("wirte".parse::<Access>().unwrap_err().message().contains("did you mean `write`"));
+        assert!("writ".parse::<Access>().unwrap_err().message().contains("did you mean `write`"));
     }
 }

@@ -20,6 +20,8 @@ pub enum Reason {
     Timeout(Duration),
     /// Its connection is gone, or the server shuts down.
     Gone,
+    /// Somebody who may stopped it.
+    Killed,
 }
 
 impl Reason {
@@ -35,12 +37,13 @@ impl Reason {
                 ),
             ),
             Reason::Gone => Error::new(ErrorKind::Cancelled, "the query was cancelled: its connection ended"),
+            Reason::Killed => Error::new(ErrorKind::Cancelled, "the query was killed (mangrove.kill)"),
         }
     }
 }
 
 /// The means to stop one query.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     flag: Arc<AtomicBool>,
     reason: watch::Sender<Option<Reason>>,
@@ -49,7 +52,7 @@ pub struct Cancellation {
 impl Cancellation {
     /// One that has not fired.
     pub fn new() -> Self {
-        Cancellation { flag: Arc::new(AtomicBool::new(false)), reason: watch::Sender::new(None) }
+        Cancellation::default()
     }
 
     /// The flag the engine polls.

@@ -5,14 +5,21 @@ use std::time::Duration;
 
 use mangrove_graph::{Error, Result};
 
+use crate::auth::UsersSource;
+use crate::tls::TlsFiles;
+
 /// How a server is set up.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Whether it may listen where other machines can reach it. There is no authentication yet, so this
-    /// is a decision somebody has to write down.
+    /// Whether it may listen where other machines can reach it without TLS or without authentication. That is a
+    /// decision somebody has to write down.
     pub allow_remote: bool,
+    /// The certificate and key, for TLS.
+    pub tls: Option<TlsFiles>,
+    /// Who may come in; `None`: everybody, and nobody is asked who they are.
+    pub users: Option<UsersSource>,
     /// The limits.
     pub limits: Limits,
 }
@@ -44,6 +51,14 @@ pub struct Limits {
     pub write_stall_max: Duration,
     /// How long a connection may be silent before the server asks (by a ping) whether it is still there.
     pub ping_interval: Duration,
+    /// How long a WebSocket may be silent, answers to pings included, before it is taken for gone.
+    pub silence_max: Duration,
+    /// How long the TLS handshake may take.
+    pub handshake_timeout: Duration,
+    /// How long the head of an HTTP request may take; a connection that is kept open may be idle for as long.
+    pub header_timeout: Duration,
+    /// How long a WebSocket may go on without proving who it is, where the server asks.
+    pub authentication_timeout: Duration,
     /// Sessions at once.
     pub session_count_max: usize,
     /// How long a session may be idle before its transaction is rolled back.
@@ -70,6 +85,10 @@ impl Default for Limits {
             outgoing_count_max: 16,
             write_stall_max: Duration::from_secs(60),
             ping_interval: Duration::from_secs(30),
+            silence_max: Duration::from_secs(120),
+            handshake_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(20),
+            authentication_timeout: Duration::from_secs(20),
             session_count_max: 1_024,
             session_idle_max: Duration::from_secs(600),
             conflict_retry_count_max: 10,
@@ -89,19 +108,39 @@ impl Limits {
 impl Config {
     /// The defaults at an address.
     pub fn new(listen: SocketAddr) -> Self {
-        Config { listen, allow_remote: false, limits: Limits::default() }
+        Config { listen, allow_remote: false, tls: None, users: None, limits: Limits::default() }
+    }
+
+    /// What is wrong with letting other machines reach the server as it is set up, if they can.
+    pub fn risk(&self) -> Option<&'static str> {
+        if self.listen.ip().is_loopback() {
+            return None;
+        }
+        match (&self.tls, &self.users) {
+            (Some(_), Some(_)) => None,
+            (None, Some(_)) => Some("passwords and data would cross the network in clear, for want of TLS"),
+            (Some(_), None) => Some("anybody may read and change everything, for want of authentication"),
+            (None, None) => Some("there is neither TLS nor authentication"),
+        }
     }
 
     /// Refuses what would only fail later, or expose the graph unasked.
     pub fn check(&self) -> Result<()> {
-        if !self.allow_remote && !self.listen.ip().is_loopback() {
+        if let Some(risk) = self.risk()
+            && !self.allow_remote
+        {
             return Err(Error::invalid(format!(
-                "{} can be reached from other machines and the server has no authentication yet: listen on \
-                 127.0.0.1 or [::1], or set allow_remote to accept that",
+                "{} can be reached from other machines and {risk}: give it tls_certificate, tls_key and users_file, \
+                 listen on 127.0.0.1 or [::1], or set allow_remote to accept that",
                 self.listen
             )));
         }
         let limits = &self.limits;
+        if limits.silence_max <= limits.ping_interval {
+            return Err(Error::invalid(
+                "silence_max is not longer than ping_interval: every quiet client would be dropped before it is asked",
+            ));
+        }
         for (name, value) in [
             ("connection_count_max", limits.connection_count_max),
             ("message_bytes_max", limits.message_bytes_max),

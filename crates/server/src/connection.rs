@@ -16,13 +16,16 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
+use smol_str::SmolStr;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::access::Caller;
+use crate::auth::Login;
 use crate::config::Limits;
+use crate::gate::{Gate, Passage};
 use crate::job::{Call, Job, Reply, Work};
 use crate::program::{Evaluation, Policy, Program};
 use crate::protocol;
@@ -38,7 +41,7 @@ const CLOSE_REASON_BYTES_MAX: usize = 123;
 
 struct Connection {
     id: ConnectionId,
-    caller: Caller,
+    gate: Gate,
     shared: Arc<Shared>,
     outgoing: mpsc::Sender<Message>,
     in_flight: Arc<Semaphore>,
@@ -47,7 +50,7 @@ struct Connection {
 }
 
 /// Serves a connection until either side ends it.
-pub async fn serve(socket: WebSocket, shared: Arc<Shared>, caller: Caller) {
+pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: SmolStr, login: Option<Login>) {
     let _alive = shared.alive();
     let (sink, mut stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(shared.limits.outgoing_count_max);
@@ -56,7 +59,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, caller: Caller) {
     let mut shutdown = shared.shutdown();
     let mut connection = Connection {
         id: shared.next_connection_id(),
-        caller,
+        gate: Gate::new(peer, login, shared.limits.authentication_timeout),
         in_flight: Arc::new(Semaphore::new(shared.limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
         shared,
         outgoing,
@@ -101,10 +104,21 @@ impl Connection {
         stream: &mut (impl StreamExt<Item = Result<Message, axum::Error>> + Unpin),
     ) -> Option<(u16, String)> {
         loop {
-            let permit = Arc::clone(&self.in_flight).acquire_owned().await.expect("the semaphore is never closed");
+            let permit = self.place().await;
             while self.requests.try_join_next().is_some() {}
             let message = loop {
-                match stream.next().await {
+                let next = tokio::select! {
+                    next = timeout(self.shared.limits.silence_max, stream.next()) => next,
+                    () = self.gate.overdue() => {
+                        let reason = "nobody proved who they are within the limit authentication_timeout";
+                        return Some((close_code::POLICY, reason.to_owned()));
+                    }
+                };
+                let Ok(next) = next else {
+                    tracing::debug!(connection = self.id, "silent for longer than silence_max; it is taken for gone");
+                    return None;
+                };
+                match next {
                     Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
                     // Tungstenite answers pings itself.
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
@@ -112,10 +126,13 @@ impl Connection {
                     Some(Err(e)) => return Some((close_code::POLICY, e.to_string())),
                 }
             };
-            match message {
+            let farewell = match message {
                 Message::Binary(bytes) => self.accept(&bytes, false, permit).await,
                 Message::Text(text) => self.accept(text.as_bytes(), true, permit).await,
-                _ => {}
+                _ => None,
+            };
+            if farewell.is_some() {
+                return farewell;
             }
         }
     }
@@ -129,26 +146,58 @@ impl Connection {
         }
     }
 
-    /// Decodes a request and starts it.
-    async fn accept(&mut self, bytes: &[u8], is_text: bool, permit: tokio::sync::OwnedSemaphorePermit) {
-        match protocol::decode(bytes, is_text, &self.shared.limits) {
+    /// Decodes a request and starts it, if it may pass; then the reason to close the connection, if there is one.
+    async fn accept(&mut self, bytes: &[u8], is_text: bool, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
+        let call = match protocol::decode(bytes, is_text, &self.shared.limits) {
             Err(refusal) => {
-                let _ = self.outgoing.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
+                self.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
+                return None;
             }
-            Ok(Call { request, session, format, form, batch_size, work }) => {
-                let limit = match &work {
-                    Work::Evaluate(evaluation) => evaluation.timeout,
-                    Work::Close => None,
-                };
-                let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone() };
-                let watch = Watch::start(limit, self.gone.clone());
-                let job = Job { caller: self.caller.clone(), work, reply, watch, permit };
-                match session {
-                    Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,
-                    None => {
-                        self.requests.spawn(evaluate(Arc::clone(&self.shared), job));
-                    }
+            Ok(call) => call,
+        };
+        match self.gate.pass(call, self.shared.authenticator.as_ref()).await {
+            Passage::Start(caller, call) => self.start(caller, *call, permit).await,
+            Passage::Answer(message) => self.send(message).await,
+            Passage::Opened(caller, held) => {
+                drop(permit);
+                for call in held {
+                    let permit = self.place().await;
+                    self.start(caller.clone(), call, permit).await;
                 }
+            }
+            Passage::Refused(answers, farewell) => {
+                for message in answers {
+                    self.send(message).await;
+                }
+                return farewell.map(|reason| (close_code::POLICY, reason.to_owned()));
+            }
+        }
+        None
+    }
+
+    async fn send(&self, message: Message) {
+        // When the connection is gone there is nobody to tell.
+        let _ = self.outgoing.send(message).await;
+    }
+
+    /// A place among the requests in flight.
+    async fn place(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.in_flight).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    async fn start(&mut self, caller: Caller, call: Call, permit: OwnedSemaphorePermit) {
+        let Call { request, session, format, form, batch_size, work } = call;
+        let limit = match &work {
+            Work::Evaluate(evaluation) => evaluation.timeout,
+            Work::Close | Work::Authenticate(_) => None,
+        };
+        let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone() };
+        let watch = Watch::start(limit, self.gone.clone());
+        let job = Job { caller, work, reply, watch, permit };
+        match session {
+            Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,
+            None => {
+                self.requests.spawn(evaluate(Arc::clone(&self.shared), job));
             }
         }
     }
@@ -161,7 +210,10 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
     let sink = reply.sink(&watch.cancellation, Handle::current());
-    if let Err(failure) = run(&shared, caller, evaluation, &mut watch, sink).await {
+    let since = Instant::now();
+    let outcome = run(&shared, caller, evaluation, &mut watch, sink).await;
+    shared.meters.request(reply.operation(), Failure::code_of(&outcome), since.elapsed());
+    if let Err(failure) = outcome {
         reply.fail(&failure).await;
     }
     drop(permit);
@@ -194,11 +246,16 @@ async fn write(
     stall_max: Duration,
     ping_interval: Duration,
 ) {
+    // Also while there is much to write: a client that reads for minutes must have something to answer.
+    let mut pings = tokio::time::interval(ping_interval);
+    pings.reset();
     loop {
-        let message = match timeout(ping_interval, queue.recv()).await {
-            Ok(Some(message)) => message,
-            Ok(None) => break,
-            Err(_) => Message::Ping(Bytes::new()),
+        let message = tokio::select! {
+            message = queue.recv() => match message {
+                Some(message) => message,
+                None => break,
+            },
+            _ = pings.tick() => Message::Ping(Bytes::new()),
         };
         match timeout(stall_max, sink.send(message)).await {
             Ok(Ok(())) => {}

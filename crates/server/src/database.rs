@@ -1,119 +1,189 @@
 //! The database as the server's [`Engine`].
 //!
-//! Each traversal source stands for a database and an isolation level. A light query runs on the worker that took its request; one
-//! that is not over soon goes on on the database's own executors, where many take turns and a short one does
-//! not wait for a long one, and the worker takes the results.
+//! Each traversal source stands for a graph and an isolation level ([`crate::registry`]). A light query runs on the worker
+//! that took its request; one that is not over soon goes on on the database's own executors, where many take turns and a
+//! short one does not wait for a long one, and the worker takes the results.
+//!
+//! What a caller may do is decided here, on the plan: a traversal that writes takes the role for it, whatever it looks
+//! like on the wire; `call()` is answered by a [`Desk`], which decides for each service.
 
-use mangrove::{Database, Isolation, Limits, QueryOptions, Transaction, TransactionOptions};
-use mangrove_graph::{Result, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove::{Database, Isolation, Limits, QueryOptions, ServiceDesk, Transaction, TransactionOptions};
+use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
 
-use crate::access::Caller;
+use crate::access::{Access, Caller};
+use crate::audit::{self, Act};
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
+use crate::queries::{Guard, Queries};
+use crate::registry::{Graph, Opener, Registry, Source};
+use crate::services::{Desk, Hub};
+
+/// What an engine allows.
+#[derive(Clone, Debug)]
+pub struct EngineLimits {
+    /// What one query may hold at a time, in bytes.
+    pub query_memory_bytes: u64,
+    /// How many results a query may have; `None` for no limit.
+    pub result_count_max: Option<u64>,
+    /// How many graphs there may be.
+    pub graph_count_max: usize,
+    /// A query that takes longer is logged with its plan; `None`: none is.
+    pub slow_query: Option<Duration>,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        EngineLimits {
+            query_memory_bytes: Limits::default().memory_bytes,
+            result_count_max: None,
+            graph_count_max: 64,
+            slow_query: None,
+        }
+    }
+}
 
 /// Databases behind a server.
 pub struct DatabaseEngine {
-    sources: Vec<Source>,
-    query_memory_bytes: u64,
-}
-
-/// A traversal source.
-struct Source {
-    name: SmolStr,
-    database: Database,
-    isolation: Isolation,
+    hub: Arc<Hub>,
+    limits: EngineLimits,
 }
 
 impl DatabaseEngine {
     /// No source yet; a query may hold so many bytes at a time.
     pub fn new(query_memory_bytes: u64) -> Self {
-        DatabaseEngine { sources: Vec::new(), query_memory_bytes }
+        DatabaseEngine::with_limits(EngineLimits { query_memory_bytes, ..EngineLimits::default() })
     }
 
-    /// Offers a database under the name of a traversal source, whose transactions are serializable. A name that is
-    /// there already is replaced.
+    /// No source yet.
+    pub fn with_limits(limits: EngineLimits) -> Self {
+        let registry = Registry::new(limits.graph_count_max);
+        DatabaseEngine { hub: Arc::new(Hub { registry, queries: Queries::default() }), limits }
+    }
+
+    /// Offers a database under the name of a traversal source, whose transactions are serializable. The graph has the
+    /// same name.
+    ///
+    /// # Panics
+    ///
+    /// If there is a source of this name.
     #[must_use]
     pub fn source(self, name: impl Into<SmolStr>, database: Database) -> Self {
         self.source_with(name, database, Isolation::Serializable)
     }
 
     /// As [`DatabaseEngine::source`], at an isolation level.
+    ///
+    /// # Panics
+    ///
+    /// If there is a source of this name.
     #[must_use]
-    pub fn source_with(mut self, name: impl Into<SmolStr>, database: Database, isolation: Isolation) -> Self {
+    pub fn source_with(self, name: impl Into<SmolStr>, database: Database, isolation: Isolation) -> Self {
         let name = name.into();
-        self.sources.retain(|other| other.name != name);
-        self.sources.push(Source { name, database, isolation });
+        self.graph(&name.clone(), database, [(name, isolation)]).expect("the caller gives each source once");
         self
     }
 
-    fn find(&self, source: &str) -> Result<&Source> {
-        self.sources.iter().find(|known| known.name == source).ok_or_else(|| {
-            mangrove_graph::Error::invalid(format!("there is no traversal source `{source}` on this server"))
-        })
+    /// Adds a graph with its sources.
+    pub fn graph(
+        &self,
+        name: &str,
+        database: Database,
+        sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
+    ) -> Result<()> {
+        self.hub.registry.configure(name, database, sources)
+    }
+
+    /// Keeps graphs that administrators create in directories below this one, and opens those that are there.
+    ///
+    /// # Panics
+    ///
+    /// If the engine is in use already.
+    pub fn keep_graphs_in(&mut self, directory: PathBuf, open: Opener) -> Result<()> {
+        let hub = Arc::get_mut(&mut self.hub).expect("nothing has been asked of the engine yet");
+        hub.registry.keep_in(directory, open)
+    }
+
+    /// Each graph with its name.
+    pub fn databases(&self) -> Vec<(SmolStr, Database)> {
+        let graphs = self.hub.registry.graphs().into_iter();
+        graphs.map(|(graph, _)| (graph.name.clone(), graph.database().clone())).collect()
     }
 
     /// Each graph once, under the name of its first source.
-    fn graphs(&self) -> Vec<(&str, &Database)> {
-        let mut graphs: Vec<(&str, &Database)> = Vec::new();
-        for source in &self.sources {
-            if !graphs.iter().any(|(_, known)| known.is_same(&source.database)) {
-                graphs.push((&source.name, &source.database));
+    fn graphs(&self) -> Vec<(SmolStr, Database)> {
+        let mut graphs: Vec<(SmolStr, Database)> = Vec::new();
+        for (graph, sources) in self.hub.registry.graphs() {
+            if let Some((name, _)) = sources.into_iter().next()
+                && !graphs.iter().any(|(_, known)| known.is_same(graph.database()))
+            {
+                graphs.push((name, graph.database().clone()));
             }
         }
         graphs
     }
+
+    fn work(&self, graph: Arc<Graph>) -> Work {
+        Work { hub: Arc::clone(&self.hub), limits: self.limits.clone(), graph }
+    }
 }
 
 impl Engine for DatabaseEngine {
-    fn sources(&self, _: &Caller) -> Vec<SmolStr> {
-        self.sources.iter().map(|source| source.name.clone()).collect()
+    fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
+        self.hub.registry.sources(caller)
     }
 
-    fn begin(&self, source: &str, _: &Caller) -> Result<Box<dyn EngineTransaction>> {
-        let Source { database, isolation, .. } = self.find(source)?;
-        let options = TransactionOptions { isolation: *isolation, ..TransactionOptions::default() };
-        let transaction = database.begin_with(options)?;
-        Ok(Box::new(DatabaseTransaction { transaction, query_memory_bytes: self.query_memory_bytes }))
+    fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {
+        let Source { graph, isolation, .. } = self.hub.registry.find(source, caller)?;
+        // A second look at who may write, should the first one ever miss a way to do it.
+        let read_only = caller.access(&graph.name) < Some(Access::Write);
+        let transaction = graph.database().begin_with(TransactionOptions { isolation, read_only })?;
+        Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph) }))
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let Source { database, isolation, .. } = self.find(&request.source)?;
-        // The server retries: it knows whether the client has seen anything.
-        let options = QueryOptions { isolation: *isolation, retries: 0, ..options(request, self.query_memory_bytes) };
-        let accept = &mut |batch: Vec<(Value, u64)>| sink.accept(batch);
-        database.run_shared(&prepare(database, request)?, &request.parameters, &options, accept)
+        let Source { graph, isolation, .. } = self.hub.registry.find(&request.source, &request.caller)?;
+        self.work(graph).run(request, sink, |graph, prepared, options, accept| {
+            // The server retries: it knows whether the client has seen anything.
+            let options = QueryOptions { isolation, retries: 0, ..options };
+            graph.database().run_shared(prepared, &request.parameters, &options, accept)
+        })
     }
 
     fn note_retry(&self, source: &str) {
-        if let Ok(source) = self.find(source) {
-            source.database.note_retry();
+        if let Ok(source) = self.hub.registry.find(source, &Caller::anybody("")) {
+            source.graph.database().note_retry();
         }
     }
 
     fn read_only(&self) -> Vec<(SmolStr, String)> {
-        let cause = |(name, database): (&str, &Database)| {
-            Some((name.into(), database.durability()?.read_only_cause()?.to_owned()))
-        };
+        let cause =
+            |(name, database): (SmolStr, Database)| Some((name, database.durability()?.read_only_cause()?.to_owned()));
         self.graphs().into_iter().filter_map(cause).collect()
     }
 
     fn metrics(&self) -> String {
-        crate::metrics::exposition(&self.graphs())
+        let graphs = self.graphs();
+        let graphs: Vec<(&str, &Database)> = graphs.iter().map(|(name, database)| (name.as_str(), database)).collect();
+        crate::metrics::exposition(&graphs)
     }
 }
 
 struct DatabaseTransaction {
+    // Before the graph: a transaction is over before its database may be closed.
     transaction: Transaction,
-    query_memory_bytes: u64,
+    work: Work,
 }
 
 impl EngineTransaction for DatabaseTransaction {
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let options = options(request, self.query_memory_bytes);
-        let accept = &mut |batch: Vec<(Value, u64)>| sink.accept(batch);
-        let prepared = prepare(self.transaction.database(), request)?;
-        self.transaction.run_shared(&prepared, &request.parameters, &options, accept)
+        self.work.run(request, sink, |_, prepared, options, accept| {
+            self.transaction.run_shared(prepared, &request.parameters, &options, accept)
+        })
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
@@ -125,23 +195,127 @@ impl EngineTransaction for DatabaseTransaction {
     }
 }
 
+/// Takes results in batches, each with how many times it occurs.
+type Accept<'a> = &'a mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>;
+
+/// What all queries on a graph have around them.
+struct Work {
+    hub: Arc<Hub>,
+    limits: EngineLimits,
+    graph: Arc<Graph>,
+}
+
+impl Work {
+    /// Runs a query that its caller may run, under the server's limits.
+    fn run(
+        &self,
+        request: &QueryRequest,
+        sink: &mut dyn ResultSink,
+        run: impl FnOnce(&Graph, &mangrove::Prepared, QueryOptions, Accept<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let prepared = prepare(self.graph.database(), request)?;
+        self.check_right(&prepared, &request.caller)?;
+        let guard = self.hub.queries.begin(request, &self.graph.name);
+        let mut rows = Rows { left: self.limits.result_count_max, max: self.limits.result_count_max };
+        let accept: Accept<'_> = &mut |batch| {
+            rows.take(&batch)?;
+            sink.accept(batch)
+        };
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), accept);
+        self.note_slowness(request, &guard, &outcome);
+        outcome
+    }
+
+    /// A traversal that writes takes the role for it. Whoever sees the graph may read it.
+    fn check_right(&self, prepared: &mangrove::Prepared, caller: &Caller) -> Result<()> {
+        if !prepared.is_mutating() {
+            return Ok(());
+        }
+        let graph = &self.graph.name;
+        let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
+        right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
+    }
+
+    fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
+        let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let desk = prepared.calls_services().then(|| Desk {
+            hub: Arc::clone(&self.hub),
+            graph: Arc::clone(&self.graph),
+            caller: request.caller.clone(),
+        });
+        QueryOptions {
+            limits: Limits { time_nanos, memory_bytes: self.limits.query_memory_bytes },
+            materialize: match request.materialize {
+                Materialize::All => mangrove::Materialize::Properties,
+                Materialize::Tokens => mangrove::Materialize::Tokens,
+            },
+            cancel: request.cancel.clone(),
+            services: desk.map(|desk| ServiceDesk(Arc::new(desk))),
+            ..QueryOptions::default()
+        }
+    }
+
+    /// Logs a query that took long, with its plan.
+    fn note_slowness(&self, request: &QueryRequest, guard: &Guard<'_>, outcome: &Result<()>) {
+        let Some(threshold) = self.limits.slow_query else { return };
+        let elapsed = guard.elapsed();
+        if elapsed < threshold {
+            return;
+        }
+        let plan = mangrove::Prepared::new(&request.bytecode, Terminal::Explain)
+            .and_then(|question| self.graph.database().run(&question, &request.parameters)?.collect())
+            .map_or_else(|error| error.to_string(), |rows: Vec<Value>| rows.iter().map(text).collect());
+        tracing::warn!(
+            target: "mangrove_slow_query",
+            user = request.caller.name(),
+            graph = %self.graph.name,
+            source = %request.source,
+            milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            outcome = outcome.as_ref().err().map_or("done", Error::message),
+            query = audit::shortened(&request.bytecode.to_string()),
+            plan,
+            "slow query"
+        );
+    }
+}
+
+fn text(value: &Value) -> &str {
+    match value {
+        Value::String(text) => text,
+        _ => "",
+    }
+}
+
+/// Counts results against their limit.
+struct Rows {
+    left: Option<u64>,
+    max: Option<u64>,
+}
+
+impl Rows {
+    fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
+        let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
+        let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
+        match left.checked_sub(count) {
+            Some(rest) => {
+                *left = rest;
+                Ok(())
+            }
+            None => Err(Error::new(
+                ErrorKind::MemoryLimit,
+                format!(
+                    "the query has more than {max} results; ask for fewer with limit(), or raise the limit \
+                     result_count_max"
+                ),
+            )),
+        }
+    }
+}
+
 /// The plan of a request. Drivers send the same traversals again and again: plans are kept.
 fn prepare(database: &Database, request: &QueryRequest) -> Result<mangrove::Prepared> {
     if request.explain {
         return mangrove::Prepared::new(&request.bytecode, Terminal::Explain);
     }
     database.prepare_bytecode(&request.bytecode)
-}
-
-fn options(request: &QueryRequest, memory_bytes: u64) -> QueryOptions {
-    let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-    QueryOptions {
-        limits: Limits { time_nanos, memory_bytes },
-        materialize: match request.materialize {
-            Materialize::All => mangrove::Materialize::Properties,
-            Materialize::Tokens => mangrove::Materialize::Tokens,
-        },
-        cancel: request.cancel.clone(),
-        ..QueryOptions::default()
-    }
 }

@@ -15,6 +15,7 @@ use mangrove_gremlin::parameters::Parameters;
 use smol_str::SmolStr;
 
 use crate::access::Caller;
+use crate::cancel::Cancellation;
 
 /// A graph engine behind the server.
 pub trait Engine: Send + Sync + 'static {
@@ -65,7 +66,7 @@ pub struct QueryRequest {
     /// The traversal source, one of [`Engine::sources`].
     pub source: SmolStr,
     /// The traversal.
-    pub bytecode: Bytecode,
+    pub bytecode: Arc<Bytecode>,
     /// Values of the parameters the traversal names.
     pub parameters: Parameters,
     /// Whether the plan is asked for and not the results.
@@ -75,6 +76,8 @@ pub struct QueryRequest {
     /// Set when nobody waits for the results anymore. The engine looks at it every few milliseconds and
     /// ends with [`ErrorKind::Cancelled`](mangrove_graph::ErrorKind::Cancelled).
     pub cancel: Arc<AtomicBool>,
+    /// The means to set it, with the reason.
+    pub cancellation: Cancellation,
     /// What elements in the results carry.
     pub materialize: Materialize,
 }

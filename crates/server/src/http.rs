@@ -1,6 +1,8 @@
 //! The HTTP side of the port: the WebSocket upgrade, `/health`, `/metrics`, and who may come in.
 //!
-//! There is no authentication, and browsers let any page open a WebSocket to this machine. So an upgrade
+//! Who asks is in the extensions of every request ([`Caller`]), by HTTP Basic where the server wants to know.
+//!
+//! A server may ask nobody who they are, and browsers let any page open a WebSocket to this machine. So an upgrade
 //! that carries an `Origin` (only browsers send one) is accepted only from a page of this very server, and
 //! a server on a loopback address serves only requests that name a loopback host, which a foreign name
 //! that was pointed at this machine (DNS rebinding) does not.
@@ -13,14 +15,17 @@ use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
-use axum::http::header::{HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN, UPGRADE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
+use smol_str::SmolStr;
 
+use crate::accept::Peer;
 use crate::access::Caller;
+use crate::auth::Login;
 use crate::connection;
 use crate::http_query;
 use crate::server::Shared;
@@ -46,15 +51,58 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses requests from pages of other sites. Others go on with the [`Caller`] in their extensions.
+/// Refuses requests from pages of other sites, all but `/health` and `/metrics` where there is no place for the
+/// connection, and wrong passwords. Others go on with who asks in their extensions, as far as that is known: [`Caller`]
+/// and [`Login`]. Only `/health` and WebSockets, which may prove it later, go on without.
 async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
-    match check_caller(request.headers(), shared.is_loopback) {
-        Ok(()) => {
-            request.extensions_mut().insert(Caller::anybody(""));
-            next.run(request).await
-        }
-        Err(message) => problem(StatusCode::FORBIDDEN, message),
+    if let Err(message) = check_caller(request.headers(), shared.is_loopback) {
+        return problem(StatusCode::FORBIDDEN, message);
     }
+    let path = request.uri().path();
+    let (is_health, is_metrics, is_gremlin) = (path == "/health", path == "/metrics", path == "/gremlin");
+    let peer = request.extensions().get::<Peer>().cloned();
+    let address = peer.as_ref().map_or_else(SmolStr::default, |peer| peer.address.clone());
+    if peer.is_some_and(|peer| peer.place.is_none()) && !is_health && !is_metrics {
+        return full(&shared);
+    }
+    let is_upgrade = is_gremlin && request.headers().contains_key(UPGRADE);
+    match (log_in(&shared, request.headers(), &address).await, is_health || is_upgrade) {
+        (Ok(Some(mut login)), _) => match login.caller() {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+                request.extensions_mut().insert(login);
+            }
+            Err(error) => return unauthorized(error.message()),
+        },
+        (Ok(None), true) => {}
+        (Ok(None), false) => {
+            return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
+        }
+        (Err(error), _) => return unauthorized(error.message()),
+    }
+    next.run(request).await
+}
+
+/// Who asks: anybody where the server does not ask; `None` where nothing says who it is.
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> mangrove_graph::Result<Option<Login>> {
+    let Some(authenticator) = &shared.authenticator else { return Ok(Some(Login::anybody(peer))) };
+    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let login = authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await;
+    shared.meters.login(login.is_ok());
+    login.map(Some)
+}
+
+fn unauthorized(message: &str) -> Response {
+    let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
+    (challenge, problem(StatusCode::UNAUTHORIZED, message)).into_response()
+}
+
+fn full(shared: &Shared) -> Response {
+    let message = format!(
+        "the server has {} connections, as many as it may; close some, or raise the limit connection_count_max",
+        shared.limits.connection_count_max
+    );
+    ([(CONNECTION, "close")], problem(StatusCode::SERVICE_UNAVAILABLE, message)).into_response()
 }
 
 fn check_caller(headers: &HeaderMap, is_loopback: bool) -> Result<(), String> {
@@ -82,7 +130,8 @@ fn is_loopback_host(host: &str) -> bool {
 
 async fn upgrade(
     State(shared): State<Arc<Shared>>,
-    Extension(caller): Extension<Caller>,
+    Extension(peer): Extension<Peer>,
+    login: Option<Extension<Login>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {
@@ -95,35 +144,31 @@ async fn upgrade(
             return problem(StatusCode::UPGRADE_REQUIRED, message);
         }
     };
-    let Ok(place) = Arc::clone(&shared.connections).try_acquire_owned() else {
-        let message = format!(
-            "the server has {} connections, as many as it may; close some, or raise the limit connection_count_max",
-            shared.limits.connection_count_max
-        );
-        return problem(StatusCode::SERVICE_UNAVAILABLE, message);
-    };
     let size = shared.limits.frame_bytes_max();
     upgrade.max_message_size(size).max_frame_size(size).on_upgrade(async move |socket| {
-        connection::serve(socket, shared, caller).await;
-        drop(place);
+        connection::serve(socket, shared, peer.address.clone(), login.map(|Extension(login)| login)).await;
+        // Its place among the connections.
+        drop(peer);
     })
 }
 
 /// Reading the counters takes microseconds, so it needs no worker.
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     let kind = [(axum::http::header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (kind, shared.engine.metrics()).into_response()
+    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics();
+    (kind, text).into_response()
 }
 
 /// `ok`; `read-only` with the reasons, still with status 200 since queries are answered; `closing` with 503, so that nobody
-/// is sent here any more.
-async fn health(State(shared): State<Arc<Shared>>, Extension(caller): Extension<Caller>) -> Response {
+/// is sent here any more. Who is not known is told no more than that.
+async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     let read_only = shared.engine.read_only();
     let (code, status) = match (*shared.shutdown().borrow(), read_only.is_empty()) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),
     };
+    let Some(Extension(caller)) = caller else { return (code, Json(json!({ "status": status }))).into_response() };
     let causes: serde_json::Map<_, _> =
         read_only.into_iter().map(|(graph, cause)| (graph.to_string(), cause.into())).collect();
     let body = json!({

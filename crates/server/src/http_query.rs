@@ -31,7 +31,7 @@ use serde_json::json;
 use smol_str::SmolStr;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use crate::access::Caller;
@@ -90,7 +90,8 @@ fn bad(failure: Failure) -> (StatusCode, Failure) {
 /// Runs a query; the response begins with its first results.
 async fn run(shared: Arc<Shared>, caller: Caller, call: Call) -> Response {
     let Work::Evaluate(evaluation) = call.work else {
-        return problem(StatusCode::BAD_REQUEST, &Failure::invalid("over HTTP there are no sessions to close"));
+        let message = "over HTTP there are no sessions to close, and a name and password come by HTTP Basic";
+        return problem(StatusCode::BAD_REQUEST, &Failure::invalid(message));
     };
     let encoding = call.format.encoding;
     let (sender, mut pieces) = mpsc::channel(shared.limits.outgoing_count_max);
@@ -102,7 +103,10 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call) -> Response {
     let sink = ChannelSink::new(carrier, call.form, call.batch_size, watch.cancellation.clone(), Handle::current());
     tokio::spawn(async move {
         let _alive = shared.alive();
-        if let Err(failure) = connection::run(&shared, caller, evaluation, &mut watch, sink).await {
+        let since = Instant::now();
+        let outcome = connection::run(&shared, caller, evaluation, &mut watch, sink).await;
+        shared.meters.request("http", Failure::code_of(&outcome), since.elapsed());
+        if let Err(failure) = outcome {
             // When the client is gone there is nobody to tell.
             let _ = sender.send(Piece::Failed(failure)).await;
         }

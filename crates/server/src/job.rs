@@ -37,6 +37,8 @@ pub enum Work {
     Evaluate(Evaluation),
     /// Close the session.
     Close,
+    /// Prove who is asking: a message of SASL PLAIN, or why there is none.
+    Authenticate(Result<Vec<u8>, Failure>),
 }
 
 /// A request that was accepted.
@@ -69,6 +71,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// What it was, for counters.
+    pub fn operation(&self) -> &'static str {
+        match self.form {
+            Form::Values => "eval",
+            Form::Traversers => "bytecode",
+        }
+    }
+
     /// A sink for the results.
     pub fn sink(&self, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
         let carrier = Carrier::Socket { request: self.request, format: self.format, outgoing: self.outgoing.clone() };

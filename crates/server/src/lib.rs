@@ -28,35 +28,48 @@
 //! 3. Nothing a client sends grows anything without a limit named in [`config::Limits`], and no panic in the engine
 //!    ends more than its request and session.
 //!
-//! Not here: authentication (the server listens on loopback unless told otherwise).
+//! Not here: single sign-on, client certificates, encryption of what is on disk.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod accept;
 pub mod access;
+pub mod audit;
+pub mod auth;
 mod cancel;
 pub mod config;
 mod connection;
 mod database;
 mod edge;
 pub mod engine;
+mod gate;
 mod http;
 mod http_answer;
 mod http_query;
 mod job;
+mod meters;
 mod metrics;
 mod program;
 mod protocol;
+mod queries;
+pub mod registry;
 mod server;
+mod services;
 mod session;
 mod sink;
 pub mod status;
+pub mod tls;
 mod transaction;
+pub mod users;
 mod wire;
 mod worker;
 
 pub use access::{Access, Caller, Rights};
+pub use auth::UsersSource;
+pub use cancel::Cancellation;
 pub use config::{Config, Limits};
-pub use database::DatabaseEngine;
+pub use database::{DatabaseEngine, EngineLimits};
 pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 pub use server::Server;
+pub use tls::TlsFiles;

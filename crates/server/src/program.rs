@@ -10,6 +10,7 @@
 //!
 //! In a session the statements run in the session's transaction, which stays open.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::Retries;
@@ -232,11 +233,12 @@ impl Compiler<'_> {
         QueryRequest {
             caller: self.caller.clone(),
             source,
-            bytecode,
+            bytecode: Arc::new(bytecode),
             parameters: self.evaluation.parameters.clone(),
             explain,
             timeout: self.evaluation.timeout,
             cancel: self.cancellation.flag(),
+            cancellation: self.cancellation.clone(),
             materialize: self.evaluation.materialize,
         }
     }

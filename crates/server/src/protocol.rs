@@ -5,18 +5,20 @@
 //! | `eval` | empty, `session` | a script |
 //! | `bytecode` | `traversal`, `session` | a traversal, or `tx commit` and `tx rollback` in a session |
 //! | `close` | `session` | the end of a session |
+//! | `authentication` | any | to be known as the user whose name and password SASL PLAIN has |
 //!
 //! Other combinations, and messages that do not decode, are malformed (498). Arguments of the wrong type,
 //! or without which the operation makes no sense, are invalid (499).
 
 use std::time::Duration;
 
-use mangrove_graph::Error;
+use mangrove_graph::{Error, Value};
 use mangrove_gremlin::message::{self, MaterializeProperties, Request};
-use mangrove_gremlin::{Encoding, split_frame};
+use mangrove_gremlin::{Argument, Encoding, split_frame};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
+use crate::auth::decode_sasl;
 use crate::config::Limits;
 use crate::engine::Materialize;
 use crate::job::{Call, Work};
@@ -77,7 +79,8 @@ pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<Call, 
         ("bytecode", "traversal" | "session") => (Form::Traversers, false),
         ("close", "session") => (Form::Values, true),
         ("authentication", _) => {
-            return Err(Failure::malformed("this server asks for no authentication; send requests without it"));
+            let (work, form) = (Work::Authenticate(sasl(request)), Form::Values);
+            return Ok(Call { request: request.id, session: None, format, form, batch_size: 1, work });
         }
         (op, processor) => {
             return Err(Failure::malformed(format!(
@@ -153,6 +156,24 @@ fn batch_size(request: &Request, limits: &Limits) -> Result<usize, Failure> {
         None => Ok(limits.batch_size),
         Some(0) => Err(Failure::invalid("the request's `batchSize` is 0: no result would ever be sent; use 1 or more")),
         Some(size) => Ok(usize::try_from(size).unwrap_or(usize::MAX).min(limits.batch_size_max)),
+    }
+}
+
+/// The message of SASL: base64 text as the drivers send it, or bytes.
+fn sasl(request: &Request) -> Result<Vec<u8>, Failure> {
+    let argument = |name: &str| match request.arguments.iter().find(|(known, _)| known == name) {
+        Some((_, Argument::Value(value))) => Some(value),
+        _ => None,
+    };
+    match argument("saslMechanism") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(mechanism)) if matches!(mechanism.as_str(), "" | "PLAIN") => {}
+        Some(_) => return Err(Failure::invalid("this server knows the SASL mechanism PLAIN and no other")),
+    }
+    match argument("sasl") {
+        Some(Value::String(text)) => decode_sasl(text).map_err(invalid),
+        Some(Value::Bytes(bytes)) => Ok(bytes.to_vec()),
+        _ => Err(Failure::invalid("authentication needs the argument `sasl`: base64 of NUL user NUL password")),
     }
 }
 

@@ -5,16 +5,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::serve::ListenerExt;
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::accept::accept;
+use crate::auth::Authenticator;
 use crate::config::{Config, Limits};
 use crate::engine::Engine;
-use crate::http;
+use crate::meters::{Meters, Now};
 use crate::session::{ConnectionId, Sessions};
+use crate::tls::Tls;
 use crate::worker::Workers;
 
 /// What all connections of a server share.
@@ -29,6 +32,10 @@ pub struct Shared {
     pub workers: Workers,
     /// The open sessions.
     pub sessions: Sessions,
+    /// Who may come in, where the server asks.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// What the server counts of itself.
+    pub meters: Meters,
     /// Places for connections.
     pub connections: Arc<Semaphore>,
     connection_count: AtomicU64,
@@ -38,6 +45,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// How things stand, for gauges.
+    pub fn now(&self) -> Now {
+        let places = self.limits.connection_count_max.min(Semaphore::MAX_PERMITS);
+        Now {
+            connections: places - self.connections.available_permits(),
+            sessions: self.sessions.open_count(),
+            workers: self.workers.busy_count(),
+        }
+    }
+
     /// A number no other connection has.
     pub fn next_connection_id(&self) -> ConnectionId {
         self.connection_count.fetch_add(1, Ordering::Relaxed)
@@ -57,6 +74,7 @@ impl Shared {
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
+    tls: Option<Tls>,
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     alive: mpsc::Sender<()>,
@@ -67,6 +85,11 @@ impl Server {
     /// Checks the configuration and takes the port. Connections wait until [`serve`](Self::serve).
     pub async fn bind(config: Config, engine: Arc<dyn Engine>) -> Result<Server> {
         config.check()?;
+        if let Some(risk) = config.risk() {
+            tracing::warn!("{} can be reached from other machines and {risk}", config.listen);
+        }
+        let tls = config.tls.map(Tls::read).transpose()?;
+        let authenticator = config.users.map(Authenticator::new).transpose()?.map(Arc::new);
         let listener = TcpListener::bind(config.listen).await.map_err(|e| {
             Error::new(
                 ErrorKind::Io,
@@ -81,6 +104,8 @@ impl Server {
         let limits = config.limits;
         let shared = Arc::new(Shared {
             engine,
+            authenticator,
+            meters: Meters::new(),
             is_loopback: config.listen.ip().is_loopback(),
             workers: Workers::new(limits.worker_count_max),
             sessions: Sessions::new(limits.session_count_max, limits.session_idle_max),
@@ -90,7 +115,7 @@ impl Server {
             alive: alive.downgrade(),
             limits,
         });
-        Ok(Server { listener, shared, stop, alive, ended })
+        Ok(Server { listener, tls, shared, stop, alive, ended })
     }
 
     /// Where it listens, the port included that was free.
@@ -102,7 +127,7 @@ impl Server {
     /// are given [`Limits::drain_max`] to finish and then cancelled, open transactions rolled back, and connections closed; what does not end within
     /// [`Limits::shutdown_grace`] is left behind with an error that says so.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let Server { listener, shared, stop, alive, mut ended } = self;
+        let Server { listener, tls, shared, stop, alive, mut ended } = self;
         let Limits { drain_max: drain, shutdown_grace: grace, .. } = shared.limits;
         let signal = async move {
             shutdown.await;
@@ -110,13 +135,17 @@ impl Server {
             // Held until here, so that a task that begins any time before can hold it too.
             drop(alive);
         };
-        // A response of several messages must not wait for the client's acknowledgment of the first.
-        let listener = listener.tap_io(|stream| {
-            if let Err(e) = stream.set_nodelay(true) {
-                tracing::debug!("TCP_NODELAY could not be set: {e}");
-            }
-        });
-        axum::serve(listener, http::router(shared)).with_graceful_shutdown(signal).await?;
+        let signal = tokio::spawn(signal);
+        let mut watches = JoinSet::new();
+        if let Some(tls) = tls.clone() {
+            watches.spawn(tls.watch());
+        }
+        if let Some(authenticator) = shared.authenticator.clone() {
+            watches.spawn(authenticator.watch());
+        }
+        accept(listener, shared, tls).await;
+        // It has sent the word that ended the loop; what is left of it takes no time.
+        let _ = signal.await;
         timeout(drain.saturating_add(grace), ended.recv()).await.map(drop).map_err(|_| {
             Error::new(
                 ErrorKind::Io,

@@ -227,7 +227,7 @@ impl Session {
                 }
             };
             match job.work {
-                Work::Evaluate(_) => self.evaluate(job, &slot).await,
+                Work::Evaluate(_) | Work::Authenticate(_) => self.evaluate(job, &slot).await,
                 Work::Close => {
                     self.end(&mut queue, None).await;
                     self.roll_back(&slot).await;
@@ -256,7 +256,10 @@ impl Session {
             *lent.lock() = Some(slot);
             outcome
         });
-        if let Err(failure) = outcome.await {
+        let since = Instant::now();
+        let outcome = outcome.await;
+        self.shared.meters.request("session", Failure::code_of(&outcome), since.elapsed());
+        if let Err(failure) = outcome {
             reply.fail(&failure).await;
         }
     }

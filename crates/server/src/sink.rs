@@ -136,7 +136,7 @@ impl ResultSink for HeldResults {
                 ErrorKind::MemoryLimit,
                 format!(
                     "a script of several statements is one transaction whose results are held back until it is \
-                     committed, and there are more than {} of them; send the last statement on its own",
+                     committed, and there are more than {} of them (held_result_count_max); send the last statement on its own",
                     self.count_max
                 ),
             ));

@@ -91,6 +91,16 @@ impl Failure {
         Failure { status: Status::INVALID_ARGUMENTS, error: Error::invalid(message) }
     }
 
+    /// The status code of an outcome, for counters.
+    pub fn code_of(outcome: &Result<(), Failure>) -> u16 {
+        outcome.as_ref().map_or_else(|failure| failure.status.code(), |()| Status::SUCCESS.code())
+    }
+
+    /// 401.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Failure { status: Status::UNAUTHORIZED, error: Error::new(ErrorKind::Forbidden, message) }
+    }
+
     /// The status attributes drivers look for: `exceptions`, the kinds of error from the nearest cause
     /// outwards, and `stackTrace`, which is for people to read. Neither holds an internal of the server. Where
     /// a kind has several reasons there is `reason`, too: after a conflict one of the names under which

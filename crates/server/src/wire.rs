@@ -170,6 +170,12 @@ pub fn done(format: Format, request: Uuid) -> Message {
         .expect("an empty response has nothing to refuse")
 }
 
+/// A response that asks the client to prove who it is.
+pub fn challenge(format: Format, request: Uuid) -> Message {
+    response(format, Some(request), Status::AUTHENTICATE, "", &[], ResponseData::Empty)
+        .expect("an empty response has nothing to refuse")
+}
+
 /// A response that says what is wrong; without an id where the request's could not be read.
 pub fn failure(format: Format, request: Option<Uuid>, failure: &Failure) -> Message {
     let (message, attributes) = (failure.error.message(), failure.attributes());

@@ -25,6 +25,7 @@ use crate::status::Failure;
 #[derive(Clone, Debug)]
 pub struct Workers {
     permits: Arc<Semaphore>,
+    count: usize,
 }
 
 /// What ends one request early.
@@ -84,7 +85,13 @@ async fn passed(deadline: Option<(Instant, Duration)>) -> Duration {
 impl Workers {
     /// A pool of so many.
     pub fn new(count: usize) -> Self {
-        Workers { permits: Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))) }
+        let count = count.min(Semaphore::MAX_PERMITS);
+        Workers { permits: Arc::new(Semaphore::new(count)), count }
+    }
+
+    /// How many are in use.
+    pub fn busy_count(&self) -> usize {
+        self.count - self.permits.available_permits()
     }
 
     /// Runs `work` when a thread is free. The cancellation of `watch` may fire while it runs; when it

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::client::Client;
 use common::engine::FakeEngine;
-use common::{Running, eventually};
+use common::{Running, eventually, http};
 use mangrove_graph::Value;
 use mangrove_server::{Config, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -73,7 +73,7 @@ async fn connections_beyond_the_bound_are_refused() {
     let first = server.connect().await;
     let request = "GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    let answer = http(&server, request).await;
+    let answer = http(server.address, request).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     assert!(answer.contains("connection_count_max"), "{answer}");
     drop(first);
@@ -83,20 +83,20 @@ async fn connections_beyond_the_bound_are_refused() {
 async fn the_http_side_says_what_it_has() {
     let server = Running::start(|_| {}).await;
     let ask = |line: &str, more: &str| format!("{line} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n");
-    let health = http(&server, &ask("GET /health", "")).await;
+    let health = http(server.address, &ask("GET /health", "")).await;
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
     assert!(health.contains("\"status\":\"ok\"") && health.contains("\"gmodern\""), "{health}");
     *server.engine.0.read_only.lock().unwrap() = Some("the disk is full".to_owned());
-    let read_only = http(&server, &ask("GET /health", "")).await;
+    let read_only = http(server.address, &ask("GET /health", "")).await;
     assert!(read_only.starts_with("HTTP/1.1 200") && read_only.contains("\"read-only\""), "{read_only}");
     assert!(read_only.contains("{\"g\":\"the disk is full\"}"), "{read_only}");
-    let post = http(&server, &ask("POST /gremlin", "Content-Length: 0\r\n")).await;
+    let post = http(server.address, &ask("POST /gremlin", "Content-Length: 0\r\n")).await;
     assert!(post.starts_with("HTTP/1.1 501") && post.contains("not there yet"), "{post}");
-    let plain = http(&server, &ask("GET /gremlin", "")).await;
+    let plain = http(server.address, &ask("GET /gremlin", "")).await;
     assert!(plain.starts_with("HTTP/1.1 426"), "{plain}");
-    let elsewhere = http(&server, &ask("GET /elsewhere", "")).await;
+    let elsewhere = http(server.address, &ask("GET /elsewhere", "")).await;
     assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
-    let foreign = http(&server, &ask("GET /health", "Origin: https://evil.example\r\n")).await;
+    let foreign = http(server.address, &ask("GET /health", "Origin: https://evil.example\r\n")).await;
     assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
 }
 
@@ -156,11 +156,79 @@ async fn many_connections_at_once_are_served() {
     assert_eq!(server.engine.0.counter.load(Ordering::SeqCst), 640);
 }
 
-/// The answer to a request in plain HTTP.
-async fn http(server: &Running, request: &str) -> String {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = vec![0; 4_096];
-    let length = stream.read(&mut answer).await.unwrap();
-    String::from_utf8_lossy(&answer[..length]).into_owned()
+/// Reads until the server ends the connection; how long that took.
+async fn ended(stream: &mut TcpStream) -> Duration {
+    let began = tokio::time::Instant::now();
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut bytes)).await;
+    assert!(read.is_ok(), "the connection was not ended");
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_says_nothing_or_a_byte_at_a_time_is_dropped() {
+    let server = Running::start(|limits| limits.header_timeout = Duration::from_millis(400)).await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut slow = TcpStream::connect(server.address).await.unwrap();
+    slow.write_all(b"GET /health HTTP/1.1\r\nHo").await.unwrap();
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let drip = async {
+        // Each byte in time; the head as a whole is not.
+        for byte in b"st: localhost".iter().cycle() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if slow.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), drip).await.expect("the slow one is dropped");
+    ended(&mut silent).await;
+    ended(&mut idle).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_answers_no_ping_is_taken_for_gone() {
+    let server = Running::start(|limits| {
+        limits.ping_interval = Duration::from_millis(100);
+        limits.silence_max = Duration::from_millis(400);
+    })
+    .await;
+    let mut dead = TcpStream::connect(server.address).await.unwrap();
+    dead.write_all(
+        b"GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    )
+    .await
+    .unwrap();
+    ended(&mut dead).await;
+    // One that answers pings may be silent for as long as it likes.
+    let mut alive = server.connect().await;
+    let pings = tokio::time::timeout(Duration::from_millis(1_200), alive.response()).await;
+    assert!(pings.is_err(), "it was not dropped: {pings:?}");
+    assert_eq!(alive.eval("g.inject('count')").await.values(), [0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_server_says_so_and_is_still_watched() {
+    let server = Running::start(|limits| limits.connection_count_max = 2).await;
+    let held = [server.connect().await, server.connect().await];
+    let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert!(http(server.address, &ask("/gremlin")).await.starts_with("HTTP/1.1 503"));
+    assert!(http(server.address, &ask("/health")).await.starts_with("HTTP/1.1 200"));
+    assert!(http(server.address, &ask("/metrics")).await.contains("mangrove_connections 2\n"));
+    // A flood beyond that is dropped, and leaves nothing behind.
+    let mut flood = Vec::new();
+    for _ in 0..200 {
+        flood.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    drop(flood);
+    drop(held);
+    for _ in 0..100 {
+        if http(server.address, &ask("/metrics")).await.contains("mangrove_connections 1\n") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("places were not given back");
 }

@@ -1,5 +1,6 @@
 //! The built program, run as a user runs it.
 
+mod admin;
 mod bench;
 mod common;
 mod durable;

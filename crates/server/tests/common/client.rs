@@ -57,6 +57,14 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// The status is this one.
+    #[track_caller]
+    pub fn assert_code(&self, code: i32) {
+        assert_eq!(self.code(), code, "{self:?}");
+    }
+}
+
 impl Client {
     pub async fn connect(address: SocketAddr) -> Client {
         let (socket, _) = connect_async(format!("ws://{address}/gremlin")).await.unwrap();

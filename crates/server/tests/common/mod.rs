@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use mangrove_graph::Result;
 use mangrove_server::{Config, Limits, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -61,4 +63,13 @@ pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("never came true: {what}");
+}
+
+/// The answer to a request in plain HTTP, as far as it comes at once.
+pub async fn http(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 16_384];
+    let length = stream.read(&mut answer).await.unwrap_or(0);
+    String::from_utf8_lossy(&answer[..length]).into_owned()
 }

@@ -1,0 +1,464 @@
+//! Every setting of `mangrove serve`, in one table.
+//!
+//! A line of [`SETTINGS`] is a key of the configuration file, a flag and an environment variable at once: `query_time`
+//! would be `query_time = …`, `--query-time …` and `MANGROVE_QUERY_TIME=…`. Values are texts until the line's field
+//! reads them, so the three ways take the same and refuse the same. Whoever adds a setting adds a line and a field of
+//! [`Options`].
+
+use std::fmt::{self, Display};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use mangrove::{Error, Result};
+use mangrove_server::{Config, EngineLimits};
+
+use crate::quantity::{Size, TimeLimit};
+
+/// Everything that can be set, but for the graphs.
+#[derive(Debug)]
+pub struct Options {
+    /// The server.
+    pub server: Config,
+    /// What queries and graphs may take.
+    pub engine: EngineLimits,
+    /// Where the main graph lives.
+    pub data: Option<String>,
+    /// How to read what is loaded into it.
+    pub map: Option<PathBuf>,
+    /// Where graphs that administrators create are kept.
+    pub graphs_dir: Option<PathBuf>,
+    /// How much memory a graph may use.
+    pub memory_limit: Option<Size>,
+    /// The certificate, with its key to be used together.
+    pub tls_certificate: Option<PathBuf>,
+    /// The certificate's key.
+    pub tls_key: Option<PathBuf>,
+    /// Who may come in.
+    pub users_file: Option<PathBuf>,
+    /// What is logged.
+    pub log: String,
+    /// In which form.
+    pub log_format: LogFormat,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl Options {
+    /// The defaults.
+    pub fn new(listen: SocketAddr) -> Self {
+        Options {
+            server: Config::new(listen),
+            engine: EngineLimits::default(),
+            data: None,
+            map: None,
+            graphs_dir: None,
+            memory_limit: None,
+            tls_certificate: None,
+            tls_key: None,
+            users_file: None,
+            log: "info".to_owned(),
+            log_format: LogFormat::Text,
+        }
+    }
+}
+
+/// A setting.
+pub struct Setting {
+    /// Its key in the configuration file.
+    pub name: &'static str,
+    /// What its value is, in capitals.
+    value: &'static str,
+    summary: &'static str,
+    field: fn(&mut Options) -> &mut dyn Field,
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+macro_rules! settings {
+    ($($name:literal $value:literal $($field:ident).+ : $summary:literal;)*) => {
+        &[$(Setting {
+            name: $name,
+            value: $value,
+            summary: $summary,
+            field: |options| &mut options.$($field).+,
+        }),*]
+    };
+}
+
+/// All settings, as they are shown.
+pub const SETTINGS: &[Setting] = settings! {
+    "listen" "ADDRESS" server.listen: "Address and port; port 0 takes a free one";
+    "allow_remote" "BOOL" server.allow_remote: "Listen where other machines can reach it although it lacks TLS or users";
+    "data" "DIR" data: "The directory the main graph is kept in; `memory:` is a new, empty graph";
+    "map" "FILE" map: "What the columns of loaded tables mean, where their headers do not say";
+    "graphs_dir" "DIR" graphs_dir: "Where graphs that administrators create are kept";
+    "tls_certificate" "FILE" tls_certificate: "The certificate chain (PEM); with it, only TLS is spoken";
+    "tls_key" "FILE" tls_key: "The certificate's private key (PEM)";
+    "users_file" "FILE" users_file: "Who may come in, as `mangrove user` writes it";
+    "memory_limit" "SIZE" memory_limit: "Refuse writes while a graph uses this much memory";
+    "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
+    "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, unless it says otherwise";
+    "query_memory_limit" "SIZE" engine.query_memory_bytes: "How much memory one query may hold at a time";
+    "result_count_max" "COUNT" engine.result_count_max: "How many results a query may have";
+    "held_result_count_max" "COUNT" server.limits.held_result_count_max:
+        "Results that a script of several statements may hold back until its commit";
+    "worker_count_max" "COUNT" server.limits.worker_count_max: "Queries at once";
+    "conflict_retry_count_max" "COUNT" server.limits.conflict_retry_count_max:
+        "How often a request is run again after a conflict";
+    "connection_count_max" "COUNT" server.limits.connection_count_max: "Connections at once";
+    "in_flight_count_max" "COUNT" server.limits.in_flight_count_max: "Requests of one connection at once";
+    "message_bytes_max" "SIZE" server.limits.message_bytes_max: "The size of a request";
+    "batch_size" "COUNT" server.limits.batch_size: "Results in one message, unless the request says otherwise";
+    "batch_size_max" "COUNT" server.limits.batch_size_max: "The largest batch a request may ask for";
+    "outgoing_count_max" "COUNT" server.limits.outgoing_count_max:
+        "Messages that wait for a slow client before its queries do";
+    "write_stall_max" "TIME" server.limits.write_stall_max: "How long a client may take none of an answer";
+    "ping_interval" "TIME" server.limits.ping_interval: "How often a client is asked whether it is still there";
+    "silence_max" "TIME" server.limits.silence_max: "How long a client may be silent, answers to pings included";
+    "handshake_timeout" "TIME" server.limits.handshake_timeout: "How long a TLS handshake may take";
+    "header_timeout" "TIME" server.limits.header_timeout: "How long the head of an HTTP request may take";
+    "authentication_timeout" "TIME" server.limits.authentication_timeout:
+        "How long a client may take to prove who it is";
+    "session_count_max" "COUNT" server.limits.session_count_max: "Sessions at once";
+    "session_idle_max" "TIME" server.limits.session_idle_max: "How long a session may be idle";
+    "drain_seconds" "SECONDS" server.limits.drain_max: "How long queries may go on when the server is asked to stop";
+    "slow_query" "TIME" engine.slow_query: "Log queries that take longer, with their plans";
+    "log" "FILTER" log: "What is logged: info, debug, mangrove_audit=off, …";
+    "log_format" "FORMAT" log_format: "text, or json: an object a line";
+};
+
+impl Setting {
+    /// The setting of a key in the file; an unknown one is an error that names the nearest.
+    pub fn find(name: &str, further: &[&str]) -> Result<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.name == name).ok_or_else(|| {
+            let names = SETTINGS.iter().map(|setting| setting.name).chain(further.iter().copied());
+            let hint = mangrove_gremlin::suggest(name, names);
+            Error::invalid(format!("there is no setting `{name}` (`mangrove serve --print-config` shows all){hint}"))
+        })
+    }
+
+    /// Changes it.
+    pub fn set(&self, options: &mut Options, text: &str) -> Result<(), String> {
+        (self.field)(options).read(text)
+    }
+
+    /// Its value as the configuration file has it; `None` where nothing is set.
+    pub fn show(&self, options: &mut Options) -> Option<String> {
+        (self.field)(options).show()
+    }
+
+    /// Makes a path relative to a folder.
+    pub fn resolve(&self, options: &mut Options, folder: &Path) {
+        (self.field)(options).resolve(folder);
+    }
+
+    fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    fn variable(&self) -> String {
+        format!("MANGROVE_{}", self.name.to_ascii_uppercase())
+    }
+
+    fn arg(&self) -> Arg {
+        let default = self.show(&mut Options::new(crate::config::LISTEN_DEFAULT));
+        let default = default.map_or_else(String::new, |value| format!(" [default: {}]", value.trim_matches('"')));
+        let arg = Arg::new(self.name)
+            .long(self.flag())
+            .env(self.variable())
+            .value_name(self.value)
+            .help(format!("{}{default}", self.summary))
+            .action(ArgAction::Set);
+        let setting = SETTINGS.iter().find(|setting| setting.name == self.name).expect("it is one of them");
+        // Looked at here, so that a mistake is the command line's, with its exit code.
+        let arg = arg.value_parser(move |text: &str| {
+            setting.set(&mut Options::new(crate::config::LISTEN_DEFAULT), text).map(|()| text.to_owned())
+        });
+        if self.value == "BOOL" {
+            return arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+        }
+        arg
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File,
+    /// An environment variable.
+    Environment(String),
+    /// A flag.
+    Flag(String),
+}
+
+impl Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File => f.write_str("file"),
+            Origin::Environment(name) => f.write_str(name),
+            Origin::Flag(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+/// What the command line and the environment set.
+#[derive(Clone, Debug, Default)]
+pub struct Given(pub Vec<(&'static Setting, String, Origin)>);
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        SETTINGS.iter().fold(command, |command, setting| command.arg(setting.arg()))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Given::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = Given::default();
+        given.update_from_arg_matches(matches)?;
+        Ok(given)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for setting in SETTINGS {
+            let Some(text) = matches.get_one::<String>(setting.name) else { continue };
+            let origin = match matches.value_source(setting.name) {
+                Some(ValueSource::EnvVariable) => Origin::Environment(setting.variable()),
+                _ => Origin::Flag(setting.flag()),
+            };
+            self.0.push((setting, text.clone(), origin));
+        }
+        Ok(())
+    }
+}
+
+/// A value that is read from text and shown as a file has it.
+trait Field {
+    fn read(&mut self, text: &str) -> Result<(), String>;
+    fn show(&self) -> Option<String>;
+    fn resolve(&mut self, _: &Path) {}
+}
+
+/// A text as TOML has it.
+pub fn quoted(text: impl Display) -> String {
+    let text = text.to_string();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl Field for $number {
+            fn read(&mut self, text: &str) -> Result<(), String> {
+                // Sizes are counts of bytes, and may be written with their unit.
+                let read = text.parse().ok().or_else(|| text.parse::<Size>().ok()?.bytes.try_into().ok());
+                *self = read.ok_or_else(|| format!("`{text}` is no whole number (or size, as in 10MiB)"))?;
+                Ok(())
+            }
+
+            fn show(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+        }
+    )*};
+}
+
+numbers!(usize, u32, u64);
+
+impl Field for Option<u64> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        if text == "none" {
+            *self = None;
+            return Ok(());
+        }
+        let mut number = 0_u64;
+        number.read(text)?;
+        *self = Some(number);
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.map_or_else(|| quoted("none"), |number| number.to_string()))
+    }
+}
+
+impl Field for bool {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.parse().map_err(|_| format!("`{text}` is neither true nor false"))?;
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Field for Duration {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        // A bare number is seconds: `drain_seconds` has its unit in its name.
+        let limit = match text.parse() {
+            Ok(seconds) => TimeLimit::After(Duration::from_secs(seconds)),
+            Err(_) => text.parse()?,
+        };
+        *self = limit.duration().ok_or("this limit cannot be `none`")?;
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(time(*self))
+    }
+}
+
+fn time(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    quoted(if millis.is_multiple_of(1_000) { format!("{}s", millis / 1_000) } else { format!("{millis}ms") })
+}
+
+impl Field for Option<Duration> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.parse::<TimeLimit>()?.duration();
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.map_or_else(|| quoted("none"), time))
+    }
+}
+
+impl Field for Option<Size> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = Some(text.parse()?);
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        self.map(|size| size.bytes.to_string())
+    }
+}
+
+impl Field for SocketAddr {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.parse().map_err(|_| format!("`{text}` is no address with a port, as in 127.0.0.1:8182"))?;
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(quoted(self))
+    }
+}
+
+impl Field for String {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        text.clone_into(self);
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(quoted(self))
+    }
+}
+
+impl Field for Option<String> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = Some(text.to_owned());
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        self.as_ref().map(quoted)
+    }
+
+    fn resolve(&mut self, folder: &Path) {
+        // `memory:` and its like are no paths.
+        if let Some(location) = self
+            && !location.contains(':')
+        {
+            *location = folder.join(&*location).to_string_lossy().into_owned();
+        }
+    }
+}
+
+impl Field for Option<PathBuf> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = Some(text.into());
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        self.as_ref().map(|path| quoted(path.display()))
+    }
+
+    fn resolve(&mut self, folder: &Path) {
+        if let Some(path) = self {
+            *path = folder.join(&*path);
+        }
+    }
+}
+
+impl Field for LogFormat {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = match text {
+            "text" => LogFormat::Text,
+            "json" => LogFormat::Json,
+            _ => return Err(format!("`{text}` is no form of log: write text or json")),
+        };
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(quoted(match self {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        for setting in SETTINGS {
+            let mut options = Options::new(crate::config::LISTEN_DEFAULT);
+            let Some(shown) = setting.show(&mut options) else { continue };
+            setting.set(&mut options, shown.trim_matches('"')).unwrap_or_else(|e| panic!("{}: {e}", setting.name));
+            assert_eq!(setting.show(&mut options), Some(shown), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_refused() {
+        let mut options = Options::new(crate::config::LISTEN_DEFAULT);
+        for (name, value, part) in [
+            ("listen", "somewhere", "127.0.0.1:8182"),
+            ("connection_count_max", "many", "whole number"),
+            ("ping_interval", "none", "cannot be `none`"),
+            ("allow_remote", "maybe", "neither true nor false"),
+            ("log_format", "xml", "text or json"),
+        ] {
+            let error = Setting::find(name, &[]).unwrap().set(&mut options, value).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `mangrove user`: the users file, from a terminal.
+//!
+//! Passwords come from standard input and never from the command line, where every process on the machine could read
+//! them. At a terminal they are asked for twice and not shown.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use mangrove::{Error, ErrorKind, Result, Value};
+use mangrove_server::users::Users;
+use mangrove_server::{Access, Rights};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::args::{Format, UserCommand};
+use crate::{Failure, output};
+
+/// `mangrove user`.
+pub fn run(command: &UserCommand) -> Result<(), Failure> {
+    match command {
+        UserCommand::Add { name, roles, file } => {
+            let mut users = if file.file.exists() { Users::read(&file.file)? } else { Users::default() };
+            let levels = roles.iter().map(|role| parse(role)).collect::<Result<Vec<_>>>()?;
+            users.add(name, &password()?, Rights::default())?;
+            grant(&mut users, name, levels)?;
+            users.write(&file.file)?;
+        }
+        UserCommand::Remove { name, file } => change(&file.file, |users| users.remove(name))?,
+        UserCommand::Passwd { name, file } => {
+            change(&file.file, |users| {
+                // Before anybody types a password for nothing.
+                users.grant(name, "*", users.get(name).and_then(|user| user.rights.on("*")))?;
+                users.set_password(name, &password()?)
+            })?;
+        }
+        UserCommand::Grant { name, roles, file } => {
+            let levels = roles.iter().map(|role| parse(role)).collect::<Result<Vec<_>>>()?;
+            change(&file.file, |users| grant(users, name, levels))?;
+        }
+        UserCommand::List { file, format } => list(&Users::read(&file.file)?, *format)?,
+    }
+    Ok(())
+}
+
+fn change(path: &Path, change: impl FnOnce(&mut Users) -> Result<()>) -> Result<()> {
+    let mut users = Users::read(path)?;
+    change(&mut users)?;
+    users.write(path)
+}
+
+fn grant(users: &mut Users, name: &str, levels: Vec<(&str, Option<Access>)>) -> Result<()> {
+    levels.into_iter().try_for_each(|(graph, level)| users.grant(name, graph, level))
+}
+
+/// `GRAPH=ROLE`; the role `none` is the lack of one.
+fn parse(text: &str) -> Result<(&str, Option<Access>)> {
+    let (graph, role) = text
+        .split_once('=')
+        .ok_or_else(|| Error::invalid(format!("{text}: write GRAPH=ROLE, as in books=read or '*=admin'")))?;
+    Ok((graph, if role == "none" { None } else { Some(role.parse()?) }))
+}
+
+fn list(users: &Users, format: Format) -> Result<(), Failure> {
+    let row = |(name, user): (&smol_str::SmolStr, &mangrove_server::users::User)| {
+        let roles = user.rights.iter().map(|(graph, level)| (Value::String(graph.clone()), level.name().into()));
+        Value::map(vec![("user".into(), Value::String(name.clone())), ("roles".into(), Value::map(roles.collect()))])
+    };
+    let mut out = io::stdout().lock();
+    output::print(&mut users.iter().map(|user| Ok(row(user))), format, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn password() -> Result<String> {
+    if !io::stdin().is_terminal() {
+        return line();
+    }
+    let first = ask("Password: ")?;
+    if ask("Again: ")? != first {
+        return Err(Error::invalid("the two passwords differ; nothing was changed"));
+    }
+    Ok(first)
+}
+
+/// Asks at the terminal, which shows nothing of the answer.
+fn ask(question: &str) -> Result<String> {
+    let failed = |e: rustix::io::Errno| Error::new(ErrorKind::Io, format!("the terminal cannot be made silent: {e}"));
+    eprint!("{question}");
+    let terminal = io::stdin();
+    let loud = tcgetattr(&terminal).map_err(failed)?;
+    let mut silent = loud.clone();
+    silent.local_modes -= LocalModes::ECHO;
+    tcsetattr(&terminal, OptionalActions::Flush, &silent).map_err(failed)?;
+    let answer = line();
+    tcsetattr(&terminal, OptionalActions::Flush, &loud).map_err(failed)?;
+    eprintln!();
+    answer
+}
+
+fn line() -> Result<String> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(|e| Error::from(e).context("standard input"))?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_given_by_graph() {
+        assert_eq!(parse("books=read").unwrap(), ("books", Some(Access::Read)));
+        assert_eq!(parse("*=none").unwrap(), ("*", None));
+        for (wrong, part) in [("books", "GRAPH=ROLE"), ("books=reader", "did you mean `read`")] {
+            assert!(parse(wrong).unwrap_err().message().contains(part), "{wrong}");
+        }
+    }
+}

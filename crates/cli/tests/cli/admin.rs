@@ -1,0 +1,218 @@
+//! Users, graphs, running queries: a server as its administrator sees it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::common::{Folder, Ran, mangrove, ran, run, succeed};
+
+/// A server with users, and graphs that outlive it.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(folder: &Folder, more: &[&str]) -> Self {
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let mut child = mangrove()
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--users-file",
+                &path("users.toml"),
+                "--graphs-dir",
+                &path("graphs"),
+            ])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().rsplit_once(' ').unwrap_or_else(|| panic!("no address in {line:?}")).1.to_owned();
+        Served { child, url }
+    }
+
+    /// Runs a command as a user.
+    fn ask(&self, user: &str, args: &[&str]) -> Ran {
+        let mut command = mangrove();
+        command.env("MANGROVE_USER", user).env("MANGROVE_PASSWORD", format!("{user}'s password"));
+        ran(command.args(args).args(["--url", &self.url, "--format", "jsonl"]).output().unwrap())
+    }
+
+    #[track_caller]
+    fn succeed(&self, user: &str, args: &[&str]) -> String {
+        let ran = self.ask(user, args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        ran.out
+    }
+
+    #[track_caller]
+    fn refuse(&self, user: &str, args: &[&str], part: &str) {
+        let ran = self.ask(user, args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
+    }
+
+    fn stop(mut self) {
+        let kill = format!("kill -s TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `mangrove user` with a line on standard input.
+fn user(args: &[&str], input: &str) -> Ran {
+    let mut child = mangrove()
+        .arg("user")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    ran(child.wait_with_output().unwrap())
+}
+
+/// A users file with an administrator and a reader.
+fn with_users(folder: &Folder) -> String {
+    let file = folder.path().join("users.toml").to_str().unwrap().to_owned();
+    for (name, role) in [("ada", "*=admin"), ("rita", "*=read")] {
+        let added = user(&["add", "--file", &file, name, "--role", role], &format!("{name}'s password\n"));
+        assert_eq!(added.code, Some(0), "{}", added.err);
+    }
+    file
+}
+
+#[test]
+fn users_are_kept_as_hashes_in_a_file_of_their_owner() {
+    let folder = Folder::new("users");
+    let file = with_users(&folder);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("$argon2id$") && !text.contains("password\n") && !text.contains("ada's"), "{text}");
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(user(&["add", "--file", &file, "ada"], "x\n").err.contains("already"));
+    assert!(user(&["passwd", "--file", &file, "eve"], "x\n").err.contains("no user `eve`"));
+    assert!(user(&["grant", "--file", &file, "ada", "books=reader"], "").err.contains("did you mean `read`"));
+    assert_eq!(user(&["grant", "--file", &file, "rita", "books=write", "*=none"], "").code, Some(0));
+    let listed = succeed(&["user", "list", "--file", &file, "--format", "jsonl"]);
+    assert!(listed.contains("{\"user\":\"rita\",\"roles\":{\"books\":\"write\"}}"), "{listed}");
+    assert_eq!(user(&["remove", "--file", &file, "rita"], "").code, Some(0));
+    assert!(!succeed(&["user", "list", "--file", &file]).contains("rita"));
+}
+
+#[test]
+fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
+    let folder = Folder::new("graphs");
+    with_users(&folder);
+    let served = Served::start(&folder, &[]);
+    served.refuse("rita", &["graph", "create", "books"], "role admin on all graphs");
+    served.refuse("nobody", &["graph", "list"], "incorrect");
+    let created = served.succeed("ada", &["graph", "create", "books"]);
+    assert!(created.contains("\"sources\":{\"books\":\"serializable\",\"bookssi\":\"snapshot\"}"), "{created}");
+    served.refuse("ada", &["graph", "create", "books"], "already");
+    served.succeed("ada", &["graph", "create", "scratch", "--memory"]);
+    served.succeed("ada", &["query", "books.addV('book')"]);
+    served.refuse("rita", &["query", "books.addV('book')"], "role write on the graph `books`");
+    served.refuse("ada", &["graph", "drop", "main"], "configuration");
+    served.stop();
+
+    // What is in a directory is there again, what was in memory is gone.
+    let served = Served::start(&folder, &[]);
+    assert_eq!(served.succeed("rita", &["query", "bookssi.V().count()"]).trim(), "1");
+    assert!(!served.succeed("rita", &["graph", "list"]).contains("scratch"));
+    served.succeed("ada", &["graph", "drop", "books"]);
+    served.refuse("ada", &["query", "books.V()"], "no traversal source `books`");
+    assert!(!folder.path().join("graphs/books").exists());
+    served.stop();
+}
+
+#[test]
+fn running_queries_are_listed_and_killed_by_those_who_may() {
+    const ENDLESS: &str = "g.inject(1).repeat(__.map(__.sum())).until(__.is(2))";
+    let folder = Folder::new("queries");
+    with_users(&folder);
+    let served = Served::start(&folder, &[]);
+    let victim = mangrove()
+        .env("MANGROVE_USER", "ada")
+        .env("MANGROVE_PASSWORD", "ada's password")
+        .args(["query", "--url", &served.url, ENDLESS, "--evaluation-timeout", "50s"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let row = (0..200)
+        .find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            served.succeed("ada", &["queries"]).lines().find(|row| row.contains("repeat")).map(str::to_owned)
+        })
+        .expect("the query is listed");
+    assert!(row.contains("\"user\":\"ada\"") && row.contains("\"graph\":\"main\""), "{row}");
+    let id: String = row.split("\"id\":").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+    // Who may only read sees only its own.
+    assert!(!served.succeed("rita", &["queries"]).contains("repeat"));
+    served.refuse("rita", &["kill", &id], "no query with the number");
+    assert!(served.succeed("ada", &["kill", &id]).contains("repeat"));
+    let killed = ran(victim.wait_with_output().unwrap());
+    assert!(killed.err.contains("was killed"), "{}", killed.err);
+    served.stop();
+}
+
+#[test]
+fn tls_is_spoken_by_server_and_program() {
+    let folder = Folder::new("tls");
+    with_users(&folder);
+    let pem = |name: &str| format!("{}/../server/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (certificate, key) = (pem("server.pem"), pem("server.key"));
+    let served = Served::start(&folder, &["--tls-certificate", &certificate, "--tls-key", &key]);
+    assert!(served.url.starts_with("wss://"), "{}", served.url);
+    let url = served.url.replace("127.0.0.1", "localhost");
+    let ask = |ca: Option<&str>| {
+        let mut command = mangrove();
+        command.env("MANGROVE_USER", "rita").env("MANGROVE_PASSWORD", "rita's password");
+        if let Some(ca) = ca {
+            command.env("MANGROVE_TLS_CA", ca);
+        }
+        ran(command.args(["query", "--url", &url, "g.V().count()", "--format", "csv"]).output().unwrap())
+    };
+    assert!(ask(Some(&certificate)).out.contains('0'));
+    assert_eq!(ask(None).code, Some(1), "nobody vouches for the certificate");
+    let plain = run(&["query", "--url", &url.replace("wss", "ws"), "g.V()"]);
+    assert_eq!(plain.code, Some(1));
+}
+
+#[test]
+fn what_counts_is_printed_as_a_file_that_says_the_same() {
+    let folder = Folder::new("print");
+    let file = folder.file("mangrove.toml", "batch_size = 7\nlog_format = \"json\"\n[graphs.books]\n");
+    let mut command = mangrove();
+    command.env("MANGROVE_SESSION_COUNT_MAX", "9");
+    let args = ["serve", "--config", &file, "--print-config", "--slow-query", "250ms", "--allow-remote"];
+    let printed = ran(command.args(args).output().unwrap());
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    for (setting, origin) in [
+        ("batch_size = 7", "file"),
+        ("session_count_max = 9", "MANGROVE_SESSION_COUNT_MAX"),
+        ("slow_query = \"250ms\"", "--slow-query"),
+        ("allow_remote = true", "--allow-remote"),
+        ("connection_count_max = 1024", "default"),
+    ] {
+        let line = printed.out.lines().find(|line| line.starts_with(setting));
+        assert!(line.is_some_and(|line| line.ends_with(origin)), "{setting}: {line:?}");
+    }
+    assert!(printed.out.contains("[graphs.books]\nsources = { books = \"serializable\", bookssi = \"snapshot\" }"));
+    let wrong = folder.file("wrong.toml", "\nbatch_sise = 7\n");
+    let refused = run(&["serve", "--config", &wrong, "--print-config"]);
+    assert!(refused.err.contains("line 2") && refused.err.contains("did you mean `batch_size`"), "{}", refused.err);
+}

@@ -1,0 +1,315 @@
+//! Who connects: names and passwords, as SASL PLAIN over WebSocket and as HTTP Basic.
+//!
+//! # What an attacker learns
+//!
+//! Nothing but "wrong": an unknown user costs a hash like a known one, against a hash that no password has, and the
+//! answer is the same. Hashing runs on [`HASHING_COUNT_MAX`] threads at most, so a flood of logins takes neither all
+//! cores nor, at 19 MiB each, all memory; a connection that is wrong [`FAILURE_COUNT_MAX`] times is closed.
+//!
+//! # What is remembered
+//!
+//! HTTP brings the password with every request, and drivers open connections by the dozen. A password that was right is
+//! remembered for [`REMEMBERED_FOR`], as a keyed digest of the name, the password and its hash: what is in memory can be
+//! neither read back nor used elsewhere, and a changed password is not found. Wrong ones are never remembered.
+//!
+//! # Changes
+//!
+//! The users file is looked at every second. [`Login::caller`] is asked for every request: a user who was removed or got
+//! another password is refused at the next one, other roles count from the next one.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mangrove_graph::{Error, ErrorKind, Result};
+use parking_lot::{Mutex, RwLock};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use smol_str::SmolStr;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::access::{Caller, Rights};
+use crate::audit::{self, Act};
+use crate::tls::changed;
+use crate::users::{self, PASSWORD_BYTES_MAX, Users};
+
+/// How many passwords are hashed at once.
+const HASHING_COUNT_MAX: usize = 2;
+
+/// Wrong passwords on one connection before it is closed.
+pub const FAILURE_COUNT_MAX: u32 = 3;
+
+/// How long a password that was right is remembered.
+const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+
+/// How many are remembered.
+const REMEMBERED_COUNT_MAX: usize = 1_024;
+
+/// How often the users file is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Where users come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UsersSource {
+    /// A file, which is read again when it changes.
+    File(PathBuf),
+    /// The text of such a file.
+    Text(String),
+}
+
+impl UsersSource {
+    fn read(&self) -> Result<Users> {
+        match self {
+            UsersSource::File(path) => Users::read(path),
+            UsersSource::Text(text) => Users::parse(text).map_err(|e| e.context("the users in MANGROVE_USERS")),
+        }
+    }
+}
+
+/// Decides who somebody is.
+pub struct Authenticator {
+    source: UsersSource,
+    users: RwLock<Arc<Users>>,
+    /// Counts the readings of the source: logins look at their user again when it has changed.
+    reading: AtomicU64,
+    /// What an unknown user's password is compared with.
+    decoy: SmolStr,
+    hashing: Semaphore,
+    key: hmac::Key,
+    remembered: Mutex<HashMap<[u8; 32], Instant>>,
+}
+
+/// Somebody who has proved who they are.
+#[derive(Clone)]
+pub struct Login {
+    caller: Caller,
+    /// With which hash and as of which reading of the users; `None` where the server asks nobody.
+    proof: Option<(Arc<Authenticator>, SmolStr, u64)>,
+}
+
+impl Login {
+    /// Anybody, where the server does not ask who they are.
+    pub fn anybody(peer: &str) -> Self {
+        Login { caller: Caller::anybody(peer), proof: None }
+    }
+
+    /// Who it is, as of now; an error if they would not be let in anymore.
+    pub fn caller(&mut self) -> Result<Caller> {
+        if let Some((authenticator, hash, reading)) = &mut self.proof {
+            let now = authenticator.reading.load(Ordering::Acquire);
+            if now != *reading {
+                let users = authenticator.users();
+                let user = users.get(self.caller.name()).filter(|user| user.hash == *hash);
+                let user = user.ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::Forbidden,
+                        format!("the user `{}` was removed or has another password; log in again", self.caller.name()),
+                    )
+                })?;
+                self.caller = Caller::user(self.caller.name(), user.rights.clone(), self.caller.peer());
+                *reading = now;
+            }
+        }
+        Ok(self.caller.clone())
+    }
+}
+
+impl Authenticator {
+    /// Reads the users.
+    pub fn new(source: UsersSource) -> Result<Self> {
+        let users = source.read()?;
+        let random = SystemRandom::new();
+        let unmade = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
+        let mut secret = [0; 24];
+        random.fill(&mut secret).map_err(unmade)?;
+        Ok(Authenticator {
+            source,
+            users: RwLock::new(Arc::new(users)),
+            reading: AtomicU64::new(1),
+            decoy: users::hash(&STANDARD.encode(secret))?,
+            hashing: Semaphore::new(HASHING_COUNT_MAX),
+            key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
+            remembered: Mutex::default(),
+        })
+    }
+
+    fn users(&self) -> Arc<Users> {
+        Arc::clone(&self.users.read())
+    }
+
+    /// Reads a users file again when it changes, for as long as it is polled.
+    pub async fn watch(self: Arc<Self>) {
+        let UsersSource::File(path) = &self.source else { return };
+        let mut seen = changed(path);
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let now = changed(path);
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            match self.source.read() {
+                Ok(users) => {
+                    *self.users.write() = Arc::new(users);
+                    self.reading.fetch_add(1, Ordering::Release);
+                    tracing::info!("read {} again", path.display());
+                }
+                Err(error) => tracing::error!("the users stay as they were: {error}"),
+            }
+        }
+    }
+
+    /// Whether somebody is who they say they are. The outcome is noted in the audit log, unless it was known.
+    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Login> {
+        let reading = self.reading.load(Ordering::Acquire);
+        let users = self.users();
+        let user = users.get(name);
+        let hash = user.map_or(&self.decoy, |user| &user.hash).clone();
+        let digest = self.digest(name, password, &hash);
+        let login = |rights: &Rights| Login {
+            caller: Caller::user(name, rights.clone(), peer),
+            proof: Some((Arc::clone(self), hash.clone(), reading)),
+        };
+        if let Some(user) = user
+            && self.remembers(&digest)
+        {
+            return Ok(login(&user.rights));
+        }
+        let is_right = self.verify(password, hash.clone()).await;
+        match user.filter(|_| is_right) {
+            Some(user) => {
+                self.remember(digest);
+                let login = login(&user.rights);
+                audit::note(&login.caller, Act::LogIn, None);
+                Ok(login)
+            }
+            None => {
+                let error = Error::new(ErrorKind::Forbidden, "Username and/or password are incorrect");
+                // The name is what somebody typed; a password in its place must not end in a log.
+                let shown = if user.is_some() { name } else { "(unknown)" };
+                audit::note(&Caller::user(shown, Rights::default(), peer), Act::LogIn, Some(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`Authenticator::log_in`], with a message of SASL PLAIN: `[authorization] NUL user NUL password`.
+    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Login> {
+        let mut parts = message.splitn(3, |byte| *byte == 0);
+        let (Some(on_behalf), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message"));
+        };
+        if !on_behalf.is_empty() && on_behalf != name {
+            return Err(Error::new(ErrorKind::Forbidden, "nobody may act for somebody else here"));
+        }
+        self.log_in(&String::from_utf8_lossy(name), password, peer).await
+    }
+
+    /// As [`Authenticator::log_in`], with the value of an HTTP header `Authorization`.
+    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Login> {
+        let wrong = || Error::new(ErrorKind::Forbidden, "the header Authorization is not that of HTTP Basic");
+        let (scheme, encoded) = header.split_once(' ').ok_or_else(wrong)?;
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return Err(wrong());
+        }
+        let decoded = STANDARD.decode(encoded.trim()).map_err(|_| wrong())?;
+        let colon = decoded.iter().position(|byte| *byte == b':').ok_or_else(wrong)?;
+        self.log_in(&String::from_utf8_lossy(&decoded[..colon]), &decoded[colon + 1..], peer).await
+    }
+
+    async fn verify(&self, password: &[u8], hash: SmolStr) -> bool {
+        let _place = self.hashing.acquire().await.expect("the semaphore is never closed");
+        // One that is too long is wrong, and is not to be hashed at its sender's expense: its beginning is.
+        let is_short = password.len() <= PASSWORD_BYTES_MAX;
+        let password = password[..password.len().min(PASSWORD_BYTES_MAX)].to_vec();
+        let verified = tokio::task::spawn_blocking(move || users::verify(&password, &hash)).await;
+        is_short & verified.unwrap_or(false)
+    }
+
+    fn digest(&self, name: &str, password: &[u8], hash: &str) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.key);
+        for part in [name.as_bytes(), password, hash.as_bytes()] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        context.sign().as_ref().try_into().expect("HMAC-SHA256 has 32 bytes")
+    }
+
+    fn remembers(&self, digest: &[u8; 32]) -> bool {
+        self.remembered.lock().get(digest).is_some_and(|since| since.elapsed() < REMEMBERED_FOR)
+    }
+
+    fn remember(&self, digest: [u8; 32]) {
+        let mut remembered = self.remembered.lock();
+        if remembered.len() >= REMEMBERED_COUNT_MAX {
+            remembered.retain(|_, since| since.elapsed() < REMEMBERED_FOR);
+        }
+        if remembered.len() < REMEMBERED_COUNT_MAX {
+            remembered.insert(digest, Instant::now());
+        }
+    }
+}
+
+/// The message of SASL in an argument: base64 text, as drivers send it.
+pub fn decode_sasl(text: &str) -> Result<Vec<u8>> {
+    STANDARD.decode(text).map_err(|_| Error::invalid("the argument `sasl` is no base64"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Access;
+
+    fn authenticator() -> Arc<Authenticator> {
+        let hash = users::hash("secret").unwrap();
+        let text = format!("[users.ada]\npassword = \"{hash}\"\nroles = {{ \"*\" = \"write\" }}");
+        Arc::new(Authenticator::new(UsersSource::Text(text)).unwrap())
+    }
+
+    #[tokio::test]
+    async fn right_passwords_are_let_in_by_either_way() {
+        let authenticator = authenticator();
+        let caller = authenticator.log_in_sasl(b"\0ada\0secret", "x").await.unwrap().caller().unwrap();
+        assert_eq!((caller.name(), caller.access("any")), ("ada", Some(Access::Write)));
+        let header = format!("Basic {}", STANDARD.encode("ada:secret"));
+        authenticator.log_in_basic(&header, "x").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn whatever_is_wrong_is_answered_alike() {
+        let authenticator = authenticator();
+        let long = [b"\0ada\0secret".as_slice(), &[b'x'; 2_000]].concat();
+        for wrong in [b"\0ada\0Secret".as_slice(), b"\0eve\0secret", b"\0ada\0", b"\0\0", &long] {
+            let error = authenticator.log_in_sasl(wrong, "x").await.err().unwrap();
+            assert_eq!(error.message(), "Username and/or password are incorrect");
+        }
+        for wrong in [b"ada".as_slice(), b"", b"eve\0ada\0secret"] {
+            assert!(authenticator.log_in_sasl(wrong, "x").await.is_err());
+        }
+        for wrong in ["Bearer x", "Basic", "Basic !!!", "Basic YWRh"] {
+            assert!(authenticator.log_in_basic(wrong, "x").await.is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_user_who_changes_counts_as_changed_at_the_next_request() {
+        let authenticator = authenticator();
+        let mut login = authenticator.log_in("ada", b"secret", "x").await.unwrap();
+        let mut users = (*authenticator.users()).clone();
+        users.grant("ada", "*", Some(Access::Read)).unwrap();
+        *authenticator.users.write() = Arc::new(users.clone());
+        authenticator.reading.fetch_add(1, Ordering::Release);
+        assert_eq!(login.caller().unwrap().access("any"), Some(Access::Read));
+        users.set_password("ada", "other").unwrap();
+        *authenticator.users.write() = Arc::new(users);
+        authenticator.reading.fetch_add(1, Ordering::Release);
+        assert!(login.caller().is_err());
+        // What is remembered of the old password does not let it in.
+        assert!(authenticator.log_in("ada", b"secret", "x").await.is_err());
+    }
+}

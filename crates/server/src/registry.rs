@@ -1,0 +1,373 @@
+//! The graphs of a server, by name, and the traversal sources that lead to them.
+//!
+//! Some graphs come with the server's configuration and stay as long as it runs. Others an administrator creates and
+//! drops while it runs: they live in memory, or in a directory of their own below one the server was given for that, and
+//! then they are there again at the next start. A graph that is created has the sources `NAME` (serializable) and
+//! `NAMEsi` (snapshot isolation).
+//!
+//! A drop takes the graph out of the register at once, so that nothing new begins on it, and marks its directory
+//! ([`TOMBSTONE`]). What still runs on it goes on; whoever is last closes the database and removes the directory. A crash
+//! in between leaves the mark, and the next start removes what has it. Until then the name is taken.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mangrove::{Database, Isolation};
+use mangrove_graph::{Error, ErrorKind, Result};
+use parking_lot::{Mutex, RwLock};
+use smol_str::{SmolStr, format_smolstr};
+
+use crate::access::{ALL_GRAPHS, Caller};
+
+/// A file that says that its directory is to be removed.
+const TOMBSTONE: &str = "DROPPED";
+
+/// The longest name of a graph.
+const NAME_BYTES_MAX: usize = 64;
+
+/// What a source for snapshot isolation is called: the graph's name with this behind it.
+const SNAPSHOT_SUFFIX: &str = "si";
+
+/// A graph of the server.
+pub struct Graph {
+    /// Its name.
+    pub name: SmolStr,
+    /// Taken out only when the graph is dropped for good.
+    database: Option<Database>,
+    /// Where it is kept, if an administrator created it in a directory.
+    directory: Option<PathBuf>,
+    /// Whether it came with the configuration.
+    pub is_configured: bool,
+    is_doomed: AtomicBool,
+    /// The directories that are still being removed.
+    leaving: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Graph {
+    /// The database.
+    pub fn database(&self) -> &Database {
+        self.database.as_ref().expect("it is taken out where the graph itself is dropped, and nowhere else")
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // The database first: it holds the lock on the directory, and writes to it until it is closed.
+        self.database = None;
+        if !self.is_doomed.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(directory) = &self.directory {
+            match fs::remove_dir_all(directory) {
+                Ok(()) => tracing::info!(graph = %self.name, "removed {}", directory.display()),
+                Err(error) => tracing::error!(
+                    graph = %self.name,
+                    "{} could not be removed, the next start tries again: {error}",
+                    directory.display()
+                ),
+            }
+            self.leaving.lock().retain(|leaving| leaving != directory);
+        }
+    }
+}
+
+/// A traversal source.
+#[derive(Clone)]
+pub struct Source {
+    /// Its name.
+    pub name: SmolStr,
+    /// The graph.
+    pub graph: Arc<Graph>,
+    /// The isolation level of its transactions.
+    pub isolation: Isolation,
+}
+
+/// A graph with its sources.
+pub type Listed = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
+
+/// How a graph in a directory is opened; a directory that is not there is made.
+pub type Opener = Box<dyn Fn(&Path) -> Result<Database> + Send + Sync>;
+
+/// All graphs.
+pub struct Registry {
+    sources: RwLock<Vec<Source>>,
+    /// One creation or drop at a time; held while a database is opened, when readers must not wait.
+    changing: Mutex<()>,
+    /// Where graphs that are created are kept, and how they are opened.
+    home: Option<(PathBuf, Opener)>,
+    leaving: Arc<Mutex<Vec<PathBuf>>>,
+    count_max: usize,
+}
+
+impl Registry {
+    /// None yet.
+    pub fn new(count_max: usize) -> Self {
+        Registry {
+            sources: RwLock::default(),
+            changing: Mutex::default(),
+            home: None,
+            leaving: Arc::default(),
+            count_max,
+        }
+    }
+
+    /// Keeps graphs that are created below a directory, and opens those that are there already. Directories of graphs
+    /// that were dropped are removed.
+    pub fn keep_in(&mut self, directory: PathBuf, open: Opener) -> Result<()> {
+        let at = |path: &Path, e: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {e}", path.display()));
+        fs::create_dir_all(&directory).map_err(|e| at(&directory, e))?;
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&directory).map_err(|e| at(&directory, e))? {
+            let path = entry.map_err(|e| at(&directory, e))?.path();
+            if path.join(TOMBSTONE).exists() {
+                fs::remove_dir_all(&path).map_err(|e| at(&path, e))?;
+            } else if path.is_dir() {
+                kept.push(path);
+            }
+        }
+        kept.sort();
+        for path in kept {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            check_name(name).map_err(|e| e.context(path.display()))?;
+            let database = open(&path).map_err(|e| e.context(format!("graph {name}")))?;
+            self.add(self.graph(name, database, Some(path.clone()), false), default_sources(name))?;
+        }
+        self.home = Some((directory, open));
+        Ok(())
+    }
+
+    fn graph(&self, name: &str, database: Database, directory: Option<PathBuf>, is_configured: bool) -> Arc<Graph> {
+        Arc::new(Graph {
+            name: name.into(),
+            database: Some(database),
+            directory,
+            is_configured,
+            is_doomed: AtomicBool::new(false),
+            leaving: Arc::clone(&self.leaving),
+        })
+    }
+
+    /// Adds a graph of the configuration.
+    pub fn configure(
+        &self,
+        name: &str,
+        database: Database,
+        sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
+    ) -> Result<()> {
+        self.add(self.graph(name, database, None, true), sources)
+    }
+
+    fn add(&self, graph: Arc<Graph>, sources: impl IntoIterator<Item = (SmolStr, Isolation)>) -> Result<()> {
+        let mut known = self.sources.write();
+        let first = known.len();
+        for (name, isolation) in sources {
+            if let Some(other) = known.iter().find(|source| source.name == name) {
+                let message = format!("the graph {} has a traversal source `{name}` already", other.graph.name);
+                known.truncate(first);
+                return Err(Error::invalid(message));
+            }
+            known.push(Source { name, graph: Arc::clone(&graph), isolation });
+        }
+        Ok(())
+    }
+
+    /// The source of a name, if the caller may know of it.
+    pub fn find(&self, name: &str, caller: &Caller) -> Result<Source> {
+        let sources = self.sources.read();
+        let found = sources.iter().find(|source| source.name == name && caller.access(&source.graph.name).is_some());
+        found.cloned().ok_or_else(|| Error::invalid(format!("there is no traversal source `{name}` on this server")))
+    }
+
+    /// The names of the sources that the caller may know of.
+    pub fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
+        let sources = self.sources.read();
+        let visible = sources.iter().filter(|source| caller.access(&source.graph.name).is_some());
+        visible.map(|source| source.name.clone()).collect()
+    }
+
+    /// Every graph once, with its sources.
+    pub fn graphs(&self) -> Vec<Listed> {
+        let mut graphs: Vec<Listed> = Vec::new();
+        for Source { name, graph, isolation } in self.sources.read().iter() {
+            match graphs.iter_mut().find(|(known, _)| Arc::ptr_eq(known, graph)) {
+                Some((_, sources)) => sources.push((name.clone(), *isolation)),
+                None => graphs.push((Arc::clone(graph), vec![(name.clone(), *isolation)])),
+            }
+        }
+        graphs
+    }
+
+    /// Creates a graph, in memory or in a directory of its own.
+    pub fn create(&self, name: &str, in_memory: bool) -> Result<()> {
+        let _changing = self.changing.lock();
+        check_name(name)?;
+        let graphs = self.graphs();
+        if graphs.len() >= self.count_max {
+            return Err(Error::invalid(format!(
+                "the server has {} graphs, as many as it may; drop some, or raise the limit graph_count_max",
+                graphs.len()
+            )));
+        }
+        if graphs.iter().any(|(graph, _)| graph.name == name) {
+            return Err(Error::new(ErrorKind::DuplicateId, format!("there is a graph `{name}` already")));
+        }
+        // Before a directory is made for it.
+        for (source, _) in default_sources(name) {
+            if let Some((other, _)) =
+                graphs.iter().find(|(_, sources)| sources.iter().any(|(known, _)| *known == source))
+            {
+                return Err(Error::invalid(format!(
+                    "the graph `{name}` would have the traversal source `{source}`, which the graph `{}` has; choose \
+                     another name",
+                    other.name
+                )));
+            }
+        }
+        let (database, directory) = if in_memory { (Database::in_memory(), None) } else { self.open_new(name)? };
+        self.add(self.graph(name, database, directory, false), default_sources(name))
+    }
+
+    fn open_new(&self, name: &str) -> Result<(Database, Option<PathBuf>)> {
+        let Some((home, open)) = &self.home else {
+            return Err(Error::invalid(format!(
+                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph in \
+                 memory, as in call('mangrove.graph.create').with('name', '{name}').with('memory', true)"
+            )));
+        };
+        let directory = home.join(name);
+        if self.leaving.lock().contains(&directory) || directory.exists() {
+            return Err(Error::new(
+                ErrorKind::DuplicateId,
+                format!("{} is still there, of a graph that was dropped; try again shortly", directory.display()),
+            ));
+        }
+        Ok((open(&directory)?, Some(directory)))
+    }
+
+    /// Drops a graph that was created: nothing new begins on it, and its files go when nothing runs on it anymore.
+    pub fn drop_graph(&self, name: &str) -> Result<()> {
+        let _changing = self.changing.lock();
+        let graph = self.named(name)?;
+        if graph.is_configured {
+            return Err(Error::invalid(format!(
+                "the graph `{name}` comes with the server's configuration and would be there again at the next start; \
+                 remove it there"
+            )));
+        }
+        if let Some(directory) = &graph.directory {
+            let mark = directory.join(TOMBSTONE);
+            fs::write(&mark, "")
+                .and_then(|()| fs::File::open(directory)?.sync_all())
+                .map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}; the graph is not dropped", mark.display())))?;
+            self.leaving.lock().push(directory.clone());
+        }
+        graph.is_doomed.store(true, Ordering::Release);
+        self.sources.write().retain(|source| !Arc::ptr_eq(&source.graph, &graph));
+        Ok(())
+    }
+
+    /// The graph of a name.
+    pub fn named(&self, name: &str) -> Result<Arc<Graph>> {
+        let sources = self.sources.read();
+        let found = sources.iter().find(|source| source.graph.name == name);
+        found.map(|source| Arc::clone(&source.graph)).ok_or_else(|| {
+            let hint = mangrove_gremlin::suggest(name, sources.iter().map(|source| source.graph.name.as_str()));
+            Error::new(ErrorKind::NotFound, format!("there is no graph `{name}`{hint}; mangrove.graph.list shows them"))
+        })
+    }
+}
+
+/// The sources of a graph that brings none of its own.
+pub fn default_sources(name: &str) -> [(SmolStr, Isolation); 2] {
+    [(name.into(), Isolation::Serializable), (format_smolstr!("{name}{SNAPSHOT_SUFFIX}"), Isolation::Snapshot)]
+}
+
+/// A graph's name is a source's name, too, and a directory's: a letter, then letters, digits and underscores.
+pub fn check_name(name: &str) -> Result<()> {
+    let starts_well = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+    let goes_on_well = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if starts_well && goes_on_well && name.len() <= NAME_BYTES_MAX && name != ALL_GRAPHS {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`{name}` cannot name a graph: use a letter and then letters, digits and `_`, at most {NAME_BYTES_MAX} in all"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anybody() -> Caller {
+        Caller::anybody("test")
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("mangrove-registry-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    fn kept_in(home: &Path) -> Registry {
+        let mut registry = Registry::new(8);
+        let open = |path: &Path| {
+            Database::open(path.to_str().expect("a test's path is text"), &mangrove::DatabaseOptions::default())
+        };
+        registry.keep_in(home.to_owned(), Box::new(open)).unwrap();
+        registry
+    }
+
+    #[test]
+    fn a_graph_in_a_directory_is_there_at_the_next_start_until_it_is_dropped() {
+        let home = folder("kept");
+        {
+            let registry = kept_in(&home);
+            registry.create("books", false).unwrap();
+            registry.find("books", &anybody()).unwrap().graph.database().query("g.addV('book')").unwrap();
+            assert_eq!(registry.sources(&anybody()), ["books", "bookssi"]);
+        }
+        let registry = kept_in(&home);
+        let source = registry.find("bookssi", &anybody()).unwrap();
+        assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
+        registry.drop_graph("books").unwrap();
+        assert!(registry.find("books", &anybody()).is_err());
+        // What runs on it goes on, and the name is taken until it has ended.
+        assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
+        assert!(registry.create("books", false).unwrap_err().message().contains("still there"));
+        drop(source);
+        assert!(!home.join("books").exists());
+        registry.create("books", false).unwrap();
+        assert_eq!(registry.find("books", &anybody()).unwrap().graph.database().query("g.V()").unwrap().count(), 0);
+        drop(registry);
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_dropped_graph_is_removed_at_the_start() {
+        let home = folder("tombstone");
+        kept_in(&home).create("old", false).unwrap();
+        fs::write(home.join("old").join(TOMBSTONE), "").unwrap();
+        assert!(kept_in(&home).sources(&anybody()).is_empty());
+        assert!(!home.join("old").exists());
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn names_are_checked_and_configured_graphs_stay() {
+        let registry = Registry::new(2);
+        registry.configure("main", Database::in_memory(), [("g".into(), Isolation::Serializable)]).unwrap();
+        for wrong in ["", "1a", "a-b", "../up", "*", "a b", &"a".repeat(65)] {
+            assert!(registry.create(wrong, true).unwrap_err().message().contains("cannot name a graph"), "{wrong}");
+        }
+        assert!(registry.create("g", true).unwrap_err().message().contains("traversal source `g`"));
+        assert!(registry.create("a", false).unwrap_err().message().contains("graphs_dir"));
+        registry.create("a", true).unwrap();
+        assert!(registry.create("b", true).unwrap_err().message().contains("graph_count_max"));
+        assert!(registry.drop_graph("main").unwrap_err().message().contains("configuration"));
+        assert!(registry.drop_graph("mai").unwrap_err().message().contains("`main`"));
+        registry.drop_graph("a").unwrap();
+        assert_eq!(registry.sources(&anybody()), ["g"]);
+    }
+}

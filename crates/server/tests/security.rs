@@ -1,0 +1,326 @@
+//! Who comes in, and what they may do: from outside, by the wire.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::client::{Client, request_bytes};
+use common::http;
+use mangrove::{Database, Isolation};
+use mangrove_graph::Value;
+use mangrove_gremlin::Argument;
+use mangrove_server::users::Users;
+use mangrove_server::{Access, Config, DatabaseEngine, Limits, Rights, Server, TlsFiles, UsersSource};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use uuid::Uuid;
+
+/// What the users of [`Place`] have as passwords.
+const PASSWORD: &str = "correct horse";
+
+/// `ada` administers all, `wim` writes the graph `books`, `rita` reads it, `nemo` may do nothing.
+fn users() -> Users {
+    let mut users = Users::default();
+    for (name, roles) in [
+        ("ada", vec![("*", Access::Admin)]),
+        ("wim", vec![("books", Access::Write)]),
+        ("rita", vec![("books", Access::Read)]),
+        ("nemo", vec![]),
+    ] {
+        let rights = Rights::new(roles.into_iter().map(|(graph, level)| (graph.into(), level)));
+        users.add(name, PASSWORD, rights).unwrap();
+    }
+    users
+}
+
+/// A server with the graphs `books` (source `g`) and `other` (source `o`), and a users file.
+struct Place {
+    address: std::net::SocketAddr,
+    folder: PathBuf,
+}
+
+impl Place {
+    async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> Place {
+        let folder = std::env::temp_dir().join(format!("mangrove-security-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("users.toml");
+        users().write(&file).unwrap();
+        let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+        config.users = Some(UsersSource::File(file));
+        change(&mut config.limits);
+        let engine = DatabaseEngine::new(16 << 20);
+        engine.graph("books", Database::in_memory(), [("g".into(), Isolation::Serializable)]).unwrap();
+        engine.graph("other", Database::in_memory(), [("o".into(), Isolation::Serializable)]).unwrap();
+        let server = Server::bind(config, Arc::new(engine)).await.unwrap();
+        let address = server.local_address().unwrap();
+        tokio::spawn(server.serve(std::future::pending()));
+        Place { address, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("users.toml")
+    }
+
+    /// A connection of somebody who has proved who they are.
+    async fn connect(&self, user: &str) -> Client {
+        let mut client = Client::connect(self.address).await;
+        let first = client.send_eval("", "g.inject(1)", &[]).await;
+        assert_eq!(client.response().await.unwrap().code, 407);
+        client.authenticate(first, user, PASSWORD).await;
+        // What was held is run now, as the user.
+        let answered = client.response().await.unwrap();
+        assert_eq!(answered.request, Some(first));
+        client
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Client {
+    /// Sends SASL PLAIN under the id of the request that was challenged, as drivers do.
+    async fn authenticate(&mut self, request: Uuid, user: &str, password: &str) {
+        self.authenticate_raw(request, format!("\0{user}\0{password}").as_bytes()).await;
+    }
+
+    async fn authenticate_raw(&mut self, request: Uuid, message: &[u8]) {
+        let sasl = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, message);
+        let arguments = [("sasl", Argument::from(Value::from(sasl)))];
+        self.send_bytes(request_bytes(request, "authentication", "", &arguments)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_is_asked_and_what_it_asked_is_run_once_it_is_known() {
+    let place = Place::start("ask", |_| {}).await;
+    let mut client = Client::connect(place.address).await;
+    // Drivers pipeline: what comes while the server waits for the proof waits, too, and one challenge is enough.
+    let ids = [client.send_eval("", "g.inject(1)", &[]).await, client.send_eval("", "g.inject(2)", &[]).await];
+    let challenge = client.response().await.unwrap();
+    assert_eq!((challenge.request, challenge.code), (Some(ids[0]), 407));
+    client.authenticate(ids[0], "rita", PASSWORD).await;
+    let mut answered: Vec<_> = [client.response().await.unwrap(), client.response().await.unwrap()]
+        .map(|response| (response.request, response.code))
+        .into();
+    answered.sort();
+    assert_eq!(answered, [(Some(ids[0]), 200), (Some(ids[1]), 200)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_passwords_are_refused_and_soon_the_connection_is() {
+    let place = Place::start("wrong", |_| {}).await;
+    let mut client = Client::connect(place.address).await;
+    for (user, password) in [("ada", "wrong"), ("nobody", PASSWORD), ("ada", "")] {
+        let first = client.send_eval("", "g.inject(1)", &[]).await;
+        assert_eq!(client.response().await.unwrap().code, 407);
+        client.authenticate(first, user, password).await;
+        let refused = client.response().await.unwrap();
+        assert_eq!((refused.request, refused.code), (Some(first), 401));
+        assert!(refused.message.contains("incorrect"), "{refused:?}");
+    }
+    assert!(client.response().await.is_none(), "three wrong passwords are enough");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_say_who_it_is_has_to_go() {
+    let place = Place::start("silent", |limits| limits.authentication_timeout = Duration::from_millis(300)).await;
+    let mut silent = Client::connect(place.address).await;
+    let mut stubborn = Client::connect(place.address).await;
+    stubborn.send_eval("", "g.inject(1)", &[]).await;
+    assert_eq!(stubborn.response().await.unwrap().code, 407);
+    assert!(silent.response().await.is_none() && stubborn.response().await.is_none());
+    // Somebody who is known stays.
+    let mut known = place.connect("rita").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(known.eval("g.inject(1)").await.code(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_are_for_what_a_traversal_does() {
+    let place = Place::start("roles", |_| {}).await;
+    let mut rita = place.connect("rita").await;
+    assert_eq!(rita.eval("g.V().count()").await.values(), [0]);
+    for write in ["g.addV('x')", "g.V().drop()", "g.inject(1).sideEffect(__.addV('x'))", "g.mergeV([(T.label): 'x'])"] {
+        rita.eval(write).await.assert_fails(403, "needs the role write on the graph `books`");
+        rita.session_eval("s", write).await.assert_fails(403, "role write");
+    }
+    for service in ["mangrove.checkpoint", "mangrove.index.create", "no.such.service"] {
+        rita.eval(&format!("g.call('{service}')")).await.assert_fails(403, "role admin on the graph `books`");
+    }
+    rita.eval("g.call('mangrove.config').with('gc_workers', 1)").await.assert_fails(403, "role admin");
+    rita.eval("g.inject(1).call('mangrove.gc', ['collect': true])").await.assert_fails(403, "role admin");
+    assert_eq!(rita.eval("g.call('mangrove.config').count()").await.values(), [1]);
+
+    let mut wim = place.connect("wim").await;
+    assert_eq!(wim.eval("g.addV('x').iterate()").await.code(), 204);
+    wim.eval("g.call('mangrove.checkpoint')").await.assert_fails(403, "role admin");
+    wim.eval("g.call('mangrove.graph.create').with('name', 'mine')").await.assert_fails(403, "all graphs");
+    assert_eq!(rita.eval("g.V().count()").await.values(), [1]);
+
+    let mut ada = place.connect("ada").await;
+    assert_eq!(ada.eval("g.call('mangrove.config').with('gc_workers', 1).count()").await.values(), [1]);
+    assert_eq!(ada.eval("o.addV('y').iterate()").await.code(), 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_graph_without_a_right_is_not_there() {
+    let place = Place::start("hidden", |_| {}).await;
+    let mut rita = place.connect("rita").await;
+    rita.eval("o.V()").await.assert_fails(499, "there is no traversal source `o` on this server; it has: g");
+    rita.eval("nothing.V()").await.assert_fails(499, "there is no traversal source `nothing`");
+    rita.eval("g.call('mangrove.graph.list').select('name').is('other')").await.assert_code(204);
+    let mut nemo = place.connect("nemo").await;
+    nemo.eval("g.inject(1)").await.assert_fails(499, "no traversal source `g`");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_is_removed_or_demoted_notices_at_the_next_request() {
+    let place = Place::start("change", |_| {}).await;
+    let (mut wim, mut rita) = (place.connect("wim").await, place.connect("rita").await);
+    let mut users = Users::read(&place.file()).unwrap();
+    users.grant("wim", "books", Some(Access::Read)).unwrap();
+    users.remove("rita").unwrap();
+    users.write(&place.file()).unwrap();
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    wim.eval("g.addV('x')").await.assert_fails(403, "role write");
+    rita.eval("g.inject(1)").await.assert_fails(401, "log in again");
+    assert!(rita.response().await.is_none());
+    // A file that is wrong changes nothing.
+    std::fs::write(place.file(), "[users").unwrap();
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(wim.eval("g.inject(1)").await.code(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_asks_too() {
+    let place = Place::start("http", |_| {}).await;
+    let basic = |user: &str, password: &str| {
+        let pair = format!("{user}:{password}");
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pair);
+        format!("Authorization: Basic {encoded}\r\n")
+    };
+    let get = async |path: &str, more: &str| {
+        http(place.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n")).await
+    };
+    let stranger = get("/metrics", "").await;
+    assert!(
+        stranger.starts_with("HTTP/1.1 401") && stranger.to_lowercase().contains("www-authenticate: basic"),
+        "{stranger}"
+    );
+    assert!(get("/metrics", &basic("rita", "wrong")).await.starts_with("HTTP/1.1 401"));
+    assert!(get("/metrics", &basic("nobody", PASSWORD)).await.starts_with("HTTP/1.1 401"));
+    assert!(get("/metrics", "Authorization: Bearer x\r\n").await.starts_with("HTTP/1.1 401"));
+    assert!(get("/metrics", &basic("rita", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+    let health = get("/health", "").await;
+    assert!(health.starts_with("HTTP/1.1 200") && !health.contains("graphs"), "a stranger learns no names: {health}");
+    let known = get("/health", &basic("rita", PASSWORD)).await;
+    assert!(known.contains("[\"g\"]"), "{known}");
+    let query = get("/gremlin?gremlin=g.V()", "").await;
+    assert!(query.starts_with("HTTP/1.1 401"), "{query}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
+    const TRIES: usize = 7;
+    let place = Place::start("timing", |_| {}).await;
+    let mut medians = Vec::new();
+    for user in ["ada", "nobody"] {
+        let mut times = Vec::new();
+        for _ in 0..TRIES {
+            let mut client = Client::connect(place.address).await;
+            let first = client.send_eval("", "g.inject(1)", &[]).await;
+            client.response().await.unwrap();
+            let began = now();
+            client.authenticate(first, user, "wrong").await;
+            assert_eq!(client.response().await.unwrap().code, 401);
+            times.push(began.elapsed());
+        }
+        times.sort();
+        medians.push(times[TRIES / 2].as_secs_f64());
+    }
+    let ratio = medians[0] / medians[1];
+    // Without the hash for nobody the one would be some hundred times the other.
+    assert!((0.2..5.0).contains(&ratio), "{medians:?}");
+}
+
+#[allow(clippy::disallowed_methods, reason = "this test is about time itself")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn pem(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name)
+}
+
+fn tls_config() -> Config {
+    let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+    config.tls = Some(TlsFiles { certificate: pem("server.pem"), key: pem("server.key") });
+    config.limits.handshake_timeout = Duration::from_millis(400);
+    config
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_and_not_without() {
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+    let engine = DatabaseEngine::new(16 << 20).source("g", Database::in_memory());
+    let server = Server::bind(tls_config(), Arc::new(engine)).await.unwrap();
+    let address = server.local_address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(pem("server.pem")).unwrap()).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(client));
+    let stream = TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut encrypted = connector.connect(name, stream).await.unwrap();
+    encrypted.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut answer = vec![0; 4_096];
+    let length = encrypted.read(&mut answer).await.unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.1 200"));
+
+    let plain = http(address, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(!plain.contains("HTTP/1.1"), "{plain}");
+    // Who says nothing is dropped before any HTTP.
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 16])).await;
+    assert_eq!(ended.expect("the server ends it").unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_certificates_and_addresses_is_said_at_the_start() {
+    let engine = || Arc::new(DatabaseEngine::new(1 << 20));
+    let start = async |config: Config| Server::bind(config, engine()).await.err().map(|e| e.message().to_owned());
+    let with = |certificate: &str, key: &str| {
+        let mut config = tls_config();
+        config.tls = Some(TlsFiles { certificate: pem(certificate), key: pem(key) });
+        config
+    };
+    assert!(start(with("missing.pem", "server.key")).await.unwrap().contains("missing.pem"));
+    assert!(start(with("server.key", "server.key")).await.unwrap().contains("is no certificate"));
+    assert!(start(with("server.pem", "server.pem")).await.unwrap().contains("is no private key"));
+    assert!(start(with("server.pem", "other.key")).await.unwrap().contains("cannot be used for TLS"));
+
+    let open = Config::new("0.0.0.0:0".parse().unwrap());
+    assert!(start(open.clone()).await.unwrap().contains("neither TLS nor authentication"));
+    let clear = Config { users: Some(UsersSource::Text(String::new())), ..open.clone() };
+    assert!(start(clear).await.unwrap().contains("in clear"));
+    let anybody = Config { tls: tls_config().tls, ..open.clone() };
+    assert!(start(anybody).await.unwrap().contains("anybody may read"));
+    let secure = Config { users: Some(UsersSource::Text(String::new())), tls: tls_config().tls, ..open.clone() };
+    assert_eq!(start(secure).await, None);
+    assert_eq!(start(Config { allow_remote: true, ..open }).await, None);
+}
