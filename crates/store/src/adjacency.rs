@@ -1,12 +1,13 @@
-//! Adjacency lists: one word a list, packed runs, and headers for what is long, growing or dirty.
+//! Adjacency lists: one word a list, packed runs, and headers for what is long or growing.
 //!
 //! An [`AdjacencyTable`] holds the lists of one page's vertices in one direction along one edge label set.
 //! A list is one descriptor word, read once, so that no reader sees half of a replacement:
 //!
 //! ```text
 //! 0                                                     no edge
-//! 00 | block 14 | offset 32 | length 16                 a clean packed run in one of the table's blocks
-//! 1dc | unused  | header number 48                      a list header; d: the packed part is dirty
+//! 0dc | block 13 | offset 32 | length 16                a packed run in one of the table's blocks
+//! 1dc | unused   | header number 48                     a list header
+//!                                                       d: the packed part is dirty
 //!                                                       c: a compaction is looking at the list
 //! ```
 //!
@@ -25,7 +26,8 @@
 //! 3. Setting it also takes back the compaction bit, with a fence between claim and look: a compaction that has not
 //!    seen the claim cannot replace the descriptor by a clean one (`compaction`). An edge whose cell is still in the tail needs no
 //!    dirty bit, since cells of tails are always checked; it needs none of this while the compaction bit is off, for
-//!    whoever sets the bit later sees the claim.
+//!    whoever sets the bit later sees the claim. A clean run without a header gets no compaction bit: there the mark
+//!    replaces the very word that compaction exchanges, and one of the two fails.
 //! 4. Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
 //!    tablet. Headers, rows and blocks that no descriptor names any more are used again a grace period later.
 //!
@@ -33,11 +35,12 @@
 //! cursor inside a list carries it, and finds the list as it was if compaction has replaced it meanwhile.
 //!
 //! Here are tables, and how lists are found, grow and become dirty. `descriptor` packs the word, `storage` keeps headers
-//! and tails, `list` is what readers get, `changes` counts what makes a table due for compaction, and `rebuild` is what
-//! compaction needs.
+//! and tails, `list` is what readers get, `changes` counts what makes a table due for compaction, `ended` knows which
+//! packed edges that has to ask, and `rebuild` is what it needs of a table.
 
 mod changes;
 mod descriptor;
+mod ended;
 mod list;
 mod rebuild;
 mod storage;
@@ -54,8 +57,10 @@ use crate::sync::AtomicU32;
 use crate::tablet::Tablet;
 
 use changes::Changes;
-use descriptor::{COMPACTING, DIRTY, packed_block, packed_run, packed_word, same_header};
-pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs};
+use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_block, packed_run, packed_word, same_header};
+pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs, is_clean_run};
+use ended::Ended;
+pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
 use list::{prefetch_run, run_of};
 pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
@@ -77,6 +82,8 @@ pub(crate) struct AdjacencyTable {
     pub(crate) previous: EpochCell<Layout>,
     /// What happened to the lists since the last compaction.
     pub(crate) changes: Changes,
+    /// Edges that may have ended since then.
+    pub(crate) ended: Ended,
 }
 
 impl AdjacencyTable {
@@ -88,6 +95,7 @@ impl AdjacencyTable {
             newest_block: AtomicU32::new(0),
             previous: EpochCell::default(),
             changes: Changes::new(),
+            ended: Ended::default(),
         }
     }
 
@@ -95,7 +103,8 @@ impl AdjacencyTable {
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let pin = epoch::pin();
         let blocks = self.blocks.iter().filter_map(|block| block.get(&pin)).map(Block::bytes).sum();
-        (self.descriptors.bytes() + self.previous.get(&pin).map_or(0, Layout::bytes), blocks)
+        let previous = self.previous.get(&pin).map_or(0, Layout::bytes);
+        (self.descriptors.bytes() + previous + self.ended.bytes(), blocks)
     }
 
     /// The descriptor at an offset; that of an empty list beyond the page's capacity.
@@ -113,6 +122,13 @@ impl AdjacencyTable {
     #[inline]
     pub(crate) fn prefetch_descriptor(&self, at: usize) {
         self.descriptors.prefetch(at);
+    }
+
+    /// Starts loading what the end of an edge of a list changes.
+    #[inline]
+    pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId) {
+        self.descriptors.prefetch(at);
+        self.ended.prefetch(edge);
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
@@ -138,7 +154,7 @@ impl AdjacencyTable {
     #[inline]
     pub(crate) fn clean_len(&self, at: usize) -> Option<usize> {
         let descriptor = self.descriptor(at);
-        (descriptor & HEADER == 0).then(|| packed_run(descriptor).len())
+        is_clean_run(descriptor).then(|| packed_run(descriptor).len())
     }
 
     /// Appends the descriptors of the first slots.
@@ -213,7 +229,7 @@ impl AdjacencyTable {
         space: Space<'_>,
     ) -> bool {
         loop {
-            let descriptor = self.header_word(at, 0, storage, space);
+            let descriptor = self.header_word(at, storage, space);
             let header = storage.header(descriptor);
             let mut end = header.latch.lock();
             // Replaced while we waited for the latch (invariant 1)?
@@ -235,37 +251,55 @@ impl AdjacencyTable {
         space: Space<'_>,
         pin: &Pin,
     ) -> bool {
+        self.ended.name(edge, self.descriptors.slot_count(), self.changes.limit(), space.memory);
+        self.mark(at, Some(edge), storage, space, pin);
+        self.note(storage)
+    }
+
+    /// As [`AdjacencyTable::mark_ended`], of all edges of a list at once.
+    #[must_use = "nobody else tells the collector"]
+    pub(crate) fn mark_all_ended(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
+        self.ended.name_list(at, self.descriptors.slot_count(), self.changes.limit(), space.memory);
+        self.mark(at, None, storage, space, pin);
+        self.note(storage)
+    }
+
+    fn mark(&self, at: usize, edge: Option<EdgeId>, storage: &ListStorage, space: Space<'_>, pin: &Pin) {
         fence(Ordering::SeqCst);
+        let mut descriptor = self.descriptors.load(at);
         loop {
-            let descriptor = self.header_word(at, DIRTY, storage, space);
-            let header = storage.header(descriptor);
-            if descriptor & (DIRTY | COMPACTING) == DIRTY {
-                // A hint: it may miss some.
-                header.ended.store(header.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-                return self.note(storage);
+            let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor));
+            if is_marked(descriptor) {
+                if let Some(header) = header {
+                    // A hint: it may miss some.
+                    header.ended.store(header.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+                }
+                return;
             }
-            if descriptor & COMPACTING == 0 && self.list_of(descriptor, storage, pin).has_recently_added(edge) {
-                return self.note(storage);
+            let is_in_tail = |edge| self.list_of(descriptor, storage, pin).has_recently_added(edge);
+            if header.is_some() && descriptor & COMPACTING == 0 && edge.is_some_and(is_in_tail) {
+                return;
             }
-            let marked = (descriptor | DIRTY) & !COMPACTING;
-            if self.descriptors.exchange(at, descriptor, marked, space).is_ok() {
-                return self.note(storage);
+            match self.descriptors.exchange(at, descriptor, (descriptor | DIRTY) & !COMPACTING, space) {
+                Ok(()) => return,
+                Err(current) => descriptor = current,
             }
         }
     }
 
-    /// The descriptor of a list with a header, made where there is none, then with these flags.
-    fn header_word(&self, at: usize, flags: u64, storage: &ListStorage, space: Space<'_>) -> u64 {
+    /// The descriptor of a list with a header, made where there is none.
+    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>) -> u64 {
         let mut descriptor = self.descriptors.load(at);
         if descriptor & HEADER != 0 {
             return descriptor;
         }
         let (index, header) = storage.new_header(space.memory);
-        let made = HEADER | flags | index;
         while descriptor & HEADER == 0 {
             let run = packed_run(descriptor);
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
             header.block.store(packed_block(descriptor), Ordering::Relaxed);
+            // What is said of the run is said of it wherever it is named.
+            let made = HEADER | (descriptor & FLAGS) | index;
             match self.descriptors.exchange(at, descriptor, made, space) {
                 Ok(_) => return made,
                 Err(current) => descriptor = current,

@@ -3,7 +3,8 @@
 //! One table at a time (a page's vertices, one direction, one edge label set), by the one thread that has the tablet's
 //! turn:
 //!
-//! 1. *Look*: every list is read without a latch; one with a header gets the compaction bit first. Edges that every
+//! 1. *Look*: every list is read without a latch; one that is no clean run gets the compaction bit first. Edges of tails
+//!    are asked for their versions, and of the packed ones those that may have ended (`adjacency::ended`). Edges that every
 //!    snapshot sees and nobody is ending go into the list's new run. Cells of edges that are over are dropped. The
 //!    rest (too young, or ending) goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next block number.
@@ -16,8 +17,8 @@
 //! Why a clean run is right. Let a run hold an edge whose end somebody claims. Compaction set the bit, passed a SeqCst
 //! fence, then read the end word; the claimer claimed, passed a fence, then read the descriptor
 //! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
-//! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean list without a header has
-//! no bit; there the claimer replaces the descriptor itself by a dirty header, and one of the two exchanges fails.
+//! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean run without a header has
+//! no bit; there the claimer makes the descriptor itself dirty, and one of the two exchanges fails.
 //!
 //! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time.
 //!
@@ -33,7 +34,9 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, List, NewList, Seen, Weight};
+use crate::adjacency::{
+    AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run,
+};
 use crate::epoch::{self, Pin};
 use crate::garbage::TableName;
 use crate::limbo::Garbage;
@@ -105,6 +108,8 @@ struct Draft {
     dropped: Vec<EdgeId>,
     /// Cells of the list at hand that every snapshot sees.
     settled: Vec<(VertexId, EdgeId)>,
+    /// Where the names of edges that ended are taken to.
+    names: Vec<u64>,
     /// Whether a long list with changes stays as it is, until there are more of them.
     is_some_left: bool,
 }
@@ -273,17 +278,22 @@ impl Compaction<'_> {
         let number = table.next_block(pin);
         // What comes from here on is counted for the next time.
         table.changes.restart();
+        let mut names = std::mem::take(&mut draft.names);
+        let suspects = table.ended.take(&mut names);
         draft.slots.extend(table.descriptors.slots());
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
-            self.prefetch(&draft.slots[group.clone()], pin);
-            group.for_each(|nth| self.look(draft.slots[nth], number, effort, draft, pin));
+            self.prefetch(&draft.slots[group.clone()], &suspects, pin);
+            group.for_each(|nth| self.look(draft.slots[nth], number, effort, &suspects, draft, pin));
         }
         // Whoever compacts everything has to find the table. (One for all: they are not to make it due.)
         table.changes.keep(u32::from(draft.is_some_left));
         if draft.looked.is_empty() {
+            suspects.give_back();
+            draft.names = names;
             return 0;
         }
+        draft.names = names;
         table.changes.set_limit(draft.looked.len(), draft.neighbors.len());
         if !draft.neighbors.is_empty() {
             table.add_block(number, Block::new(&draft.neighbors, &draft.edges), &store.memory);
@@ -300,37 +310,50 @@ impl Compaction<'_> {
     }
 
     /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
-    fn prefetch(&self, group: &[usize], pin: &Pin) {
+    fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         group.iter().for_each(|&at| lists.prefetch(table.descriptor(at)));
         group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at)));
         for &at in group {
-            for (_, _, edge) in table.list(at, lists, pin).tail(0).take(GROUP) {
-                if let Some(core) = self.store.edge_core(edge) {
-                    core.prefetch_version(pin, edge.offset());
-                }
+            let list = table.list(at, lists, pin);
+            list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
+            if !suspects.is_empty() && list.edges.len() < LONG_LIST as usize {
+                let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
+                asked.for_each(|edge| self.prefetch_version(*edge, pin));
             }
         }
     }
 
+    fn prefetch_version(&self, edge: EdgeId, pin: &Pin) {
+        if let Some(core) = self.store.edge_core(edge) {
+            core.prefetch_version(pin, edge.offset());
+        }
+    }
+
     /// Reads a list and drafts what it is to become, unless it stays as it is.
-    fn look(&self, at: usize, number: u32, effort: Effort, draft: &mut Draft, pin: &Pin) {
+    fn look(&self, at: usize, number: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at);
+        // Those with a block to themselves do not come every time: they keep no names.
+        let mut is_apart = false;
         if old & HEADER != 0 {
             let weight = table.weigh(old, lists, pin);
             if !is_due(&weight, effort) {
                 draft.is_some_left |= is_due(&weight, Effort::All);
                 return;
             }
-            old = table.begin_compaction(at, self.store.space()).unwrap_or(0);
+            is_apart = weight.is_apart;
+        }
+        if !is_clean_run(old) {
+            old = table.begin_compaction(at, self.store.space());
         }
         if old == 0 {
             return;
         }
         let list = table.list_of(old, lists, pin);
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        self.draft_cells(&list, draft, pin);
+        let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
         let seen = Seen { descriptor: old, tail_len: list.tail_len, new_stamp: number };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= LONG_LIST.min(LENGTH_MAX) {
@@ -342,25 +365,37 @@ impl Compaction<'_> {
         draft.looked.push(Looked { at, seen, run, own, young: first_young..draft.young.len() });
     }
 
-    /// Drafts the run and the tail of a list.
-    fn draft_cells(&self, list: &List<'_>, draft: &mut Draft, pin: &Pin) {
+    /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
+    fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
         draft.settled.clear();
         list.tail(0).for_each(|(_, neighbor, edge)| self.place((neighbor, edge), draft, pin));
-        let packed = list.neighbors.iter().copied().zip(list.edges.iter().copied());
-        if list.dirty {
-            packed.for_each(|cell| self.place(cell, draft, pin));
-        } else if draft.settled.is_empty() {
-            // The run as it is.
-            draft.neighbors.extend_from_slice(list.neighbors);
-            draft.edges.extend_from_slice(list.edges);
-            return;
-        } else {
-            draft.settled.extend(packed);
+        let (neighbors, edges) = (list.neighbors, list.edges);
+        let mut kept = 0;
+        if suspects.is_none_or(|suspects| !suspects.is_empty()) {
+            // Mostly few are asked: what lies between them stays as it is.
+            for at in 0..edges.len() {
+                if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
+                    self.keep(&neighbors[kept..at], &edges[kept..at], draft);
+                    self.place((neighbors[at], edges[at]), draft, pin);
+                    kept = at + 1;
+                }
+            }
         }
+        if kept == 0 && draft.settled.is_empty() {
+            // The run as it is.
+            draft.neighbors.extend_from_slice(neighbors);
+            draft.edges.extend_from_slice(edges);
+            return;
+        }
+        self.keep(&neighbors[kept..], &edges[kept..], draft);
         // A few cells, and a run that ascends: what this sort finds and merges.
         draft.settled.sort();
         draft.neighbors.extend(draft.settled.iter().map(|cell| cell.0));
         draft.edges.extend(draft.settled.iter().map(|cell| cell.1));
+    }
+
+    fn keep(&self, neighbors: &[VertexId], edges: &[EdgeId], draft: &mut Draft) {
+        draft.settled.extend(neighbors.iter().copied().zip(edges.iter().copied()));
     }
 
     /// Says where a cell goes that may have to be seen differently by some.

@@ -488,6 +488,14 @@ impl EdgePage {
         size_of::<EdgePage>() + size_of_val(&*self.ends) + votes
     }
 
+    /// Starts loading what [`EdgePage::vote`] changes.
+    #[inline]
+    pub(crate) fn prefetch_vote(&self, at: usize) {
+        if let Some(votes) = self.votes.get() {
+            crate::prefetch::prefetch(&votes[at]);
+        }
+    }
+
     /// Says that a part of an edge that is over is gone. Whether it was the last, so that the place may be given back.
     pub(crate) fn vote(&self, at: usize, memory: &Memory) -> bool {
         let votes = self.votes.get_or_init(|| {

@@ -48,6 +48,8 @@ use crate::write::Write;
 const BATCH: usize = 16;
 /// Tasks of all tablets that are worth a collector's round.
 const TASKS_WORTH: u64 = 32;
+/// Votes that are loaded ahead.
+const VOTES_AHEAD: usize = 8;
 /// Writes, and things in limbo, that are worked off under one pin.
 const QUANTUM: usize = 512;
 
@@ -475,7 +477,10 @@ impl Store {
 
     /// Counts that cells of edges that are over have left a list, or the edges their columns.
     pub(crate) fn vote(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
-        for &edge in edges {
+        for (at, &edge) in edges.iter().enumerate() {
+            if let Some((_, page)) = edges.get(at + VOTES_AHEAD).and_then(|ahead| self.edge_page(*ahead)) {
+                page.prefetch_vote(edges[at + VOTES_AHEAD].offset());
+            }
             // The place is its own until the last vote.
             if let Some((_, page)) = self.edge_page(edge)
                 && page.vote(edge.offset(), &self.memory)

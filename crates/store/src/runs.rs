@@ -16,7 +16,7 @@ use mangrove_graph::{AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, LabelSe
 
 use smallvec::SmallVec;
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, List, follow_runs};
+use crate::adjacency::{AdjacencyTable, Block, List, follow_runs, is_clean_run};
 use crate::epoch::{self, Pin};
 use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::tablet::Tablet;
@@ -140,7 +140,7 @@ impl Walk<'_, '_> {
         let (mut at, mut loaded) = (0, 0);
         while let Some(&word) = words.get(at) {
             let end = lists.same_generation(at, words.len());
-            if word & HEADER != 0 {
+            if !is_clean_run(word) {
                 if at >= loaded {
                     loaded = self.load_ahead(&lists, words, at);
                 }
@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
     fn headers(&mut self, lists: &Lists<'_>, words: &[u64], range: Range<usize>) -> Result<usize> {
         self.pieces.first = range.start;
         for at in range.clone() {
-            if words[at] & HEADER == 0 {
+            if is_clean_run(words[at]) {
                 self.show_filtered(lists)?;
                 return Ok(at);
             }
@@ -205,7 +205,7 @@ impl Walk<'_, '_> {
         let mut headers: SmallVec<[u64; AHEAD_LISTS]> = SmallVec::new();
         let mut at = from;
         while at < words.len() && headers.len() < AHEAD_LISTS {
-            if words[at] & HEADER != 0 {
+            if !is_clean_run(words[at]) {
                 storage.prefetch(words[at]);
                 headers.push(words[at]);
             }

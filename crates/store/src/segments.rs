@@ -85,17 +85,17 @@ pub(crate) struct FreeList {
 }
 
 impl FreeList {
-    /// A number, if there is one.
+    /// A number, if there is one, and the one that the next caller gets.
     #[inline]
-    pub(crate) fn take(&self) -> Option<u64> {
+    pub(crate) fn take(&self) -> Option<(u64, Option<u64>)> {
         // Relaxed: a hint; the lock orders what matters.
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut numbers = self.numbers.lock();
-        let number = numbers.pop();
+        let number = numbers.pop()?;
         self.len.store(numbers.len(), Ordering::Relaxed);
-        number
+        Some((number, numbers.last().copied()))
     }
 
     /// Gives a number back.
@@ -125,8 +125,15 @@ impl<T: Default, const BASE_LOG2: u32> Pool<T, BASE_LOG2> {
 
     /// A new record and its number, or one that was freed, as its last owner left it.
     pub(crate) fn allocate(&self, memory: &Memory) -> (u64, &T) {
-        // Relaxed: the number is private until its owner publishes it.
-        let index = self.free.take().unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed));
+        let Some((index, next)) = self.free.take() else {
+            // Relaxed: the number is private until its owner publishes it.
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            return (index, self.entries.ensure(index, memory));
+        };
+        // A record that came back was last touched long ago, or by another core: it is loaded before it is needed.
+        if let Some(next) = next.and_then(|next| self.entries.get(next)) {
+            crate::prefetch::prefetch(next);
+        }
         (index, self.entries.ensure(index, memory))
     }
 

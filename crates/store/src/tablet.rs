@@ -3,12 +3,10 @@
 //! A tablet owns its pages and the pools that their records come from, so that it can later be moved,
 //! checkpointed or dropped as one piece. A page is registered once and never moves.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ids::PAGE_SLOTS;
 use mangrove_graph::{TabletId, VertexId};
 
 use crate::adjacency::{AdjacencyTable, ListStorage};
@@ -74,13 +72,13 @@ impl<P> Directory<P> {
     }
 }
 
-/// Places that elements left. The lowest is taken first: pages fill up from the front again, and holes gather in a few
-/// of them instead of keeping version words on all.
+/// Places that elements left. Those on the lowest page are taken first: pages fill up from the front again, and holes
+/// gather in a few of them instead of keeping version words on all.
 #[derive(Debug, Default)]
 pub(crate) struct FreePlaces {
-    /// Place and id of its last element, which names tablet and generation, too.
-    places: Mutex<BinaryHeap<Reverse<(u64, u64)>>>,
-    /// The length, so that nobody takes the lock in vain.
+    /// By page, the ids of the places' last elements, which name tablet and generation, too; no page without any.
+    places: Mutex<BTreeMap<usize, Vec<u64>>>,
+    /// How many, so that nobody takes the lock in vain.
     len: AtomicU64,
 }
 
@@ -93,18 +91,20 @@ impl FreePlaces {
             return None;
         }
         let mut places = self.places.lock();
-        let lowest = places.pop();
-        self.len.store(places.len() as u64, Ordering::Relaxed);
-        lowest.map(|Reverse((_, bits))| bits)
+        let mut lowest = places.first_entry()?;
+        let bits = lowest.get_mut().pop().expect("a page that is listed has a place");
+        if lowest.get().is_empty() {
+            lowest.remove();
+        }
+        self.len.store(self.len.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        Some(bits)
     }
 
     /// Gives back the place of an element by its id.
     pub(crate) fn give(&self, bits: u64) {
-        let id = VertexId::from_bits(bits);
-        let place = id.page() as u64 * PAGE_SLOTS + id.offset() as u64;
         let mut places = self.places.lock();
-        places.push(Reverse((place, bits)));
-        self.len.store(places.len() as u64, Ordering::Relaxed);
+        places.entry(VertexId::from_bits(bits).page()).or_default().push(bits);
+        self.len.store(self.len.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     pub(crate) fn len(&self) -> u64 {

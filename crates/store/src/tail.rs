@@ -57,7 +57,11 @@ impl TailArena {
     pub(crate) fn allocate(&self, len: u64, memory: &Memory) -> u64 {
         debug_assert!(len <= LAST_ROW, "a row of {len} cells fits no chunk");
         self.live_cells.fetch_add(len, Ordering::Relaxed);
-        if let Some(start) = self.free[Self::length_class(len)].take() {
+        if let Some((start, next)) = self.free[Self::length_class(len)].take() {
+            // As for records of a pool.
+            if let Some(next) = next.and_then(|next| self.cells.get(next)) {
+                crate::prefetch::prefetch(next);
+            }
             // Relaxed: as below.
             self.row(start, len)[0].neighbor.store(0, Ordering::Relaxed);
             return start;

@@ -25,14 +25,21 @@ use mangrove_graph::{
     Direction, EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId,
 };
 
+use smallvec::SmallVec;
+
+use crate::adjacency::AdjacencyTable;
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
 use crate::column::{Column, WriteStamp, Written};
 use crate::epoch::{self, Pin};
 use crate::garbage::TableName;
 use crate::id_index::IdKey;
+use crate::page::PageCore;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::sync::yield_now;
 use crate::version::{CLOSED, NEVER, Snapshot, claim, claimed_by, contested, visible};
+
+/// Edges of a deleted vertex that are loaded ahead together.
+const DELETE_GROUP: usize = 16;
 
 /// One thing a transaction has claimed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,7 +186,10 @@ impl<'a> Writer<'a> {
         id: Option<&UserId>,
     ) -> Result<EdgeId> {
         self.store.memory.check()?;
+        let lists = [(source, Direction::Out), (target, Direction::In)];
+        lists.iter().for_each(|(at, direction)| self.prefetch_descriptor(*at, *direction, label));
         let ends = [self.seen(ElementRef::Vertex(source))?, self.seen(ElementRef::Vertex(target))?];
+        lists.iter().for_each(|(at, direction)| self.prefetch_header(*at, *direction, label));
         let edge_id = loop {
             let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label);
             page.set_ends(slot.at, source, target);
@@ -197,6 +207,26 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(edge_id)
+    }
+
+    /// Starts loading the descriptor of a list.
+    fn prefetch_descriptor(&self, at: VertexId, direction: Direction, label: LabelSetId) {
+        if let Some((_, page)) = self.store.vertex_page(at) {
+            // What is looked at first.
+            page.core.prefetch_version(&self.pin, at.offset());
+            if let Some(table) = page.tables(direction).get(label.0) {
+                table.prefetch_descriptor(at.offset());
+            }
+        }
+    }
+
+    /// Starts loading the header of a list, if it has one.
+    fn prefetch_header(&self, at: VertexId, direction: Direction, label: LabelSetId) {
+        if let Some((tablet, page)) = self.store.vertex_page(at)
+            && let Some(table) = page.tables(direction).get(label.0)
+        {
+            tablet.lists.prefetch(table.descriptor(at.offset()));
+        }
     }
 
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
@@ -298,24 +328,71 @@ impl<'a> Writer<'a> {
         let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
         let pin = epoch::pin();
         for direction in [Direction::Out, Direction::In] {
-            for (_, table) in page.tables(direction).iter() {
-                for (_, edge) in table.list(id.offset(), &tablet.lists, &pin).cells() {
-                    self.delete_edge_of_deleted(edge)?;
+            for (label, table) in page.tables(direction).iter() {
+                let cells = table.list(id.offset(), &tablet.lists, &pin).cells();
+                if self.delete_edges_of_deleted(direction, cells)?
+                    && table.mark_all_ended(id.offset(), &tablet.lists, self.store.space(), &self.pin)
+                {
+                    let name = TableName { page: id.page() as u32, direction, label: LabelSetId(label) };
+                    self.store.give_table(tablet, name);
                 }
             }
         }
         Ok(())
     }
 
-    fn delete_edge_of_deleted(&mut self, id: EdgeId) -> Result<()> {
-        let slot = self.store.slot(ElementRef::Edge(id)).expect("a cell names an edge that was reserved");
-        let (begin, end) = slot.core.version(slot.at);
+    /// Deletes the edges of a list of a vertex that is deleted, and marks their other lists; whether there were any. The
+    /// list itself is left to the caller, who marks it once for all.
+    fn delete_edges_of_deleted(
+        &mut self,
+        direction: Direction,
+        mut cells: impl Iterator<Item = (VertexId, EdgeId)>,
+    ) -> Result<bool> {
+        let mut is_any = false;
+        loop {
+            let group: SmallVec<[(VertexId, EdgeId); DELETE_GROUP]> = cells.by_ref().take(DELETE_GROUP).collect();
+            if group.is_empty() {
+                return Ok(is_any);
+            }
+            self.prefetch_cells(&group, direction);
+            for &(neighbor, edge) in &group {
+                is_any |= self.delete_edge_of_deleted(edge, neighbor, direction)?;
+            }
+        }
+    }
+
+    /// Starts loading what deleting the edges of some cells changes, step by step for all of them.
+    fn prefetch_cells(&self, cells: &[(VertexId, EdgeId)], direction: Direction) {
+        let mut tables: SmallVec<[(&AdjacencyTable, usize, EdgeId); DELETE_GROUP]> = SmallVec::new();
+        for &(neighbor, edge) in cells {
+            let Some((_, page)) = self.store.edge_page(edge) else { continue };
+            page.core.prefetch_version(&self.pin, edge.offset());
+            page.prefetch_ends(edge.offset());
+            let other = self.store.vertex_page(neighbor).map(|(_, other)| other.tables(opposite(direction)));
+            if let Some(table) = other.and_then(|tables| tables.get(page.core.label.0)) {
+                crate::prefetch::prefetch(&table.ended);
+                tables.push((table, neighbor.offset(), edge));
+            }
+        }
+        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge));
+    }
+
+    fn delete_edge_of_deleted(&mut self, id: EdgeId, neighbor: VertexId, direction: Direction) -> Result<bool> {
+        let (_, page) = self.store.edge_page(id).expect("a cell names an edge that was reserved");
+        let (begin, end) = page.core.version_under(&self.pin, id.offset());
         if contested(begin, &self.snapshot) {
             // An edge that is over, whatever becomes of the transaction that added it, is in nobody's way.
             let is_over = end != NEVER && claimed_by(end).is_none_or(|txn| claimed_by(begin) == Some(txn));
-            return if is_over { Ok(()) } else { Err(conflict("added an edge to the vertex to be deleted")) };
+            return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
-        self.delete_edge(id)
+        if !visible(begin, end, &self.snapshot) {
+            return Ok(false);
+        }
+        self.claim_end(ElementRef::Edge(id), &page.core, id.offset())?;
+        self.mark_ended(neighbor, opposite(direction), page.core.label, id);
+        fence(Ordering::SeqCst);
+        self.check_properties(ElementRef::Edge(id))?;
+        Ok(true)
     }
 
     /// Deletes an edge; nothing happens where this transaction sees no such edge.
@@ -351,10 +428,16 @@ impl<'a> Writer<'a> {
         if !slot.visible(&self.snapshot) {
             return Ok(false);
         }
+        self.claim_end(element, slot.core, slot.at)?;
+        Ok(true)
+    }
+
+    /// Claims the end word of an element that this transaction sees.
+    fn claim_end(&mut self, element: ElementRef, core: &PageCore, at: usize) -> Result<()> {
         loop {
-            let words = slot.core.versions(&self.pin, &self.store.memory);
+            let words = core.versions(&self.pin, &self.store.memory);
             // SeqCst: the first half of Dekker's pattern together with the fences after it.
-            let claimed = words[slot.at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
+            let claimed = words[at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
             match claimed {
                 Ok(_) => break,
                 // The words are about to be taken away, or opened again (`settle`): new ones come in a moment.
@@ -363,7 +446,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.claimed(Write::End(element));
-        Ok(true)
+        Ok(())
     }
 
     fn check_properties(&self, element: ElementRef) -> Result<()> {
@@ -533,6 +616,11 @@ impl<'a> Writer<'a> {
         }
         Ok(())
     }
+}
+
+/// In whose lists the other end of an edge has it.
+fn opposite(direction: Direction) -> Direction {
+    if direction == Direction::In { Direction::Out } else { Direction::In }
 }
 
 fn multi_of(slot: &Slot<'_>, cell: RawCell) -> MultiProperty {

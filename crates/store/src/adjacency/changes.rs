@@ -58,6 +58,11 @@ impl Changes {
         self.limit.store(limit.max(Self::LIMIT_MIN), Ordering::Relaxed);
     }
 
+    /// How many changes make the table due.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed) as usize
+    }
+
     /// Adds lists that a compaction could not make clean.
     pub(crate) fn keep(&self, left: u32) {
         self.count.fetch_add(left, Ordering::SeqCst);

@@ -5,14 +5,28 @@ use std::ops::Range;
 pub(crate) const HEADER: u64 = 1 << 63;
 pub(super) const DIRTY: u64 = 1 << 62;
 pub(super) const COMPACTING: u64 = 1 << 61;
+/// What becomes of a list beside what the word names.
+pub(super) const FLAGS: u64 = DIRTY | COMPACTING;
 pub(super) const HEADER_MASK: u64 = (1 << 48) - 1;
 const LENGTH_BITS: u32 = 16;
 const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
 /// The longest run that a descriptor word describes.
 pub(crate) const LENGTH_MAX: u64 = (1 << (LENGTH_BITS - 1)) - 1;
 const BLOCK_SHIFT: u32 = 48;
-/// Block numbers have 14 bits.
-pub(super) const BLOCK_NUMBERS: u32 = 1 << 14;
+/// Block numbers have 13 bits.
+pub(super) const BLOCK_NUMBERS: u32 = 1 << 13;
+
+/// Whether the word is that of a clean packed run, whose edges need no look, or of an empty list.
+#[inline]
+pub(crate) fn is_clean_run(descriptor: u64) -> bool {
+    descriptor & (HEADER | DIRTY) == 0
+}
+
+/// Whether somebody has marked the list since a compaction set its bit, or since it was packed.
+#[inline]
+pub(super) fn is_marked(descriptor: u64) -> bool {
+    descriptor & FLAGS == DIRTY
+}
 
 pub(super) fn same_header(one: u64, other: u64) -> bool {
     let mask = HEADER | HEADER_MASK;
@@ -27,7 +41,7 @@ pub(super) fn packed_word(block: u32, offset: u64, len: u64) -> u64 {
 /// The block of a packed descriptor.
 #[inline]
 pub(super) fn packed_block(descriptor: u64) -> u32 {
-    (descriptor >> BLOCK_SHIFT) as u32
+    (descriptor >> BLOCK_SHIFT) as u32 & (BLOCK_NUMBERS - 1)
 }
 
 #[inline]
@@ -36,7 +50,7 @@ pub(super) fn packed_run(descriptor: u64) -> Range<usize> {
     offset..offset + (descriptor & LENGTH_MASK) as usize
 }
 
-/// Where the first of these lists, a packed run, starts, and how many lists from there on follow one another in its
+/// Where the first of these lists, a clean packed run, starts, and how many lists from there on follow one another in its
 /// block. Sets their ends; a list without edges ends where the one before it does.
 #[inline]
 pub(crate) fn follow_runs(words: &[u64], ends: &mut [u32]) -> (u32, usize) {
@@ -73,6 +87,19 @@ mod tests {
         assert_eq!(follow(&[word(3, 5, 2), word(3, 8, 1)]), (5, vec![7]));
         assert_eq!(follow(&[word(3, 5, 2), word(4, 7, 1)]), (5, vec![7]));
         assert_eq!(follow(&[word(3, 5, 2), HEADER | 7, word(3, 7, 1)]), (5, vec![7]));
+        assert_eq!(follow(&[word(3, 5, 2), DIRTY | word(3, 7, 1)]), (5, vec![7]));
+        assert_eq!(follow(&[word(3, 5, 2), DIRTY | COMPACTING | word(3, 7, 1)]), (5, vec![7]));
         assert_eq!(follow(&[word(0, u64::from(u32::MAX) - 3, 3), 0]), (u32::MAX - 3, vec![u32::MAX, u32::MAX]));
+    }
+
+    #[test]
+    fn flags_stand_beside_the_run() {
+        let word = packed_word(BLOCK_NUMBERS - 1, u64::from(u32::MAX) - 9, LENGTH_MAX);
+        for flags in [0, DIRTY, FLAGS] {
+            let flagged = word | flags;
+            assert_eq!((packed_block(flagged), packed_run(flagged)), (BLOCK_NUMBERS - 1, packed_run(word)));
+            assert_eq!((is_clean_run(flagged), is_marked(flagged)), (flags == 0, flags == DIRTY));
+        }
+        assert!(!is_clean_run(HEADER | 1));
     }
 }

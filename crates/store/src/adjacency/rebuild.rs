@@ -10,7 +10,9 @@ use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
 
-use super::descriptor::{BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, packed_run, packed_word};
+use super::descriptor::{
+    BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, is_clean_run, is_marked, packed_run, packed_word,
+};
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
 use crate::epoch::{self, Pin};
 use crate::limbo::{Garbage, Space};
@@ -78,22 +80,22 @@ pub(crate) struct Weight {
 }
 
 impl AdjacencyTable {
-    /// Says that a compaction is going to look at a list with a header; the descriptor then. `None` if there is no
-    /// header any more.
-    pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>) -> Option<u64> {
+    /// Says that a compaction is going to look at a list that is no clean run; the descriptor then. That of a clean run,
+    /// or of an empty list, is returned as it is.
+    pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>) -> u64 {
         let mut descriptor = self.descriptors.load(at);
-        while descriptor & HEADER != 0 {
+        while !is_clean_run(descriptor) {
             let marked = descriptor | COMPACTING;
             match self.descriptors.exchange(at, descriptor, marked, space) {
-                Ok(_) => {
-                    // Pairs with the fence in `mark_ended`: either it sees the bit, or we see its claim.
+                Ok(()) => {
+                    // Pairs with the fence in `mark`: either it sees the bit, or we see its claim.
                     fence(Ordering::SeqCst);
-                    return Some(marked);
+                    return marked;
                 }
                 Err(current) => descriptor = current,
             }
         }
-        None
+        descriptor
     }
 
     /// Puts a new list in place of one that a compaction has looked at; whether it is as it was built. What writers did
@@ -117,10 +119,12 @@ impl AdjacencyTable {
             remembered.store(current, Ordering::Release);
             self.descriptors.exchange(at, current, new, space)
         };
-        if current & HEADER == 0 {
-            match exchange(current, new) {
-                Ok(_) => return true,
-                // A writer has given the run a header, which names it until we replace it.
+        // While the compaction bit is there, whatever was dirty when compaction looked has found its place.
+        let flagged = |current: u64, new: u64| if is_marked(current) { new | DIRTY } else { new };
+        while current & HEADER == 0 {
+            match exchange(current, flagged(current, new)) {
+                Ok(()) => return current == seen.descriptor,
+                // A writer has marked the run, or given it a header, which names it until we replace it.
                 Err(found) => current = found,
             }
         }
@@ -134,9 +138,7 @@ impl AdjacencyTable {
         }
         let new = self.carry_over(current, seen, new, storage, space.memory);
         loop {
-            // While the bit is there, whatever was dirty when compaction looked has found its place.
-            let is_dirty = current & (DIRTY | COMPACTING) == DIRTY;
-            match exchange(current, if is_dirty { new | DIRTY } else { new }) {
+            match exchange(current, flagged(current, new)) {
                 Ok(_) => return false,
                 Err(found) => current = found,
             }

@@ -38,6 +38,11 @@ impl Descriptors {
         Descriptors { words: OnceSlice::empty(slots), sparse: EpochCell::default(), latch: Mutex::new(()) }
     }
 
+    /// How many slots the page has.
+    pub(super) fn slot_count(&self) -> usize {
+        self.words.len()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.words.bytes() + self.sparse.get(&epoch::pin()).map_or(0, SparseCells::bytes)
     }

@@ -1,0 +1,192 @@
+//! Which packed edges of a table may have ended since it was last compacted: a Bloom filter of one hash.
+//!
+//! A dirty list says that some edge of its run ended, not which, and asking every edge of the run costs compaction a line
+//! of memory each. So whoever ends an edge names it to the table first, and compaction asks those that were named. Whoever
+//! ends all edges of a list names the list.
+//!
+//! Invariant: every packed edge whose end was claimed, by somebody whose mark (the dirty bit, or a compaction bit taken
+//! back) a compaction can meet, is among the names that this compaction has taken, or still among those that it
+//! has not. For an edge is named before its list is marked, and compaction looks at both kinds after it has set the
+//! list's compaction bit. A name is taken only by a compaction that then asks the edge wherever its cell is, in clean
+//! lists too, and that moves an edge which is still claimed into a tail, where it is asked ever after.
+//!
+//! Lists that compaction may pass over, those with a block to themselves, are asked as a whole when they are dirty and
+//! their turn comes. They are dirty by then: a compaction that has replaced no list gives back what it took, and after any
+//! other the table is compacted again only when all transactions have ended that ran then, and so have marked their lists.
+//!
+//! A name too many costs a look, and no more: so an end that was rolled back needs no taking back,
+//! and a filter that has become too small makes compaction slower and not wrong.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::EdgeId;
+
+use crate::memory::{Memory, RecordKind};
+use crate::sync::AtomicU64;
+
+/// Bits for every change that there is room for until the table is due: one other edge in 16 is asked in vain.
+const BITS_A_CHANGE: usize = 16;
+/// Bits for every slot of the page, at least: tables grow.
+const BITS_A_SLOT: usize = 8;
+const BITS_MIN: usize = 64;
+
+/// The edges of a table that somebody has begun to end; made with the first.
+#[derive(Debug, Default)]
+pub(crate) struct Ended(OnceLock<Names>);
+
+#[derive(Debug)]
+struct Names {
+    /// A bit for every list, by its slot, and then the filter: a power of two of words.
+    words: Box<[AtomicU64]>,
+    /// Where the filter begins.
+    first: u32,
+    /// How far a hash is to be shifted to become the number of a bit of the filter.
+    shift: u32,
+}
+
+impl Names {
+    fn new(slots: usize, changes: usize, memory: &Memory) -> Self {
+        let bits = (changes * BITS_A_CHANGE).max(slots * BITS_A_SLOT).max(BITS_MIN).next_power_of_two();
+        let first = slots.div_ceil(64);
+        let words: Box<[AtomicU64]> = (0..first + bits / 64).map(|_| AtomicU64::new(0)).collect();
+        memory.add(RecordKind::Descriptor, size_of_val(&*words));
+        Names { words, first: first as u32, shift: 64 - bits.ilog2() }
+    }
+
+    #[inline]
+    fn place(&self, edge: EdgeId) -> (usize, u64) {
+        let bit = edge.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
+        (self.first as usize + (bit >> 6) as usize, 1 << (bit & 63))
+    }
+
+    fn add(&self, (word, bit): (usize, u64)) {
+        // Release: who takes the name sees the claim. A bit that is there may be taken just now, so it is set again.
+        self.words[word].fetch_or(bit, Ordering::Release);
+    }
+}
+
+impl Ended {
+    fn names(&self, slots: usize, changes: usize, memory: &Memory) -> &Names {
+        self.0.get_or_init(|| Names::new(slots, changes, memory))
+    }
+
+    /// Names an edge, before its list is marked, to a table of so many slots that is due after so many changes.
+    pub(super) fn name(&self, edge: EdgeId, slots: usize, changes: usize, memory: &Memory) {
+        let names = self.names(slots, changes, memory);
+        names.add(names.place(edge));
+    }
+
+    /// Names all edges of the list at a slot, before it is marked; otherwise as [`Ended::name`].
+    pub(super) fn name_list(&self, at: usize, slots: usize, changes: usize, memory: &Memory) {
+        self.names(slots, changes, memory).add((at / 64, 1 << (at % 64)));
+    }
+
+    /// Starts loading what naming an edge changes.
+    pub(super) fn prefetch(&self, edge: EdgeId) {
+        if let Some(names) = self.0.get() {
+            crate::prefetch::prefetch(&names.words[names.place(edge).0]);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.0.get().map_or(0, |names| size_of_val(&*names.words))
+    }
+
+    /// Takes all names, into a buffer of the caller's.
+    pub(crate) fn take<'a>(&'a self, buffer: &'a mut Vec<u64>) -> Suspects<'a> {
+        buffer.clear();
+        let names = self.0.get();
+        let words = names.map_or(&[][..], |names| &names.words);
+        // Acquire: its partner is the Release in `Names::add`.
+        buffer.extend(words.iter().map(|word| match word.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => word.swap(0, Ordering::Acquire),
+        }));
+        Suspects { taken: buffer, names }
+    }
+}
+
+/// The edges that a compaction has to ask, and some more: those whose names it took, and those named since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspects<'a> {
+    taken: &'a [u64],
+    names: Option<&'a Names>,
+}
+
+impl Suspects<'_> {
+    /// Whether nobody was ever suspected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_none()
+    }
+
+    #[inline]
+    fn is_named(&self, names: &Names, (word, bit): (usize, u64)) -> bool {
+        // Relaxed: those who name and then mark pass a fence between, as compaction does between its bit and this.
+        (self.taken[word] | names.words[word].load(Ordering::Relaxed)) & bit != 0
+    }
+
+    /// Puts the names back that were taken.
+    pub(crate) fn give_back(&self) {
+        for (word, &taken) in self.names.iter().flat_map(|names| &names.words).zip(self.taken) {
+            if taken != 0 {
+                word.fetch_or(taken, Ordering::Release);
+            }
+        }
+    }
+
+    /// Whether all edges of the list at a slot have to be asked.
+    pub(crate) fn has_list(&self, at: usize) -> bool {
+        self.names.is_some_and(|names| self.is_named(names, (at / 64, 1 << (at % 64))))
+    }
+
+    /// Whether an edge of another list has to be asked.
+    #[inline]
+    pub(crate) fn has(&self, edge: EdgeId) -> bool {
+        self.names.is_some_and(|names| self.is_named(names, names.place(edge)))
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+    use mangrove_graph::TabletId;
+
+    fn edge(n: u64) -> EdgeId {
+        EdgeId::new(TabletId(1), n)
+    }
+
+    #[test]
+    fn who_was_named_is_suspected_and_few_others_are() {
+        let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
+        let suspects = ended.take(&mut buffer);
+        assert!(suspects.is_empty() && !suspects.has(edge(1)) && !suspects.has_list(1));
+        (0..1_000).for_each(|n| ended.name(edge(n * 3), 1_024, 1_000, &memory));
+        assert_eq!(memory.report().total_bytes(), ended.bytes() as u64);
+        let suspects = ended.take(&mut buffer);
+        assert!((0..1_000).all(|n| suspects.has(edge(n * 3))));
+        let others = (0..10_000).filter(|n| n % 3 != 0 || *n >= 3_000);
+        let in_vain = others.filter(|&n| suspects.has(edge(n))).count();
+        assert!(in_vain < 1_200, "{in_vain} of 9,000");
+
+        ended.name(edge(5_000_000), 1_024, 1_000, &memory);
+        ended.name_list(70, 1_024, 1_000, &memory);
+        assert!(suspects.has(edge(5_000_000)) && suspects.has_list(70) && !suspects.has_list(6));
+        let suspects = ended.take(&mut buffer);
+        let is_left = suspects.has(edge(5_000_000)) && suspects.has_list(70);
+        assert!(is_left, "what came after the names were taken stays for the next compaction");
+        assert!((0..1_000).filter(|&n| suspects.has(edge(n * 3))).count() < 100);
+        suspects.give_back();
+        assert!(ended.take(&mut buffer).has_list(70));
+        let suspects = ended.take(&mut buffer);
+        assert!(!suspects.has(edge(5_000_000)) && !suspects.has_list(70));
+    }
+
+    #[test]
+    fn a_filter_that_is_too_small_suspects_more_and_misses_nobody() {
+        let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
+        (0..1_000).for_each(|n| ended.name(edge(n), 8, 1, &memory));
+        let suspects = ended.take(&mut buffer);
+        assert!((0..1_000).all(|n| suspects.has(edge(n))) && suspects.has(edge(12_345)));
+    }
+}
