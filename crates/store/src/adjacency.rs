@@ -56,7 +56,7 @@ use crate::memory::RecordKind;
 use crate::sync::AtomicU32;
 use crate::tablet::Tablet;
 
-use changes::Changes;
+use changes::{Change, Changes};
 use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_block, packed_run, packed_word, same_header};
 pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs, is_clean_run};
 use ended::Ended;
@@ -212,8 +212,8 @@ impl AdjacencyTable {
     }
 
     /// Counts a change, and returns as [`Changes::add`] does.
-    fn note(&self, storage: &ListStorage) -> bool {
-        let is_due = self.changes.add();
+    fn note(&self, change: Change, storage: &ListStorage) -> bool {
+        let is_due = self.changes.add(change);
         storage.note_change();
         is_due
     }
@@ -235,7 +235,7 @@ impl AdjacencyTable {
             // Replaced while we waited for the latch (invariant 1)?
             if same_header(self.descriptors.load(at), descriptor) {
                 header.push(&mut end, neighbor, edge, &storage.tails, space.memory);
-                return self.note(storage);
+                return self.note(Change::Appended, storage);
             }
         }
     }
@@ -253,7 +253,7 @@ impl AdjacencyTable {
     ) -> bool {
         self.ended.name(edge, self.descriptors.slot_count(), self.changes.limit(), space.memory);
         self.mark(at, Some(edge), storage, space, pin);
-        self.note(storage)
+        self.note(Change::Ended, storage)
     }
 
     /// As [`AdjacencyTable::mark_ended`], of all edges of a list at once.
@@ -261,7 +261,7 @@ impl AdjacencyTable {
     pub(crate) fn mark_all_ended(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
         self.ended.name_list(at, self.descriptors.slot_count(), self.changes.limit(), space.memory);
         self.mark(at, None, storage, space, pin);
-        self.note(storage)
+        self.note(Change::Ended, storage)
     }
 
     fn mark(&self, at: usize, edge: Option<EdgeId>, storage: &ListStorage, space: Space<'_>, pin: &Pin) {

@@ -199,7 +199,7 @@ impl Store {
                     let name = TableName { page: number as u32, direction, label: LabelSetId(label) };
                     let compaction = Compaction { store: self, tablet, page, table, name, horizon, reached };
                     done += compaction.run(effort, &mut draft);
-                    if table.changes.count() > 0 {
+                    if table.changes.weight() > 0 {
                         tablet.lists.note_change();
                     }
                 }
@@ -263,12 +263,9 @@ impl Compaction<'_> {
     fn is_worthwhile(&self, effort: Effort) -> bool {
         let changes = &self.table.changes;
         match effort {
-            Effort::All => changes.count() > 0,
+            Effort::All => changes.weight() > 0,
             Effort::Due => changes.is_due(),
-            Effort::Worthwhile if changes.is_quiet() => {
-                let count = u64::from(changes.count());
-                count > 0 && count * 100 >= QUIET_PERCENT * self.page.core.used() as u64
-            }
+            Effort::Worthwhile if changes.is_quiet() => changes.is_part_of(self.page.core.used(), QUIET_PERCENT),
             Effort::Worthwhile => changes.is_due(),
         }
     }

@@ -103,8 +103,18 @@ impl Graph {
     }
 
     fn write(&self, txn: u64, write: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<()>) -> Option<Vec<Write>> {
+        self.write_at(1, txn, write)
+    }
+
+    /// As a transaction that began at a timestamp.
+    fn write_at(
+        &self,
+        begin: u64,
+        txn: u64,
+        write: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<()>,
+    ) -> Option<Vec<Write>> {
         let mut log = Vec::new();
-        let outcome = write(&mut Writer::new(&self.store, Snapshot::new(1, txn, 0), 1, &mut log));
+        let outcome = write(&mut Writer::new(&self.store, Snapshot::new(begin, txn, 0), 1, &mut log));
         match outcome {
             Ok(()) => Some(log),
             Err(_) => {
@@ -158,6 +168,37 @@ pub fn a_list_is_replaced_while_it_changes() {
     graph.store.retire(added, 4);
     graph.settle(4);
     assert_eq!(graph.degree(4, Direction::Out, &[hub]), now);
+}
+
+/// Compaction against the deletion of a vertex, which ends whole lists at once, and a reader of them.
+pub fn lists_are_replaced_while_their_vertex_is_deleted() {
+    let graph = Arc::new(Graph::new(4));
+    let hub = graph.vertices[0];
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    graph.store.install(&log, 2);
+    graph.store.retire(log, 2);
+    let before = graph.degree(2, Direction::Out, &[hub]);
+    let (one, two) = (graph.clone(), graph.clone());
+    let deleter = thread::spawn(move || one.write_at(2, 3, |w| w.delete_vertex(hub)));
+    let reader = thread::spawn({
+        let before = before.clone();
+        move || assert_eq!(two.degree(2, Direction::In, &two.vertices), before)
+    });
+    let horizon = Still { oldest: 2, next: 100 };
+    graph.store.compact(&horizon, Effort::All);
+    reader.join().expect("the reader asserts");
+    let deleted = deleter.join().expect("no panic").expect("no conflict");
+    graph.store.install(&deleted, 3);
+    // Packed again while the vertex has not been taken apart: nothing that ended may become clean.
+    (0..3).for_each(|_| drop(graph.store.compact(&horizon, Effort::All)));
+    for direction in [Direction::Out, Direction::In] {
+        assert_eq!(graph.degree(2, direction, &graph.vertices), before);
+        assert_eq!(graph.degree(3, direction, &graph.vertices), []);
+    }
+    graph.store.retire(deleted, 3);
+    graph.settle(3);
+    assert_eq!(graph.degree(3, Direction::In, &graph.vertices), []);
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
 /// Settling a page against somebody who deletes an element on it.

@@ -20,6 +20,11 @@ fn a_list_is_replaced_while_it_changes() {
 }
 
 #[test]
+fn lists_are_replaced_while_their_vertex_is_deleted() {
+    check(model::lists_are_replaced_while_their_vertex_is_deleted);
+}
+
+#[test]
 fn version_words_go_while_an_element_is_deleted() {
     check(model::version_words_go_while_an_element_is_deleted);
 }

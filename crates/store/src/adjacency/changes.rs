@@ -4,12 +4,22 @@ use std::sync::atomic::Ordering;
 
 use crate::sync::{AtomicBool, AtomicU32};
 
+/// Something that a compaction clears away, by its weight in halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Change {
+    /// An edge of a list ended. It leaves its cell, and a run whose edges readers have to ask.
+    Ended = 1,
+    /// A cell was appended to a list. It leaves a header and a row, eight times as much memory.
+    Appended = 2,
+}
+
 /// Counts what a compaction of a table would clear away: cells that were appended, and ends of edges.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// Since the last compaction.
+    /// The weight of those since the last compaction.
     count: AtomicU32,
-    /// So many make the table due: compaction then costs every change about the same.
+    /// So much makes the table due: compaction then costs every change of a weight about the same.
     limit: AtomicU32,
     /// As `count` was when a collector last walked by.
     seen: AtomicU32,
@@ -18,8 +28,10 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Fewer are not worth a block.
-    const LIMIT_MIN: u32 = 128;
+    /// The weight of an appended cell, or of a list that could not be made clean.
+    const ONE: u32 = Change::Appended as u32;
+    /// Less is not worth a block.
+    const LIMIT_MIN: u32 = 128 * Self::ONE;
     /// Rewriting so many cells costs about as much as making one list of a tail again.
     const CELLS_A_CHANGE: usize = 16;
 
@@ -30,21 +42,21 @@ impl Changes {
     }
 
     /// Counts one more. True for one caller, when the table has become due: it lists the table.
-    pub(super) fn add(&self) -> bool {
+    pub(super) fn add(&self, change: Change) -> bool {
         // SeqCst, here, in `count` and on the tablet's flag: counted before the flag is looked at; whoever takes the
         // flag away looks at the count after it.
-        let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let count = self.count.fetch_add(change as u32, Ordering::SeqCst) + change as u32;
         count >= self.limit.load(Ordering::Relaxed) && self.enlist()
     }
 
-    /// How many there were.
-    pub(crate) fn count(&self) -> u32 {
+    /// The weight of those there were.
+    pub(crate) fn weight(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
 
     /// Whether it is time to compact, however busy the table is.
     pub(crate) fn is_due(&self) -> bool {
-        self.count() >= self.limit.load(Ordering::Relaxed)
+        self.weight() >= self.limit.load(Ordering::Relaxed)
     }
 
     /// Counts anew.
@@ -54,23 +66,29 @@ impl Changes {
 
     /// Says how many changes make the table due, which has so many lists and cells.
     pub(crate) fn set_limit(&self, lists: usize, cells: usize) {
-        let limit = u32::try_from((cells / Self::CELLS_A_CHANGE).max(lists)).unwrap_or(u32::MAX);
-        self.limit.store(limit.max(Self::LIMIT_MIN), Ordering::Relaxed);
+        let changes = u32::try_from((cells / Self::CELLS_A_CHANGE).max(lists)).unwrap_or(u32::MAX);
+        self.limit.store(changes.saturating_mul(Self::ONE).max(Self::LIMIT_MIN), Ordering::Relaxed);
     }
 
-    /// How many changes make the table due.
+    /// How many ends of edges make the table due.
     pub(super) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed) as usize
     }
 
     /// Adds lists that a compaction could not make clean.
     pub(crate) fn keep(&self, left: u32) {
-        self.count.fetch_add(left, Ordering::SeqCst);
+        self.count.fetch_add(left * Self::ONE, Ordering::SeqCst);
+    }
+
+    /// Whether there were as many, counted as appended cells, as this part of so many lists.
+    pub(crate) fn is_part_of(&self, lists: usize, percent: u64) -> bool {
+        let weight = u64::from(self.weight());
+        weight > 0 && weight * 100 >= percent * lists as u64 * u64::from(Self::ONE)
     }
 
     /// Whether there were none since the last call.
     pub(crate) fn is_quiet(&self) -> bool {
-        let count = self.count();
+        let count = self.weight();
         self.seen.swap(count, Ordering::Relaxed) == count
     }
 
