@@ -237,7 +237,7 @@ fn name_of(operator: &Op) -> &'static str {
         Op::LocalSample(_) => "sample locally",
         Op::Coin(_) => "coin",
         Op::Fail(_) => "fail",
-        Op::SelectKey => "select by key",
+        Op::SelectKey(_) => "select by key",
         Op::Merge => "merge equal rows",
         Op::Drop => "drop",
         Op::Upsert(upsert) if upsert.edges => "find or make edges",

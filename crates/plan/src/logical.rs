@@ -353,8 +353,15 @@ pub enum Step {
     Coin(Operand),
     /// `fail(message)`
     Fail(Name),
-    /// `select(traversal)`: the value of a map under the key that the traversal gives.
-    SelectKey(Box<Traversal>, Vec<By>),
+    /// `select(traversal)`: the value of a map under the key that the traversal gives, or what the name stands for.
+    SelectKey {
+        /// Which of several values of a label.
+        pop: Option<Pop>,
+        /// What gives the key.
+        key: Box<Traversal>,
+        /// `by()` of the value.
+        by: Vec<By>,
+    },
 
     // ---- branches ----
     /// `union(…)`: one merged stream enters all of them.

@@ -8,6 +8,8 @@ mod access;
 mod order;
 mod upsert;
 
+use std::cell::RefCell;
+
 use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::{Comparison, Pop};
 
@@ -52,8 +54,9 @@ pub struct GraphFacts {
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
     let requirements = crate::requirements::requirements(traversal, configuration);
-    let lowering =
-        Lowering { facts, requirements: &requirements, productive_by: configuration.productive_by.as_deref() };
+    let loops = RefCell::default();
+    let productive_by = configuration.productive_by.as_deref();
+    let lowering = Lowering { facts, requirements: &requirements, loops, productive_by };
     let mut root = lowering.pipeline(traversal, false)?.0;
     crate::fuse::fuse(&mut root.stages);
     let mutating = traversal.is_mutating();
@@ -75,6 +78,8 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
 struct Lowering<'a> {
     facts: &'a GraphFacts,
     requirements: &'a Requirements,
+    /// The names of the loops around the step that is being lowered, the outermost first.
+    loops: RefCell<Vec<Option<Name>>>,
     /// Under which keys a `by()` without a result gives null; an empty list: under all.
     productive_by: Option<&'a [Name]>,
 }
@@ -225,9 +230,11 @@ impl Lowering<'_> {
             Step::Unfold => chain.push(Op::Unfold),
             Step::Loops(None) => chain.push(Op::Loops(None)),
             Step::Loops(Some(name)) => {
-                return Err(Error::unsupported(format!(
-                    "loops(\"{name}\") with a loop name is not supported yet; use loops()"
-                )));
+                let loops = self.loops.borrow();
+                let depth = loops.iter().rposition(|around| around.as_ref() == Some(name)).ok_or_else(|| {
+                    Error::unsupported(format!("there is no repeat(\"{name}\", …) around loops(\"{name}\")"))
+                })?;
+                chain.push(Op::Loops(Some(depth)));
             }
             Step::Local(function) => self.local_function(function, chain)?,
             Step::Path { by, segment } => {
@@ -296,9 +303,9 @@ impl Lowering<'_> {
             }
             Step::Coin(probability) => chain.push(Op::Coin(probability.clone())),
             Step::Fail(message) => chain.push(Op::Fail(message.clone())),
-            Step::SelectKey(key, by) => {
+            Step::SelectKey { pop, key, by } => {
                 chain.modulate(Over::Current, vec![self.first_of(key)?]);
-                chain.push(Op::SelectKey);
+                chain.push(Op::SelectKey(*pop));
                 if !by.is_empty() {
                     self.take(Over::Current, self.slots_by(by)?, chain);
                     chain.push(Op::SlotMap { names: vec![Name::default()], single: true, required: true });
@@ -338,6 +345,7 @@ impl Lowering<'_> {
             }
             Step::Choose(choose) => return self.choose(choose, chain),
             Step::Repeat(repeat) => {
+                self.loops.borrow_mut().push(repeat.name.clone());
                 let scope = RepeatScope {
                     body: self.child(&repeat.body)?,
                     until: repeat.until.as_ref().map(|u| self.until(u)).transpose()?,
@@ -345,6 +353,7 @@ impl Lowering<'_> {
                     emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
                     emit_first: repeat.emit_first,
                 };
+                self.loops.borrow_mut().pop();
                 chain.push(Op::Repeat(Box::new(scope)));
                 return Ok(());
             }

@@ -401,8 +401,8 @@ pub enum Op {
     Coin(Operand),
     /// Ends the query with this message.
     Fail(Name),
-    /// The value of the map under the key in slot 0.
-    SelectKey,
+    /// The value of the map under the key in slot 0, or what the name in it stands for.
+    SelectKey(Option<Pop>),
     /// Some members of a collection.
     LocalSample(Operand),
     /// Merges equal rows on their way, some thousands at a time, and gives up where none are equal.

@@ -12,7 +12,8 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
     let mut given: Vec<Name> = Vec::new();
     traversal.visit(&mut |node| {
         given.extend(node.labels.iter().cloned());
-        full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other));
+        // Which label a key names is known only when it is there.
+        full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other) | Step::SelectKey { .. });
         loops |= matches!(node.step, Step::Loops(_));
         for name in node.step.names_read() {
             if !names.contains(name) {

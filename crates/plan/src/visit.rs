@@ -91,7 +91,7 @@ impl Step {
             }
             Step::GroupCount { key, .. } => modulator(key, f),
             Step::FoldSack(_, by) | Step::Sample(_, by) => modulator(by, f),
-            Step::SelectKey(key, by) => {
+            Step::SelectKey { key, by, .. } => {
                 f(key);
                 by.iter().for_each(|b| modulator(b, f));
             }

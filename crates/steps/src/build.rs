@@ -371,7 +371,7 @@ impl Builder {
             Op::Sack => self.row(&tail, here, stage, true, sack::SackOf)?,
             Op::FoldSack(operator) => self.row(&tail, here, stage, false, sack::FoldSack(*operator))?,
             Op::Fail(message) => self.row(&tail, here, stage, false, sack::Fail(message.clone()))?,
-            Op::SelectKey => self.row(&tail, here, stage, true, sack::SelectKey)?,
+            Op::SelectKey(pop) => self.row(&tail, here, stage, true, sack::SelectKey(*pop))?,
             Op::SelectColumn(column) => self.row(&tail, here, stage, true, local::SelectColumn(*column))?,
             _ => self.barrier(stage, tail, first)?,
         })

@@ -1,7 +1,7 @@
 //! What traversers carry beside their objects (sacks), and steps that choose by chance.
 
 use mangrove_graph::{Result, Value};
-use mangrove_gremlin::Argument;
+use mangrove_gremlin::{Argument, Pop};
 
 use super::arguments::{child, count, misfit, operand};
 use super::filters::take_local;
@@ -63,7 +63,7 @@ pub(super) fn fail(call: &Call<'_>) -> Result<Step> {
 }
 
 /// `select(traversal)`: the key of a map comes from a traversal.
-pub(super) fn select_key(call: &mut Call<'_>, key: &Argument) -> Result<Step> {
-    let key = child(&call.site, key)?;
-    Ok(Step::SelectKey(Box::new(key), by(call)?))
+pub(super) fn select_key(call: &mut Call<'_>, pop: Option<Pop>, key: &Argument) -> Result<Step> {
+    let key = Box::new(child(&call.site, key)?);
+    Ok(Step::SelectKey { pop, key, by: by(call)? })
 }

@@ -42,7 +42,7 @@ pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
     };
     match labels {
         [] => return Err(misfit(&call.site, "one or more step labels, or a column", call.arguments)),
-        [key @ Argument::Traversal(_)] => return super::carried::select_key(call, key),
+        [key @ Argument::Traversal(_)] => return super::carried::select_key(call, pop, key),
         _ => {}
     }
     let labels = names(&call.site, labels, "a step label")?;

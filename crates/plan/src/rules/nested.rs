@@ -58,7 +58,9 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         Step::Group { key, value, .. } => std::iter::once(key).chain(value).filter_map(modulator).collect(),
         Step::GroupCount { key, .. } => modulator(key).into_iter().collect(),
         Step::FoldSack(_, by) | Step::Sample(_, by) => modulator(by).into_iter().collect(),
-        Step::SelectKey(key, by) => std::iter::once(&mut **key).chain(by.iter_mut().filter_map(modulator)).collect(),
+        Step::SelectKey { key, by, .. } => {
+            std::iter::once(&mut **key).chain(by.iter_mut().filter_map(modulator)).collect()
+        }
         Step::Order(criteria) | Step::Local(LocalFunction::Order(criteria)) => {
             criteria.iter_mut().filter_map(|c| modulator(&mut c.by)).collect()
         }

@@ -15,6 +15,10 @@ use crate::random::Random;
 use crate::row::local::elements;
 use crate::rows::{Column, Rows};
 
+/// What a key costs; and more bytes of them than any limit allows.
+const KEY_BYTES: u64 = size_of::<(u32, f64, u32)>() as u64;
+const KEYS_BYTES_MAX: u64 = 1 << 50;
+
 /// `sample(n)`; slot 0 holds the weights.
 pub struct Sample {
     operand: Operand,
@@ -33,6 +37,7 @@ impl Sample {
     fn take(&mut self, rows: &Rows, out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         self.random.begin(out);
         let mut keys: Vec<(u32, f64, u32)> = Vec::new();
+        let mut charged = 0_u64;
         for row in 0..rows.len() {
             // Without a weight there is no chance.
             let Some(weight) = rows.slot(0, row) else { continue };
@@ -43,7 +48,11 @@ impl Sample {
                 continue;
             }
             let mut logarithm = 0.0;
-            for drawn in 0..rows.bulk(row).min(self.count as u64) {
+            let draws = rows.bulk(row).min(self.count as u64);
+            // More than memory holds is refused before it is drawn.
+            out.context().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
+            charged = charged.saturating_add(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX));
+            for drawn in 0..draws {
                 logarithm += (1.0 - self.random.unit()).ln() / (rows.bulk(row) - drawn) as f64;
                 keys.push((rows.tag(row), logarithm / weight, row as u32));
             }
@@ -53,6 +62,8 @@ impl Sample {
         for instance in keys.chunk_by(|a, b| a.0 == b.0) {
             taken.extend(instance.iter().take(self.count).map(|(_, _, row)| (*row, 1)));
         }
+        drop(keys);
+        out.context().release(charged);
         taken.sort_unstable();
         taken.dedup_by(|next, kept| {
             next.0 == kept.0 && {

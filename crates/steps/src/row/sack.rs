@@ -1,7 +1,7 @@
 //! `sack()`: a value that every traverser carries, read or folded into.
 
 use mangrove_graph::{Error, Result, Value};
-use mangrove_gremlin::Operator;
+use mangrove_gremlin::{Operator, Pop};
 use mangrove_plan::logical::Name;
 
 use super::RowOperator;
@@ -51,7 +51,10 @@ impl RowOperator for Fail {
 
 /// `select(traversal)`: the value of the map under the key in slot 0; a name that is no key of it may be a side effect
 /// or a label.
-pub struct SelectKey;
+pub struct SelectKey(
+    /// Which of several values of a label.
+    pub Option<Pop>,
+);
 
 impl RowOperator for SelectKey {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
@@ -67,7 +70,7 @@ impl RowOperator for SelectKey {
                 _ => None,
             };
             let named = || match key {
-                Value::String(name) => crate::scope::names::named_value(&rows, row, Some(name), None, environment),
+                Value::String(name) => crate::scope::names::named_value(&rows, row, Some(name), self.0, environment),
                 _ => None,
             };
             if let Some(value) = in_map.or_else(named) {

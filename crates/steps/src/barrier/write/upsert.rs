@@ -72,6 +72,9 @@ impl Statement for FindOrMake {
             maps.apply(&rows, row, &mut search, &mut results, scene)?;
         }
         let mut made = rows.derive(&results.rows, Column::from_values(results.objects));
+        if made.bulk.is_some() {
+            made.bulk = Some(results.bulks);
+        }
         made.slots = vec![results.found.into_iter().map(|found| Some(Value::Bool(found))).collect()];
         Ok(made)
     }
@@ -83,10 +86,13 @@ struct Results {
     rows: Vec<u32>,
     objects: Vec<Value>,
     found: Vec<bool>,
+    /// How many traversers each stands for.
+    bulks: Vec<u64>,
 }
 
 impl Results {
-    fn push(&mut self, row: usize, object: Value, found: bool) {
+    fn push(&mut self, row: usize, object: Value, found: bool, bulk: u64) {
+        self.bulks.push(bulk);
         self.rows.push(row as u32);
         self.objects.push(object);
         self.found.push(found);
@@ -113,7 +119,7 @@ impl Maps<'_> {
             search.vertices(&wanted)?.into_iter().map(Value::Vertex).collect()
         };
         if !found.is_empty() {
-            found.into_iter().for_each(|object| results.push(row, object, true));
+            found.into_iter().for_each(|object| results.push(row, object, true, rows.bulk(row)));
             return Ok(());
         }
         let mut made = wanted;
@@ -127,7 +133,11 @@ impl Maps<'_> {
             make_vertex(&made, scene)?
         };
         scene.writer.finish_statement()?;
-        results.push(row, object, false);
+        // Of equal traversers the first makes what the others find.
+        results.push(row, object.clone(), false, 1);
+        if rows.bulk(row) > 1 {
+            results.push(row, object, true, rows.bulk(row) - 1);
+        }
         Ok(())
     }
 

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::function::CollectionFunction;
 
 use super::text::Texts;
-use super::{Given, class};
+use super::{Given, check_members, check_text, class};
 use crate::row::local::elements;
-
-/// The most pairs that `product()` makes.
-const PRODUCT_MAX: usize = 1 << 22;
 
 type Set = HashSet<Equivalent, foldhash::fast::RandomState>;
 
@@ -32,6 +29,9 @@ pub(super) fn apply(function: CollectionFunction, object: &Value, given: &[Given
         return conjoin(&members, given, texts);
     }
     let others = others(function, given)?;
+    if function != CollectionFunction::Product {
+        check_members(function.name(), members.len().saturating_add(others.len()))?;
+    }
     let hashed = |values: &[Value]| values.iter().cloned().map(Equivalent).collect::<Set>();
     let set = |values: Vec<Value>| Value::Set(Arc::new(distinct(values)));
     Ok(match function {
@@ -138,17 +138,13 @@ fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts) -> Result<Value> 
     for (at, member) in members.iter().filter(|member| !matches!(member, Value::Null)).enumerate() {
         text.push_str(if at > 0 { separator } else { "" });
         texts.write(member, &mut text);
+        check_text("conjoin", text.len())?;
     }
     Ok(Value::from(text))
 }
 
 fn product(members: &[Value], others: &[Value]) -> Result<Value> {
-    if members.len().saturating_mul(others.len()) > PRODUCT_MAX {
-        return Err(Error::new(
-            ErrorKind::MemoryLimit,
-            format!("product() of {} and {} members is more than {PRODUCT_MAX} pairs", members.len(), others.len()),
-        ));
-    }
+    check_members("product", members.len().saturating_mul(others.len()))?;
     let pairs = members.iter().flat_map(|a| others.iter().map(move |b| Value::list(vec![a.clone(), b.clone()])));
     Ok(Value::list(pairs.collect()))
 }

@@ -121,9 +121,14 @@ fn cast(number: &Value, to: NumberType) -> Option<Value> {
     })
 }
 
+/// Decimals whose exponent goes beyond this are no whole numbers to work with.
+const WHOLE_DIGITS_MAX: u64 = 10_000;
+
 fn whole(number: &Value) -> Option<BigInt> {
     match number {
         Value::BigInt(number) => Some((**number).clone()),
+        // One with a huge exponent has more digits than memory holds, or none before the point.
+        Value::Decimal(number) if number.fractional_digit_count().unsigned_abs() > WHOLE_DIGITS_MAX => None,
         Value::Decimal(number) => {
             Some(number.with_scale_round(0, bigdecimal::RoundingMode::Down).into_bigint_and_exponent().0)
         }

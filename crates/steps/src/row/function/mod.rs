@@ -143,6 +143,31 @@ fn element(object: &Value, environment: &Environment) -> Result<Value> {
     }
 }
 
+/// The longest text, and the most members of a collection, that a function makes. In a loop either could double with
+/// every iteration, faster than the memory of rows is counted.
+const TEXT_BYTES_MAX: usize = 1 << 26;
+const MEMBERS_MAX: usize = 1 << 22;
+
+/// Fails for a text that would be too long.
+fn check_text(step: &str, bytes: usize) -> Result<()> {
+    check_size(step, bytes, TEXT_BYTES_MAX, "bytes of text")
+}
+
+/// Fails for a collection that would be too large.
+fn check_members(step: &str, members: usize) -> Result<()> {
+    check_size(step, members, MEMBERS_MAX, "members")
+}
+
+fn check_size(step: &str, size: usize, most: usize, of: &str) -> Result<()> {
+    if size <= most {
+        return Ok(());
+    }
+    Err(Error::new(
+        mangrove_graph::ErrorKind::MemoryLimit,
+        format!("{step}() would make {size} {of}, more than {most}; work on smaller parts"),
+    ))
+}
+
 /// The name of a value's class, as TinkerPop's messages have it.
 fn class(value: &Value) -> &'static str {
     match value {

@@ -11,11 +11,14 @@ use hashbrown::HashMap;
 use mangrove_graph::{Detached, Error, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
-use super::{Given, class};
+use super::{Given, check_text, class};
 use crate::detach::detach;
 use crate::environment::Environment;
 use crate::row::local::elements;
 use crate::rows::Column;
+
+/// Decimals with more places before or behind the point are written with an exponent.
+const PLAIN_DIGITS_MAX: u64 = 100;
 
 /// Makes texts of values. Elements are shown by ids and labels, which are read for all values of a batch at once.
 #[derive(Default)]
@@ -46,7 +49,11 @@ impl Texts {
             Value::BigInt(value) => write!(text, "{value}"),
             Value::F32(value) => write!(text, "{value:?}"),
             Value::F64(value) => write!(text, "{value:?}"),
-            Value::Decimal(value) => write!(text, "{}", value.to_plain_string()),
+            // A decimal may have more zeros than memory holds.
+            Value::Decimal(value) if value.fractional_digit_count().unsigned_abs() <= PLAIN_DIGITS_MAX => {
+                write!(text, "{}", value.to_plain_string())
+            }
+            Value::Decimal(value) => text.write_str(&value.to_scientific_notation()),
             Value::Char(value) => write!(text, "{value}"),
             Value::String(value) => text.write_str(value),
             Value::Uuid(value) => write!(text, "{value}"),
@@ -232,7 +239,11 @@ fn of_text(function: TextFunction, text: &str, given: &[Given<'_>]) -> Result<Va
         TextFunction::TrimStart => Value::from(text.trim_start_matches(is_space)),
         TextFunction::TrimEnd => Value::from(text.trim_end_matches(is_space)),
         TextFunction::Replace => match (string(function, argument(0))?, string(function, argument(1))?) {
-            (Some(old), Some(new)) => Value::from(text.replace(old, new)),
+            (Some(old), Some(new)) => {
+                let found = text.matches(old).count();
+                check_text("replace", text.len().saturating_add(found.saturating_mul(new.len())))?;
+                Value::from(text.replace(old, new))
+            }
             // Without something to look for, or to put there, nothing is replaced.
             _ => Value::from(text),
         },
@@ -288,7 +299,11 @@ pub(super) fn concat(object: &Value, given: &[Given<'_>]) -> Result<Value> {
     for value in std::iter::once(Some(object)).chain(given.iter().map(|given| given.value())).flatten() {
         match value {
             Value::Null => {}
-            Value::String(text) => all.get_or_insert_default().push_str(text),
+            Value::String(text) => {
+                let all = all.get_or_insert_default();
+                check_text("concat", all.len() + text.len())?;
+                all.push_str(text);
+            }
             Value::Char(c) => all.get_or_insert_default().push(*c),
             other => {
                 return Err(Error::evaluation(format!(

@@ -1,0 +1,141 @@
+//! Steps whose meaning shows only in a whole database: merges under concurrency, patterns, sacks, strategies, limits.
+
+use mangrove::{Database, ErrorKind, Value};
+
+/// Four people in a row who know each other, and one who stands apart.
+fn people() -> Database {
+    let database = Database::in_memory();
+    let script = "g.addV('person').property('name', 'a').property('age', 1).as('a').\
+                  addV('person').property('name', 'b').property('age', 2).as('b').\
+                  addV('person').property('name', 'c').property('age', 3).as('c').\
+                  addV('robot').property('name', 'd').property('age', 4).as('d').\
+                  addE('knows').from('a').to('b').property('weight', 1).\
+                  addE('knows').from('b').to('c').property('weight', 2).\
+                  addE('knows').from('c').to('d').property('weight', 4)";
+    database.query(script).unwrap().collect().unwrap();
+    database
+}
+
+fn ask(database: &Database, script: &str) -> mangrove::Result<Vec<Value>> {
+    database.query(script)?.collect()
+}
+
+#[track_caller]
+fn check(database: &Database, script: &str, expected: &[Value]) {
+    let found = ask(database, script).unwrap_or_else(|error| panic!("{script}: {error}"));
+    assert_eq!(found, expected, "{script}");
+}
+
+#[track_caller]
+fn fails(database: &Database, script: &str, kind: ErrorKind, message: &str) {
+    let error = ask(database, script).expect_err(script);
+    assert_eq!(error.kind(), kind, "{script}: {error}");
+    assert!(error.message().contains(message), "{script}: {error}");
+}
+
+#[test]
+fn of_those_who_merge_the_same_at_once_one_makes_it() {
+    const THREADS: usize = 4;
+    const ROUNDS: i64 = 25;
+    let database = Database::in_memory();
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for round in 0..ROUNDS {
+                    let script = format!(
+                        "g.mergeV([(T.label): 'person', name: 'n{round}']).option(onCreate, [made: 1]).\
+                         option(onMatch, [met: 1])"
+                    );
+                    // A conflict that outlasts the retries may be met; whoever met it asks again.
+                    while let Err(error) = ask(&database, &script) {
+                        assert_eq!(error.remedy(), mangrove::Remedy::RetryTransaction, "{error}");
+                    }
+                }
+            });
+        }
+    });
+    check(&database, "g.V().count()", &[Value::I64(ROUNDS)]);
+    check(&database, "g.V().has('made').has('met').count()", &[Value::I64(ROUNDS)]);
+}
+
+#[test]
+fn equal_traversers_merge_one_after_the_other() {
+    let database = people();
+    // A barrier makes one row of the three; the first makes, the others find.
+    check(
+        &database,
+        "g.inject(1, 1, 1).barrier().mergeV([name: 'x']).option(onMatch, [met: 1]).count()",
+        &[3_i64.into()],
+    );
+    check(&database, "g.V().has('name', 'x').values('met')", &[1.into()]);
+    let along = "g.V().has('name', 'a').as('a').out('knows').as('b').\
+                 mergeE([(T.label): 'likes', (OUT): Merge.outV, (IN): Merge.inV]).\
+                 option(outV, select('a')).option(inV, select('b')).id()";
+    assert_eq!(ask(&database, along).unwrap(), ask(&database, along).unwrap());
+    check(&database, "g.E().hasLabel('likes').count()", &[1_i64.into()]);
+    fails(&database, "g.mergeE([(T.label): 'hates'])", ErrorKind::InvalidArgument, "Out Vertex not specified");
+}
+
+#[test]
+fn patterns_are_solved() {
+    let database = people();
+    let names = ".select('a', 'c').by('name').select(values).unfold()";
+    let hops = format!("g.V().match(as('b').out().as('c'), as('a').out().as('b')){names}");
+    check(&database, &hops, &["a".into(), "c".into(), "b".into(), "d".into()]);
+    let counted =
+        "g.V().match(as('a').both().count().as('n'), as('a').values('age').as('n')).select('a').values('name')";
+    check(&database, counted, &["a".into(), "b".into()]);
+}
+
+#[test]
+fn sacks_go_along_and_merge_by_their_operator() {
+    let database = people();
+    check(&database, "g.withSack(0).V().repeat(outE().sack(sum).by('weight').inV()).times(3).sack()", &[7.into()]);
+    check(&database, "g.withSack(1, sum).V().out('knows').out('knows').barrier().sack().sum()", &[2.into()]);
+    check(&database, "g.withSideEffect('s', 10, Operator.minus).V().aggregate('s').by('age').cap('s')", &[0.into()]);
+}
+
+#[test]
+fn strategies_show_a_part_of_the_graph() {
+    let database = people();
+    let persons = "g.withStrategies(new SubgraphStrategy(vertices: hasLabel('person')))";
+    check(&database, &format!("{persons}.V().count()"), &[3_i64.into()]);
+    check(&database, &format!("{persons}.E().count()"), &[2_i64.into()]);
+    check(&database, &format!("{persons}.V().has('name', 'c').out().count()"), &[0_i64.into()]);
+    let light = "g.withStrategies(new SubgraphStrategy(edges: has('weight', lt(3))))";
+    check(&database, &format!("{light}.V().out().path().count(local).dedup()"), &[2_i64.into()]);
+    let partition = |read: &str| {
+        format!(
+            "g.withStrategies(new PartitionStrategy(partitionKey: 'p', writePartition: 'x', readPartitions: ['{read}']))"
+        )
+    };
+    check(&database, &format!("{}.addV('n').mergeV([name: 'q']).count()", partition("x")), &[1_i64.into()]);
+    check(&database, &format!("{}.V().count()", partition("x")), &[2_i64.into()]);
+    check(&database, &format!("{}.V().count()", partition("y")), &[0_i64.into()]);
+    check(
+        &database,
+        "g.withStrategies(ProductiveByStrategy).V().limit(1).project('x').by('none')",
+        &[Value::map(vec![("x".into(), Value::Null)])],
+    );
+}
+
+#[test]
+fn chance_is_fixed_by_a_seed() {
+    let database = people();
+    let draw = "g.withStrategies(new SeedStrategy(seed: 7)).V().order().by('name').sample(2).values('name')";
+    assert_eq!(ask(&database, draw).unwrap(), ask(&database, draw).unwrap());
+    check(&database, "g.inject(1, 2, 3, 4).sample(2).count()", &[2_i64.into()]);
+    check(&database, "g.V().coin(1.0).count()", &[4_i64.into()]);
+    check(&database, "g.V().coin(0.0).count()", &[0_i64.into()]);
+}
+
+#[test]
+fn what_would_grow_without_bound_is_refused() {
+    let database = people();
+    let doubled = "g.inject('aa').repeat(replace('a', 'aaaa')).times(40)";
+    fails(&database, doubled, ErrorKind::MemoryLimit, "bytes of text");
+    let grown = "g.inject([1]).repeat(combine(identity())).times(60)";
+    fails(&database, grown, ErrorKind::MemoryLimit, "members");
+    fails(&database, "g.inject('1e999999999').asNumber(GType.BIGINT)", ErrorKind::Evaluation, "overflow");
+    check(&database, "g.inject('1e999999999').asNumber().asString()", &["1e999999999".into()]);
+}
