@@ -35,6 +35,7 @@ use tokio::time::Instant;
 
 use crate::access::{Caller, Rights};
 use crate::audit::{self, Act};
+use crate::meters::Meters;
 use crate::tls::changed;
 use crate::users::{self, PASSWORD_BYTES_MAX, Users};
 
@@ -82,6 +83,7 @@ pub struct Authenticator {
     hashing: Semaphore,
     key: hmac::Key,
     remembered: Mutex<HashMap<[u8; 32], Instant>>,
+    meters: Arc<Meters>,
 }
 
 /// Somebody who has proved who they are.
@@ -120,8 +122,8 @@ impl Login {
 }
 
 impl Authenticator {
-    /// Reads the users.
-    pub fn new(source: UsersSource) -> Result<Self> {
+    /// Reads the users; logins are counted.
+    pub fn new(source: UsersSource, meters: Arc<Meters>) -> Result<Self> {
         let users = source.read()?;
         let random = SystemRandom::new();
         let unmade = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
@@ -135,6 +137,7 @@ impl Authenticator {
             hashing: Semaphore::new(HASHING_COUNT_MAX),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
             remembered: Mutex::default(),
+            meters,
         })
     }
 
@@ -181,6 +184,7 @@ impl Authenticator {
             return Ok(login(&user.rights));
         }
         let is_right = self.verify(password, hash.clone()).await;
+        self.meters.login(user.is_some() && is_right);
         match user.filter(|_| is_right) {
             Some(user) => {
                 self.remember(digest);
@@ -268,7 +272,7 @@ mod tests {
     fn authenticator() -> Arc<Authenticator> {
         let hash = users::hash("secret").unwrap();
         let text = format!("[users.ada]\npassword = \"{hash}\"\nroles = {{ \"*\" = \"write\" }}");
-        Arc::new(Authenticator::new(UsersSource::Text(text)).unwrap())
+        Arc::new(Authenticator::new(UsersSource::Text(text), Arc::new(Meters::new())).unwrap())
     }
 
     #[tokio::test]

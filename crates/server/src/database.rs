@@ -127,6 +127,19 @@ impl DatabaseEngine {
         graphs
     }
 
+    /// The queries that run, for `/metrics`.
+    fn running(&self) -> String {
+        let name = "mangrove_queries_running";
+        let head = format!("# HELP {name} Queries that run now.\n# TYPE {name} gauge\n");
+        self.hub.registry.graphs().iter().filter_map(|(graph, sources)| Some((graph, sources.first()?))).fold(
+            head,
+            |text, (graph, (source, _))| {
+                let count = self.hub.queries.count_on(&graph.name);
+                format!("{text}{name}{{graph=\"{source}\"}} {count}\n")
+            },
+        )
+    }
+
     fn work(&self, graph: Arc<Graph>) -> Work {
         Work { hub: Arc::clone(&self.hub), limits: self.limits.clone(), graph }
     }
@@ -169,7 +182,7 @@ impl Engine for DatabaseEngine {
     fn metrics(&self) -> String {
         let graphs = self.graphs();
         let graphs: Vec<(&str, &Database)> = graphs.iter().map(|(name, database)| (name.as_str(), database)).collect();
-        crate::metrics::exposition(&graphs)
+        crate::metrics::exposition(&graphs) + &self.running()
     }
 }
 

@@ -87,9 +87,7 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
 async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> mangrove_graph::Result<Option<Login>> {
     let Some(authenticator) = &shared.authenticator else { return Ok(Some(Login::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
-    let login = authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await;
-    shared.meters.login(login.is_ok());
-    login.map(Some)
+    authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
 }
 
 fn unauthorized(message: &str) -> Response {

@@ -143,8 +143,8 @@ impl Meters {
                 "TLS handshakes that failed.",
                 load(&self.handshakes_failed),
             ),
-            ("mangrove_logins_total", "counter", "Logins.", load(&self.logins)),
-            ("mangrove_logins_failed_total", "counter", "Logins refused.", load(&self.logins_failed)),
+            ("mangrove_logins_total", "counter", "Passwords that were right.", load(&self.logins)),
+            ("mangrove_logins_failed_total", "counter", "Passwords that were wrong.", load(&self.logins_failed)),
         ] {
             head(&mut text, name, kind, meaning);
             let _ = writeln!(text, "{name} {value}");

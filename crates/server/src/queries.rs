@@ -94,6 +94,11 @@ impl Queries {
         self.state.lock().running.values().filter(|query| query.belongs_to(caller)).cloned().collect()
     }
 
+    /// How many run on a graph.
+    pub fn count_on(&self, graph: &str) -> usize {
+        self.state.lock().running.values().filter(|query| query.graph == graph).count()
+    }
+
     /// Stops a query.
     pub fn kill(&self, id: u64, caller: &Caller) -> Result<Running> {
         let state = self.state.lock();

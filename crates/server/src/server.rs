@@ -4,6 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
@@ -20,6 +21,10 @@ use crate::session::{ConnectionId, Sessions};
 use crate::tls::Tls;
 use crate::worker::Workers;
 
+/// How long a session that expired is remembered at least, however short sessions may be idle: a client that comes back
+/// to one must not begin another unawares, and commit the second half of what was undone.
+const SESSION_REMEMBERED_MIN: Duration = Duration::from_secs(600);
+
 /// What all connections of a server share.
 pub struct Shared {
     /// The graph engine.
@@ -35,7 +40,7 @@ pub struct Shared {
     /// Who may come in, where the server asks.
     pub authenticator: Option<Arc<Authenticator>>,
     /// What the server counts of itself.
-    pub meters: Meters,
+    pub meters: Arc<Meters>,
     /// Places for connections.
     pub connections: Arc<Semaphore>,
     connection_count: AtomicU64,
@@ -89,7 +94,8 @@ impl Server {
             tracing::warn!("{} can be reached from other machines and {risk}", config.listen);
         }
         let tls = config.tls.map(Tls::read).transpose()?;
-        let authenticator = config.users.map(Authenticator::new).transpose()?.map(Arc::new);
+        let meters = Arc::new(Meters::new());
+        let authenticator = config.users.map(|users| Authenticator::new(users, Arc::clone(&meters))).transpose()?;
         let listener = TcpListener::bind(config.listen).await.map_err(|e| {
             Error::new(
                 ErrorKind::Io,
@@ -104,11 +110,11 @@ impl Server {
         let limits = config.limits;
         let shared = Arc::new(Shared {
             engine,
-            authenticator,
-            meters: Meters::new(),
+            authenticator: authenticator.map(Arc::new),
+            meters,
             is_loopback: config.listen.ip().is_loopback(),
             workers: Workers::new(limits.worker_count_max),
-            sessions: Sessions::new(limits.session_count_max, limits.session_idle_max),
+            sessions: Sessions::new(limits.session_count_max, limits.session_idle_max.max(SESSION_REMEMBERED_MIN)),
             connections: Arc::new(Semaphore::new(limits.connection_count_max.min(Semaphore::MAX_PERMITS))),
             connection_count: AtomicU64::new(0),
             shutdown,

@@ -10,7 +10,8 @@
 //! - when its connection ends;
 //! - when the engine panics inside it.
 //!
-//! A session that ended otherwise than by the client's will is remembered as long as it might have been idle:
+//! A session that ended otherwise than by the client's will is remembered as long as it might have been idle, and for
+//! some minutes at least:
 //! a request that names it is refused, because to begin anew would commit the second half of a transaction
 //! alone. To close it says that the client knows, and frees the name.
 

@@ -215,7 +215,12 @@ async fn http_asks_too() {
     assert!(get("/metrics", &basic("rita", "wrong")).await.starts_with("HTTP/1.1 401"));
     assert!(get("/metrics", &basic("nobody", PASSWORD)).await.starts_with("HTTP/1.1 401"));
     assert!(get("/metrics", "Authorization: Bearer x\r\n").await.starts_with("HTTP/1.1 401"));
-    assert!(get("/metrics", &basic("rita", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+    let metrics = get("/metrics", &basic("rita", PASSWORD)).await;
+    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+    for line in ["mangrove_logins_total 1", "mangrove_logins_failed_total 2", "mangrove_queries_running{graph=\"g\"} 0"]
+    {
+        assert!(metrics.contains(&format!("{line}\n")), "{line}: {metrics}");
+    }
     let health = get("/health", "").await;
     assert!(health.starts_with("HTTP/1.1 200") && !health.contains("graphs"), "a stranger learns no names: {health}");
     let known = get("/health", &basic("rita", PASSWORD)).await;

@@ -65,11 +65,11 @@ pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     panic!("never came true: {what}");
 }
 
-/// The answer to a request in plain HTTP, as far as it comes at once.
+/// The answer to a request in plain HTTP: all of it where the connection is ended, else what comes within a second.
 pub async fn http(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = vec![0; 16_384];
-    let length = stream.read(&mut answer).await.unwrap_or(0);
-    String::from_utf8_lossy(&answer[..length]).into_owned()
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.read_to_end(&mut answer)).await;
+    String::from_utf8_lossy(&answer).into_owned()
 }
