@@ -28,13 +28,13 @@ demo: tools ## Build, load a sample graph, run traversals and transactions, prin
 	@$(CARGO) run --quiet --release --package mangrove-demo -- target/demo
 
 .PHONY: test
-test: tools ## Everything CI runs: format, lints, tests, documentation, the official Python client
+test: tools ## Everything CI runs: format, lints, tests, documentation, the official clients
 	@.ci/test
 
 .PHONY: test-full
-test-full: tools ## `make test` with many more random cases, and Miri where it is installed
+test-full: tools ## `make test` with many more random cases, every official client, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_CASES=$(FULL_CASES) MANGROVE_CLIENTS=all ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Random traversals and transactions, checked, for SOAK_HOURS hours, new seeds every round
@@ -47,7 +47,7 @@ miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has 
 .PHONY: conformance
 conformance: tools ## The official Python client, and TinkerPop's feature files, against a server
 	$(CARGO) build --workspace --bin mangrove
-	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
+	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove" all
 	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 
 .PHONY: lint

@@ -76,3 +76,30 @@ def answer(results, ordered):
     """The canonical form of all results of a traversal."""
     forms = [canonical(r) for r in results]
     return forms if ordered else sorted(forms, key=sort_key)
+
+
+def in_graphson2(form):
+    """A canonical form as GraphSON 2 has it: sets are lists, and the keys of maps are text."""
+    match form:
+        case {"set": items}:
+            return sorted((in_graphson2(i) for i in items), key=sort_key)
+        case {"map": entries}:
+            entries = [[key_text(key), in_graphson2(value)] for key, value in entries]
+            return {"map": sorted(entries, key=lambda e: sort_key(e[0]))}
+        case {"path": objects, **rest}:
+            return {"path": [in_graphson2(o) for o in objects], **rest}
+        case list():
+            return [in_graphson2(item) for item in form]
+        case _:
+            return form
+
+
+def key_text(key):
+    """A key of a map as text."""
+    match key:
+        case {"T": name} | {"Direction": name}:
+            return name
+        case str():
+            return key
+        case _:
+            return json.dumps(key)

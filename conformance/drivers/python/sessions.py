@@ -5,9 +5,8 @@ import uuid
 from gremlin_python.driver.client import Client
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
 from gremlin_python.driver.protocol import GremlinServerError
-from gremlin_python.process.anonymous_traversal import traversal
 
-from cases import WRITABLE_SOURCE
+from cases import WRITABLE_SOURCE, source_over
 from checks import Check, expect, expect_error
 
 CONFLICT = 596
@@ -39,7 +38,7 @@ class Sessions:
 
     def remote(self):
         """A connection of its own to the writable graph."""
-        return DriverRemoteConnection(self.server.url, WRITABLE_SOURCE)
+        return DriverRemoteConnection(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer())
 
     def count(self):
         """How many vertices another connection sees."""
@@ -48,7 +47,7 @@ class Sessions:
     def commit_publishes(self):
         """Nothing is visible outside before the commit, all of it after."""
         remote = self.remote()
-        tx = traversal().with_(remote).tx()
+        tx = source_over(remote).tx()
         g = tx.begin()
         g.add_v("person").property("name", "ada").iterate()
         g.add_v("person").property("name", "grace").iterate()
@@ -61,7 +60,7 @@ class Sessions:
     def rollback_discards(self):
         """After a rollback nothing has happened."""
         remote = self.remote()
-        tx = traversal().with_(remote).tx()
+        tx = source_over(remote).tx()
         g = tx.begin()
         g.add_v("person").iterate()
         tx.rollback().all().result()
@@ -71,7 +70,7 @@ class Sessions:
     def snapshot_is_stable(self):
         """A transaction reads one state of the graph, whatever others commit meanwhile."""
         remote = self.remote()
-        tx = traversal().with_(remote).tx()
+        tx = source_over(remote).tx()
         g = tx.begin()
         expect(g.V().count().next() == 0, "the graph is empty at first")
         self.server.submit("g.addV('person')", WRITABLE_SOURCE)
@@ -84,7 +83,7 @@ class Sessions:
         """Of two transactions that write one property one gives way, and says so."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         first_remote, second_remote = self.remote(), self.remote()
-        first, second = traversal().with_(first_remote).tx(), traversal().with_(second_remote).tx()
+        first, second = source_over(first_remote).tx(), source_over(second_remote).tx()
         g1, g2 = first.begin(), second.begin()
         g1.V().has("balance", 10).property("balance", 11).iterate()
 
@@ -111,7 +110,7 @@ class Sessions:
         """Who writes second is told at once: 596, the way out in words, and the reason as an attribute."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         first_remote, second_remote = self.remote(), self.remote()
-        first, second = traversal().with_(first_remote).tx(), traversal().with_(second_remote).tx()
+        first, second = source_over(first_remote).tx(), source_over(second_remote).tx()
         g1, g2 = first.begin(), second.begin()
         try:
             g1.V().property("balance", 11).iterate()
@@ -129,7 +128,7 @@ class Sessions:
         """`commit()` itself raises nothing; reading its result does. What the transaction wrote is undone."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         remote = self.remote()
-        tx = traversal().with_(remote).tx()
+        tx = source_over(remote).tx()
         g = tx.begin()
         expect(g.V().values("balance").next() == 10, "the balance is 10 at first")
         g.add_v("note").iterate()
@@ -144,13 +143,13 @@ class Sessions:
     def error_leaves_the_session_usable(self):
         """A query that fails inside a transaction can be followed by a rollback and a new one."""
         remote = self.remote()
-        tx = traversal().with_(remote).tx()
+        tx = source_over(remote).tx()
         g = tx.begin()
         g.add_v("person").property("name", "ada").iterate()
         expect_error(lambda: g.V().values("name").sum_().to_list(), {500, 597})
         tx.rollback().all().result()
         expect(self.count() == 0, "the transaction was rolled back, yet its vertex is visible")
-        again = traversal().with_(remote).tx()
+        again = source_over(remote).tx()
         again.begin().add_v("person").iterate()
         again.commit().all().result()
         expect(self.count() == 1, "a transaction after a failed one did not commit")
@@ -158,7 +157,8 @@ class Sessions:
 
     def script_session(self):
         """Scripts of one session share a transaction; `g.tx().commit()` ends it."""
-        client = Client(self.server.url, WRITABLE_SOURCE, session=f"scripts-{uuid.uuid4()}")
+        client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
+                        session=f"scripts-{uuid.uuid4()}")
         options = {"language": "gremlin-lang"}
 
         def submit(text):
@@ -173,7 +173,8 @@ class Sessions:
 
     def close_rolls_back(self):
         """Closing a session without a commit discards what it wrote."""
-        client = Client(self.server.url, WRITABLE_SOURCE, session=f"closed-{uuid.uuid4()}")
+        client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
+                        session=f"closed-{uuid.uuid4()}")
         client.submit("g.addV('person')", request_options={"language": "gremlin-lang"}).all().result()
         client.close()
         expect(self.count() == 0, "closing a session committed it")
@@ -181,7 +182,8 @@ class Sessions:
     def lost_connection_rolls_back(self):
         """A client that vanishes leaves nothing behind, and what it had claimed is free again."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
-        client = Client(self.server.url, WRITABLE_SOURCE, session=f"vanishes-{uuid.uuid4()}")
+        client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
+                        session=f"vanishes-{uuid.uuid4()}")
         client.submit("g.V().property('balance', 99)", request_options={"language": "gremlin-lang"}).all().result()
         connection = client._pool.get(True)  # no public way to drop a connection without closing its session
         connection.close()

@@ -1,0 +1,269 @@
+import java.io.File;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.apache.tinkerpop.gremlin.driver.Client;
+import org.apache.tinkerpop.gremlin.driver.Cluster;
+import org.apache.tinkerpop.gremlin.driver.RequestOptions;
+import org.apache.tinkerpop.gremlin.driver.Result;
+import org.apache.tinkerpop.gremlin.driver.remote.DriverRemoteConnection;
+import org.apache.tinkerpop.gremlin.process.traversal.AnonymousTraversalSource;
+import org.apache.tinkerpop.gremlin.process.traversal.P;
+import org.apache.tinkerpop.gremlin.process.traversal.Path;
+import org.apache.tinkerpop.gremlin.process.traversal.dsl.graph.GraphTraversalSource;
+import org.apache.tinkerpop.gremlin.process.traversal.dsl.graph.__;
+import org.apache.tinkerpop.gremlin.structure.Direction;
+import org.apache.tinkerpop.gremlin.structure.Edge;
+import org.apache.tinkerpop.gremlin.structure.Element;
+import org.apache.tinkerpop.gremlin.structure.Property;
+import org.apache.tinkerpop.gremlin.structure.T;
+import org.apache.tinkerpop.gremlin.structure.Transaction;
+import org.apache.tinkerpop.gremlin.structure.Vertex;
+import org.apache.tinkerpop.gremlin.structure.VertexProperty;
+import org.apache.tinkerpop.gremlin.util.MessageSerializer;
+import org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1;
+import org.apache.tinkerpop.shaded.jackson.databind.JsonNode;
+import org.apache.tinkerpop.shaded.jackson.databind.ObjectMapper;
+
+/**
+ * Runs the traversals of ../python/traversals.json as scripts with the official Java client and each serializer it has,
+ * some traversals as bytecode, and transactions. Usage: java -cp CLASSPATH Run.java HOST PORT TRAVERSALS; the exit code is
+ * 0 only if nothing failed. Forms are compared as text, in the order of this file; see ../python/canonical.py for them.
+ */
+public class Run {
+    private static final String WRITABLE_SOURCE = "ggraph";
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static int passed;
+    private static int failed;
+
+    interface Action {
+        void run() throws Exception;
+    }
+
+    static void check(final String title, final Action action) {
+        try {
+            action.run();
+            passed++;
+        } catch (Throwable e) {
+            failed++;
+            System.out.println(title + "  FAILED  " + String.valueOf(e).lines().findFirst().orElse(""));
+        }
+    }
+
+    static void equal(final Object expected, final Object got) {
+        if (!expected.equals(got)) throw new AssertionError("got " + got + ", expected " + expected);
+    }
+
+    /** The serializers of either line: 3.7 has other names for those of GraphSON. */
+    static Map<String, MessageSerializer<?>> serializers() throws Exception {
+        final Map<String, MessageSerializer<?>> found = new TreeMap<>();
+        found.put("graphbinary", new GraphBinaryMessageSerializerV1());
+        final String prefix = "org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializer";
+        for (final String version : Arrays.asList("2", "3")) {
+            for (final String name : Arrays.asList(prefix + "V" + version, prefix + "V" + version + "d0")) {
+                try {
+                    found.putIfAbsent("graphson" + version,
+                            (MessageSerializer<?>) Class.forName(name).getDeclaredConstructor().newInstance());
+                } catch (ClassNotFoundException e) {
+                    // The other line's name.
+                }
+            }
+        }
+        return found;
+    }
+
+    public static void main(final String[] args) throws Exception {
+        final JsonNode cases = JSON.readTree(new File(args[2])).get("traversals");
+        for (final Map.Entry<String, MessageSerializer<?>> entry : serializers().entrySet()) {
+            final String name = entry.getKey();
+            final boolean loose = name.equals("graphson2");
+            final Cluster cluster = Cluster.build(args[0]).port(Integer.parseInt(args[1])).serializer(entry.getValue())
+                    .create();
+            for (final JsonNode one : cases) {
+                check(name + ", script  " + one.get("name").asText(), () -> {
+                    final boolean ordered = one.get("ordered").asBoolean();
+                    equal(answer(expected(one.get("expected"), loose), ordered), answer(run(cluster, one, loose), ordered));
+                });
+            }
+            traversals(cluster, name);
+            cluster.close();
+        }
+        System.out.println(passed + " passed, " + failed + " failed");
+        System.exit(failed > 0 ? 1 : 0);
+    }
+
+    static List<String> run(final Cluster cluster, final JsonNode one, final boolean loose) throws Exception {
+        final String source = one.get("source").asText();
+        if (source.equals(WRITABLE_SOURCE)) submit(cluster, source, "g.V().drop()");
+        List<Result> results = Collections.emptyList();
+        for (final JsonNode statement : one.get("gremlin")) results = submit(cluster, source, statement.asText());
+        final List<String> forms = new ArrayList<>();
+        for (final Result result : results) forms.add(canonical(result.getObject(), loose));
+        return forms;
+    }
+
+    static List<Result> submit(final Cluster cluster, final String source, final String text) throws Exception {
+        final Client client = cluster.connect().alias(source);
+        final RequestOptions options = RequestOptions.build().language("gremlin-lang").create();
+        return client.submit(text, options).all().get();
+    }
+
+    /** What only bytecode can show: enums, predicates, elements as arguments, batches, transactions. */
+    static void traversals(final Cluster cluster, final String name) {
+        final GraphTraversalSource g = AnonymousTraversalSource.traversal()
+                .withRemote(DriverRemoteConnection.using(cluster, "gmodern"));
+        final GraphTraversalSource own = AnonymousTraversalSource.traversal()
+                .withRemote(DriverRemoteConnection.using(cluster, WRITABLE_SOURCE));
+        check(name + ", bytecode  steps and predicates", () -> equal(Arrays.asList("josh", "marko"),
+                g.V().has("age", P.between(28, 33)).where(__.out("created")).order().by("name").values("name").toList()));
+        check(name + ", bytecode  within, and, or, not", () -> equal(3L,
+                g.V().has("name", P.within("lop", "ripple", "peter").and(P.neq("x")).or(P.eq("y"))).count().next()));
+        check(name + ", bytecode  an element as argument", () -> {
+            final Vertex marko = g.V().has("name", "marko").next();
+            equal(2L, g.V(marko).out("knows").count().next());
+        });
+        check(name + ", bytecode  results beyond a batch", () -> equal(1_000,
+                g.inject(1).repeat(__.union(__.identity(), __.identity())).times(10).limit(1_000).toList().size()));
+        check(name + ", bytecode  iterate()", () -> {
+            own.V().drop().iterate();
+            own.addV("p").property("id", UUID.randomUUID()).property("n", 1L).iterate();
+            equal(1L, own.V().count().next());
+        });
+        check(name + ", bytecode  transactions", () -> {
+            own.V().drop().iterate();
+            for (final boolean commits : new boolean[] {false, true}) {
+                final Transaction tx = own.tx();
+                final GraphTraversalSource gtx = tx.begin();
+                gtx.addV("p").iterate();
+                if (commits) tx.commit(); else tx.rollback();
+            }
+            equal(1L, own.V().count().next());
+        });
+        check(name + ", bytecode  an error", () -> {
+            try {
+                g.call("no.such.service").iterate();
+            } catch (Exception e) {
+                if (String.valueOf(e.getMessage()).contains("no.such.service")) return;
+                throw e;
+            }
+            throw new AssertionError("no error");
+        });
+    }
+
+    static String answer(final List<String> forms, final boolean ordered) {
+        final List<String> all = new ArrayList<>(forms);
+        if (!ordered) Collections.sort(all);
+        return all.toString();
+    }
+
+    /** The text of a result; `loose`: as GraphSON 2 has it, sets as lists and the keys of maps as text. */
+    static String canonical(final Object result, final boolean loose) {
+        if (result instanceof Number) return number(((Number) result).doubleValue());
+        if (result instanceof T) return loose ? ((T) result).name() : "T." + ((T) result).name();
+        if (result instanceof Direction) return loose ? ((Direction) result).name() : "Direction." + ((Direction) result).name();
+        if (result instanceof Vertex) {
+            final Vertex v = (Vertex) result;
+            return "v[" + canonical(v.id(), loose) + " " + v.label() + " " + properties(v, loose) + "]";
+        }
+        if (result instanceof Edge) {
+            final Edge e = (Edge) result;
+            return "e[" + canonical(e.id(), loose) + " " + e.label() + " " + canonical(e.outVertex().id(), loose) + "->"
+                    + canonical(e.inVertex().id(), loose) + " " + properties(e, loose) + "]";
+        }
+        if (result instanceof VertexProperty) {
+            final VertexProperty<?> p = (VertexProperty<?>) result;
+            return "vp[" + p.key() + " " + canonical(p.value(), loose) + " " + properties(p, loose) + "]";
+        }
+        if (result instanceof Property) {
+            return "p[" + ((Property<?>) result).key() + " " + canonical(((Property<?>) result).value(), loose) + "]";
+        }
+        if (result instanceof Path) {
+            final Path path = (Path) result;
+            final List<String> labels = new ArrayList<>();
+            path.labels().forEach(of -> labels.add(of.stream().sorted().collect(Collectors.toList()).toString()));
+            return "path[" + list(path.objects(), loose) + " " + labels + "]";
+        }
+        if (result instanceof Map.Entry) {
+            return canonical(Collections.singletonMap(((Map.Entry<?, ?>) result).getKey(), ((Map.Entry<?, ?>) result).getValue()), loose);
+        }
+        if (result instanceof Map) {
+            final Map<String, String> sorted = new TreeMap<>();
+            ((Map<?, ?>) result).forEach((k, v) -> sorted.put(canonical(k, loose), canonical(v, loose)));
+            return "map" + sorted;
+        }
+        if (result instanceof Set) return set(((Set<?>) result).stream().map(o -> canonical(o, loose)).collect(Collectors.toList()), loose);
+        if (result instanceof Collection) return list((Collection<?>) result, loose);
+        return String.valueOf(result);
+    }
+
+    static String number(final double number) {
+        return String.format("%.10g", number);
+    }
+
+    static String list(final Collection<?> items, final boolean loose) {
+        return items.stream().map(o -> canonical(o, loose)).collect(Collectors.toList()).toString();
+    }
+
+    static String set(final List<String> items, final boolean loose) {
+        return (loose ? "" : "set") + items.stream().sorted().collect(Collectors.toList());
+    }
+
+    static String properties(final Element element, final boolean loose) {
+        final Map<String, List<String>> byKey = new TreeMap<>();
+        element.properties().forEachRemaining(p -> byKey.computeIfAbsent(p.key(), k -> new ArrayList<>()).add(canonical(p.value(), loose)));
+        byKey.values().forEach(Collections::sort);
+        return byKey.toString();
+    }
+
+    static List<String> expected(final JsonNode forms, final boolean loose) {
+        final List<String> texts = new ArrayList<>();
+        forms.forEach(form -> texts.add(expectedForm(form, loose)));
+        return texts;
+    }
+
+    /** The text of a recorded form, which is the one {@link #canonical} gives for such a result. */
+    static String expectedForm(final JsonNode form, final boolean loose) {
+        if (form.isNumber()) return number(form.asDouble());
+        if (form.isArray()) return expected(form, loose).toString();
+        if (!form.isObject()) return form.isNull() ? "null" : form.asText();
+        if (form.has("T")) return loose ? form.get("T").asText() : "T." + form.get("T").asText();
+        if (form.has("Direction")) return loose ? form.get("Direction").asText() : "Direction." + form.get("Direction").asText();
+        if (form.has("set")) return set(expected(form.get("set"), loose), loose);
+        if (form.has("map")) {
+            final Map<String, String> sorted = new TreeMap<>();
+            form.get("map").forEach(e -> sorted.put(expectedForm(e.get(0), loose), expectedForm(e.get(1), loose)));
+            return "map" + sorted;
+        }
+        final String properties = form.has("properties") ? expectedProperties(form.get("properties"), loose) : "";
+        if (form.has("vertex")) {
+            return "v[" + expectedForm(form.get("vertex"), loose) + " " + form.get("label").asText() + " " + properties + "]";
+        }
+        if (form.has("edge")) {
+            return "e[" + expectedForm(form.get("edge"), loose) + " " + form.get("label").asText() + " "
+                    + expectedForm(form.get("out"), loose) + "->" + expectedForm(form.get("in"), loose) + " " + properties + "]";
+        }
+        if (form.has("vertexProperty")) {
+            return "vp[" + form.get("vertexProperty").asText() + " " + expectedForm(form.get("value"), loose) + " " + properties + "]";
+        }
+        if (form.has("property")) {
+            return "p[" + form.get("property").asText() + " " + expectedForm(form.get("value"), loose) + "]";
+        }
+        final List<String> labels = new ArrayList<>();
+        form.get("labels").forEach(of -> labels.add(expected(of, loose).stream().sorted().collect(Collectors.toList()).toString()));
+        return "path[" + expected(form.get("path"), loose) + " " + labels + "]";
+    }
+
+    static String expectedProperties(final JsonNode properties, final boolean loose) {
+        final Map<String, List<String>> byKey = new TreeMap<>();
+        properties.get("map").forEach(e -> byKey.put(e.get(0).asText(), expected(e.get(1), loose)));
+        byKey.values().forEach(Collections::sort);
+        return byKey.toString();
+    }
+}
