@@ -50,8 +50,9 @@ pub struct Catalog {
     labels: RwLock<Names>,
     keys: RwLock<Names>,
     sets: RwLock<LabelSets>,
-    /// How many sets there are, for those who ask once a transaction.
+    /// How many sets and keys there are, for those who ask once a transaction: a lock's word would go from core to core.
     set_count: AtomicUsize,
+    key_count: AtomicUsize,
 }
 
 impl Catalog {
@@ -92,7 +93,13 @@ impl Catalog {
     pub fn intern_key(&self, name: &str) -> KeyId {
         match self.key(name) {
             Some(id) => id,
-            None => KeyId(self.keys.write().intern(name)),
+            None => {
+                let mut keys = self.keys.write();
+                let id = KeyId(keys.intern(name));
+                // Release, under the lock: before anybody is told the id.
+                self.key_count.store(keys.by_id.len(), Ordering::Release);
+                id
+            }
         }
     }
 
@@ -103,7 +110,7 @@ impl Catalog {
 
     /// How many keys there are.
     pub fn key_count(&self) -> usize {
-        self.keys.read().by_id.len()
+        self.key_count.load(Ordering::Acquire)
     }
 
     /// The set of these labels, made where it is new. Order and duplicates do not matter.
