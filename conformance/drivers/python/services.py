@@ -8,7 +8,9 @@ from checks import Check, expect, expect_error
 
 EVALUATION_ERROR = 597
 SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
-            "mangrove.index.create", "mangrove.index.drop", "mangrove.index.list", "mangrove.memory", "mangrove.transactions"]
+            "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
+            "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.queries",
+            "mangrove.transactions"]
 
 
 def text(value):

@@ -93,6 +93,7 @@ impl Services for Desk {
         if name == LIST {
             let mut rows = database.call(service, given)?;
             rows.extend(listed(given)?);
+            rows.sort_by(|a, b| listed_name(a).cmp(listed_name(b)));
             return Ok(rows);
         }
         if Database::is_administration(service, given) {
@@ -160,6 +161,18 @@ fn listed(given: &Given) -> Result<Vec<Value>> {
     let verbose = flag(LIST, given, "verbose")?;
     let wanted = SERVICES.iter().filter(|service| only.is_none_or(|name| service.name == name));
     Ok(wanted.map(|service| if verbose { described(service) } else { service.name.into() }).collect())
+}
+
+/// The name in a row of the list: the row itself, or its entry.
+fn listed_name(row: &Value) -> &str {
+    let name = match row {
+        Value::Map(entries) => entries.iter().find(|(key, _)| *key == Value::from("name")).map(|(_, value)| value),
+        other => Some(other),
+    };
+    match name {
+        Some(Value::String(name)) => name,
+        _ => "",
+    }
 }
 
 fn described(service: &Service) -> Value {
