@@ -5,14 +5,16 @@
 //! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
 //! is nothing to be saved then, since all that was acknowledged is in the log.
 //!
-//! Settings ([`Database::configure`]) are the process's and not kept.
+//! Settings ([`Database::configure`]) are the process's and not kept: most are about the machine or for an experiment, and one
+//! that was a mistake is gone with a restart. What is to last is said at every start, by whoever opens the database.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove_durable::disk::LocalDisk;
+use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
 use mangrove_durable::durable::{CheckpointStatus, Durable, DurableOptions};
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState};
@@ -36,14 +38,18 @@ pub struct DurabilityOptions {
     pub log: LogOptions,
     /// A checkpoint is taken in the background when so many bytes of log have been written since the last one; 0: never.
     pub checkpoint_log_bytes: u64,
+    /// A checkpoint is taken in the background, too, when so much time has passed since the last one and anything was
+    /// committed; `None`: however long that is.
+    pub checkpoint_after: Option<Duration>,
     /// Threads for recovery; 0: one a core.
     pub recovery_threads: usize,
 }
 
 impl Default for DurabilityOptions {
     fn default() -> Self {
-        let DurableOptions { log, checkpoint_log_bytes, recovery_threads, .. } = DurableOptions::default();
-        DurabilityOptions { create: true, log, checkpoint_log_bytes, recovery_threads }
+        let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, .. } =
+            DurableOptions::default();
+        DurabilityOptions { create: true, log, checkpoint_log_bytes, checkpoint_after, recovery_threads }
     }
 }
 
@@ -78,7 +84,8 @@ impl Durability {
 pub(crate) struct Home {
     durable: Durable,
     directory: PathBuf,
-    _lock: DirectoryLock,
+    /// None on a disk of the caller's.
+    _lock: Option<DirectoryLock>,
 }
 
 impl Home {
@@ -89,17 +96,15 @@ impl Home {
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
         let (disk, lock) = enter(directory, options.durability.create)?;
-        let DurabilityOptions { log, checkpoint_log_bytes, recovery_threads, .. } = options.durability.clone();
-        let options = DurableOptions {
-            tablet_count: options.tablet_count,
-            memory_limit_bytes: options.memory_limit_bytes,
-            log,
-            checkpoint_log_bytes,
-            recovery_threads,
-            ..DurableOptions::default()
-        };
-        let durable = Durable::open(Arc::new(disk), &options, progress)?;
-        Ok(Home { durable, directory: directory.to_owned(), _lock: lock })
+        let durable = Durable::open(Arc::new(disk), &durable_options(options), progress)?;
+        Ok(Home { durable, directory: directory.to_owned(), _lock: Some(lock) })
+    }
+
+    /// Opens or makes the database on a disk that the caller keeps others away from.
+    fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
+        let directory = disk.describe("").into();
+        let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
+        Ok(Home { durable, directory, _lock: None })
     }
 
     pub(crate) fn manager(&self) -> &TransactionManager {
@@ -107,8 +112,30 @@ impl Home {
     }
 }
 
+fn durable_options(options: &DatabaseOptions) -> DurableOptions {
+    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, .. } =
+        options.durability.clone();
+    DurableOptions {
+        tablet_count: options.tablet_count,
+        memory_limit_bytes: options.memory_limit_bytes,
+        log,
+        checkpoint_log_bytes,
+        checkpoint_after,
+        recovery_threads,
+        ..DurableOptions::default()
+    }
+}
+
+/// Takes possession of a directory, to look at it and change nothing.
+pub(crate) fn enter_to_read(directory: &Path) -> Result<(LocalDisk, DirectoryLock)> {
+    check(directory, false)?;
+    let disk = LocalDisk::new(directory)?;
+    let lock = DirectoryLock::acquire_to_read(directory)?;
+    Ok((disk, lock))
+}
+
 /// Takes possession of a directory.
-pub(crate) fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
+fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     let made = check(directory, create)?;
     let disk = LocalDisk::new(directory)?;
     made.iter().try_for_each(|path| sync_parent(path))?;
@@ -118,8 +145,8 @@ pub(crate) fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, Direct
 
 /// Whether a directory is a database or may become one; the directories that are to be made for it, outermost last.
 fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
-    let named = |error: io::Error| {
-        Error::new(ErrorKind::Io, format!("cannot open the database in {}: {error}", directory.display()))
+    let named = |error: io::Error| -> Error {
+        DiskError::new("open the database in", directory.display().to_string(), &error).into()
     };
     let none = || {
         let message = format!(
@@ -170,6 +197,14 @@ fn sync_parent(path: &Path) -> Result<()> {
 }
 
 impl Database {
+    /// Opens the graph on a disk of the caller's, who sees to it that nobody else does: for tests, on a disk that fails when
+    /// it is told to ([`SimDisk`](crate::SimDisk)).
+    #[doc(hidden)]
+    pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
+        let home = Home::on(disk, options)?;
+        Ok(Self::assemble(options, home.manager().clone(), Some(home)))
+    }
+
     fn home(&self) -> Option<&Home> {
         self.inner.home.as_ref()
     }

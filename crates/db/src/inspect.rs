@@ -8,7 +8,7 @@ use mangrove_durable::log::record::Record;
 use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::durability::enter;
+use crate::durability::enter_to_read;
 
 /// A record of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub struct LogEntry {
 /// The records of the log without the commits that the newest checkpoint has, and what the log is like at its end. Changes
 /// nothing; the directory is locked meanwhile.
 pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
-    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
     let mut entries = Vec::new();
     let end = read(&disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
@@ -59,7 +59,7 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
 
 /// The newest manifest, as it is written: one line of JSON, whose checksum is right.
 pub fn newest_manifest(directory: &str) -> Result<String> {
-    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
     let bytes = read_file(&disk, &Manifest::path(manifest.version))?;
     Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())

@@ -51,6 +51,8 @@ pub use durability::{Durability, DurabilityOptions};
 pub use inspect::{LogEntry, newest_manifest, read_log};
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_durable::checkpoint::CheckpointReport;
+#[doc(hidden)]
+pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};

@@ -4,7 +4,8 @@
 //!
 //! 1. every edge is in the list of its source and in that of its target, once each, with the other end beside it, and no
 //!    list has anything else;
-//! 2. every index finds, under each value there is, exactly the vertices that have it, and has no other entries.
+//! 2. every index finds, under each value there is, exactly the vertices that have it, and has no other entries; a unique
+//!    one finds one vertex at most.
 //!
 //! Nothing is changed on the disk. It takes the memory of the graph, and some words an edge.
 
@@ -21,7 +22,7 @@ use mangrove_graph::{
 use mangrove_txn::{RecentOptions, TransactionManager};
 
 use crate::database::{Database, DatabaseOptions};
-use crate::durability::enter;
+use crate::durability::enter_to_read;
 
 /// Elements are looked at so many at a time.
 const PORTION: usize = 4096;
@@ -61,7 +62,7 @@ pub struct CheckedIndex {
 /// Reads everything in a database's directory, and checks it: see the fields of the report. Fails with the first thing that
 /// is wrong: damage names its file and offset. The directory is locked meanwhile.
 pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
-    let (disk, _lock) = enter(Path::new(directory), false)?;
+    let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
         mangrove_durable::verify::verify(&disk, 0, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
@@ -203,6 +204,10 @@ fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
         let mut expected: Vec<VertexId> = same.iter().map(|(_, vertex)| *vertex).collect();
         expected.sort_unstable();
         expected.dedup();
+        if index.unique && expected.len() > 1 {
+            let (id, values, n) = (index.id.0, &same[0].0, expected.len());
+            return Err(wrong(format!("index {id} keeps {values:?} unique, and {n} vertices have that")));
+        }
         // What equals nothing, not even itself, is not found by equality.
         let is_unequal = same[0].0.iter().any(|value| !compare::equal(value, value));
         if found != expected && !is_unequal {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! open:   newest manifest ──▶ recover ──▶ new epoch (manifest N+1) ──▶ cut the log's torn end ──▶ new segment ──▶ transactions
-//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes` ──▶ checkpoint ──▶ what it covers goes
+//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed ──▶ checkpoint
+//!         ──▶ what it covers goes
 //! ```
 //!
 //! The epoch is claimed before anything else is changed: of two processes that open one database, the second one's
@@ -50,6 +51,9 @@ pub struct DurableOptions {
     pub log: LogOptions,
     /// A checkpoint is taken in the background when so many bytes of log have been written since the last one; 0: never.
     pub checkpoint_log_bytes: u64,
+    /// A checkpoint is taken in the background, too, when so much time has passed since the last one and the log has grown
+    /// by anything; `None`: however long that is.
+    pub checkpoint_after: Option<Duration>,
     /// Threads for recovery; 0: one a core.
     pub recovery_threads: usize,
 }
@@ -62,6 +66,7 @@ impl Default for DurableOptions {
             recent: RecentOptions::default(),
             log: LogOptions::default(),
             checkpoint_log_bytes: 256 << 20,
+            checkpoint_after: None,
             recovery_threads: 0,
         }
     }
@@ -152,9 +157,10 @@ impl Durable {
         let inner = Arc::new(Inner { disk, log, checkpoints, progress, changed: Condvar::new() });
         let loaded = inner.clone();
         manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
-        let background = match options.checkpoint_log_bytes {
-            0 => None,
-            limit => Some(start_background(inner.clone(), manager.clone(), limit)?),
+        let due = Due { log_bytes: options.checkpoint_log_bytes, after: options.checkpoint_after };
+        let background = match due.is_ever() {
+            false => None,
+            true => Some(start_background(inner.clone(), manager.clone(), due)?),
         };
         Ok(Durable { inner, manager, recovery: summary, database: manifest.database, epoch, background })
     }
@@ -309,11 +315,31 @@ impl Inner {
     }
 }
 
-fn start_background(inner: Arc<Inner>, manager: TransactionManager, limit: u64) -> Result<JoinHandle<()>> {
+/// When a checkpoint is due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    /// Bytes of log since the last one; 0: however many there are.
+    log_bytes: u64,
+    after: Option<Duration>,
+}
+
+impl Due {
+    fn is_ever(self) -> bool {
+        self.log_bytes > 0 || self.after.is_some()
+    }
+
+    fn is_now(self, log_bytes: u64, passed: Duration) -> bool {
+        let is_long = self.log_bytes > 0 && log_bytes >= self.log_bytes;
+        is_long || (log_bytes > 0 && self.after.is_some_and(|after| passed >= after))
+    }
+}
+
+fn start_background(inner: Arc<Inner>, manager: TransactionManager, due: Due) -> Result<JoinHandle<()>> {
     let run = move || {
-        let mut looks_to_skip = 0;
+        // Time is counted in looks: to be some too late does no harm.
+        let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
         loop {
-            let due = {
+            let is_due = {
                 let mut progress = inner.progress.lock();
                 if !progress.is_closing {
                     inner.changed.wait_for(&mut progress, LOOK_EVERY);
@@ -321,11 +347,14 @@ fn start_background(inner: Arc<Inner>, manager: TransactionManager, limit: u64) 
                 if progress.is_closing {
                     return;
                 }
-                inner.log.status().bytes.saturating_sub(progress.log_bytes) >= limit
+                // Somebody may have asked for one.
+                looks = if progress.taken == taken { looks.saturating_add(1) } else { 0 };
+                taken = progress.taken;
+                due.is_now(inner.log.status().bytes.saturating_sub(progress.log_bytes), LOOK_EVERY * looks)
             };
             if looks_to_skip > 0 {
                 looks_to_skip -= 1;
-            } else if due && inner.checkpoint(&manager).is_err() {
+            } else if is_due && inner.checkpoint(&manager).is_err() {
                 // The status has the error.
                 looks_to_skip = LOOKS_AFTER_FAILURE;
             }

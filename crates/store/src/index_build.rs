@@ -175,17 +175,32 @@ impl Store {
 
     /// Whether all values of an index have one vertex at most.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
-        index.each_group(|vertices| {
+        let Some((_, values)) = self.first_duplicate(index, snapshot) else { return Ok(()) };
+        let message = format!(
+            "two vertices have {}, so a unique index cannot be made of it; change one of them first",
+            self.shown(&index.info.keys, &values)
+        );
+        Err(Error::new(ErrorKind::DuplicateId, message))
+    }
+
+    /// A vertex with values that another one has too, visibly, and these values; `None` where all are unique.
+    pub(crate) fn first_duplicate(
+        &self,
+        index: &PropertyIndex,
+        snapshot: &Snapshot<'_>,
+    ) -> Option<(VertexId, IndexKey)> {
+        let mut duplicate = None;
+        let all = index.each_group(|vertices| {
             for (i, &one) in vertices.iter().enumerate() {
-                let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) else { continue };
-                let message = format!(
-                    "two vertices have {}, so a unique index cannot be made of it; change one of them first",
-                    self.shown(&index.info.keys, &values)
-                );
-                return Err(Error::new(ErrorKind::DuplicateId, message));
+                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) {
+                    duplicate = Some((one, values));
+                    return Err(());
+                }
             }
             Ok(())
-        })
+        });
+        debug_assert_eq!(all.is_err(), duplicate.is_some());
+        duplicate
     }
 
     /// Values of a vertex that one of the others has too, visibly.
@@ -196,6 +211,9 @@ impl Store {
         others: &[VertexId],
         snapshot: &Snapshot<'_>,
     ) -> Option<IndexKey> {
+        if others.is_empty() {
+            return None;
+        }
         let slot = self.slot(ElementRef::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
         let mut mine = Vec::new();
         each_key(index, &slot, None, Versions::From(snapshot), |key| mine.push(key));

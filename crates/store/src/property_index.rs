@@ -243,7 +243,7 @@ impl PropertyIndex {
     }
 
     /// Calls `each` with the vertices of every key of the index that has more than one.
-    pub(crate) fn each_group(&self, each: impl FnMut(&[VertexId]) -> Result<()>) -> Result<()> {
+    pub(crate) fn each_group<E>(&self, each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
         match &self.entries {
             Entries::Hash(entries) => entries.each_group(each),
             Entries::Ordered(entries) => entries.each_group(each),

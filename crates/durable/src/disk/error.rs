@@ -37,11 +37,27 @@ impl DiskError {
 
 impl fmt::Display for DiskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} {}: {}", self.operation, self.path, self.cause)
+        write!(f, "cannot {} {}: {}", self.operation, self.path, self.cause)?;
+        way_out(self.kind).map_or(Ok(()), |what| write!(f, "; {what}"))
     }
 }
 
 impl std::error::Error for DiskError {}
+
+/// What somebody can do about a failure of this kind.
+fn way_out(kind: io::ErrorKind) -> Option<&'static str> {
+    use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match kind {
+        StorageFull => Some("make room on the disk"),
+        QuotaExceeded => Some("make room, or have the quota raised"),
+        PermissionDenied => Some("give the user that this program runs as the right to, or run it as another one"),
+        ReadOnlyFilesystem => Some(
+            "the file system is mounted read-only: mount it so that it can be written to, or work on a copy of the directory",
+        ),
+        NotADirectory => Some("a part of the path is a file; name another directory"),
+        _ => None,
+    }
+}
 
 impl From<DiskError> for Error {
     fn from(error: DiskError) -> Self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ErrorKind, GraphView, KeyId, UserId, Value, ValueRows};
+use mangrove_graph::{ErrorKind, GraphView, IndexId, IndexInfo, KeyId, UserId, Value, ValueRows};
 use mangrove_store::{IndexOptions, WriteCardinality};
 
 use super::*;
@@ -379,9 +379,21 @@ fn a_new_database_is_made_in_spite_of_power_cuts() {
 }
 
 #[test]
+fn checkpoints_are_due_by_the_length_of_the_log_or_by_time() {
+    let seconds = Duration::from_secs;
+    let both = Due { log_bytes: 100, after: Some(seconds(9)) };
+    assert!(both.is_now(100, seconds(0)) && both.is_now(1, seconds(9)));
+    assert!(!both.is_now(99, seconds(8)) && !both.is_now(0, seconds(60)), "nothing has been written");
+    let by_time = Due { log_bytes: 0, ..both };
+    assert!(by_time.is_ever() && !by_time.is_now(1 << 40, seconds(1)));
+    assert!(!Due { log_bytes: 0, after: None }.is_ever());
+}
+
+#[test]
 fn checkpoints_come_by_themselves_and_go_on_under_writers() {
     let disk = SimDisk::new();
-    let options = DurableOptions { checkpoint_log_bytes: 1, ..options() };
+    let after = Some(Duration::from_millis(500));
+    let options = DurableOptions { checkpoint_log_bytes: 1 << 40, checkpoint_after: after, ..options() };
     let durable = Durable::open(Arc::new(disk.clone()), &options, &|_| ()).unwrap();
     let mut actor = Actor::new(11);
     let mut rounds = 0;
@@ -394,4 +406,105 @@ fn checkpoints_come_by_themselves_and_go_on_under_writers() {
     let expected = dump_now(durable.manager());
     drop(durable);
     assert_eq!(dump_now(open(&disk.power_cut(1)).unwrap().manager()), expected);
+}
+
+/// What a log cannot say of a graph that kept its promises: two vertices have what an index keeps unique.
+#[test]
+fn unique_indexes_are_checked_again() {
+    struct Standing(u64);
+    impl mangrove_txn::Watermarks for Standing {
+        fn stable(&self) -> u64 {
+            self.0
+        }
+        fn set_durable(&self, _: u64) {}
+    }
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let manager = durable.manager();
+    let catalog = manager.store().catalog();
+    let (label, key) = (catalog.intern_label_text("person"), catalog.intern_key("name"));
+    for name in ["ada", "bob", "ada"] {
+        let txn = manager.begin(Default::default()).unwrap();
+        let vertex = txn.insert_vertex(label, None).unwrap();
+        txn.set_vertex_property(vertex, key, name.into(), WriteCardinality::Single, Vec::new()).unwrap();
+        txn.commit().unwrap();
+    }
+    let options = IndexOptions { label: None, keys: vec![key], ordered: false, unique: true };
+    assert_eq!(manager.create_index(&options).unwrap_err().kind(), ErrorKind::DuplicateId);
+    let info = IndexInfo { id: IndexId(7), label: None, keys: [key].into(), ordered: false, unique: true };
+    let forged = mangrove_txn::IndexChange::Created(info);
+    mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &Standing(manager.watermark())).unwrap();
+    drop(durable);
+    for error in [open(&disk).map(drop).unwrap_err(), crate::verify::verify(&disk, 1, &|_| ()).map(drop).unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.message().contains("two vertices have 'name' = 'ada', and index 7 keeps that unique"), "{error}");
+    }
+}
+
+/// The kinds of files that a database has on its disk, and whether every flipped bit in one is found. In a manifest the
+/// case of a hexadecimal digit says nothing; in the log nothing is said by what pads blocks and by what was never written
+/// to, and the last batch may be taken for one that was torn.
+const KINDS: [(&str, bool); 5] =
+    [("newest manifest", false), ("older manifest", false), ("names", true), ("pages", true), ("log", false)];
+
+fn kind_of(path: &str, newest: &str) -> &'static str {
+    match path.split_once('/') {
+        Some(("manifest", _)) if path == newest => "newest manifest",
+        Some(("manifest", _)) => "older manifest",
+        Some(("segment", name)) if name.contains("-names-") => "names",
+        Some(("segment", _)) => "pages",
+        Some(("wal", _)) => "log",
+        _ => panic!("{path} is of no kind"),
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let mut actor = Actor::new(31);
+    for _ in 0..2 {
+        (0..25).for_each(|_| drop(actor.transaction(durable.manager())));
+        change_indexes(&durable, &mut actor).unwrap();
+        durable.checkpoint().unwrap().unwrap();
+    }
+    (0..25).for_each(|_| drop(actor.transaction(durable.manager())));
+    let before_last = dump_now(durable.manager());
+    let txn = durable.manager().begin(Default::default()).unwrap();
+    txn.insert_vertex(txn.store().catalog().intern_label_text("x"), None).unwrap();
+    txn.commit().unwrap();
+    let expected = dump_now(durable.manager());
+    drop(durable);
+    let newest = Manifest::path(*Manifest::versions(&disk).unwrap().last().unwrap());
+    let mut tally: std::collections::BTreeMap<&str, (u64, u64)> = Default::default();
+    for (path, length) in disk.files() {
+        let kind = kind_of(&path, &newest);
+        // All over it, closer together where most is written.
+        let places = (0..length.min(256)).step_by(7).chain((256..length).step_by((length / 40).max(11) as usize));
+        for at in places {
+            let disk = disk.power_cut(0);
+            disk.flip_bit(&path, at, (at % 8) as u8).unwrap();
+            let (found, harmless) = tally.entry(kind).or_default();
+            match crate::verify::verify(&disk, 1, &|_| ()) {
+                Ok(verified) => {
+                    let last_ts = verified.recovery.last_ts;
+                    let manager = TransactionManager::resuming(Arc::new(verified.store), Default::default(), last_ts);
+                    let (seen, torn) = (dump_now(&manager), &verified.recovery.log.torn);
+                    let is_torn = seen == before_last && torn.as_ref().is_some_and(|torn| torn.path == path);
+                    assert!(seen == expected || is_torn, "{path}, byte {at}");
+                    *harmless += 1;
+                }
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Unsupported), "{error}");
+                    assert!(error.message().contains(&path), "byte {at} of {path}: {error}");
+                    *found += 1;
+                }
+            }
+        }
+    }
+    println!("kind of file: bits found, bits that say nothing: {tally:?}");
+    for (kind, is_every_bit_found) in KINDS {
+        let (found, harmless) = tally.remove(kind).unwrap_or_else(|| panic!("there is no file of the kind {kind}"));
+        assert!(found > 0 && (harmless == 0 || !is_every_bit_found), "{kind}: {found} found, {harmless} not");
+    }
 }

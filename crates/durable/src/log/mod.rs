@@ -179,7 +179,7 @@ impl Log {
     pub fn status(&self) -> DurabilityStatus {
         let inner = &self.inner;
         let cause = |error: DiskError| error.to_string();
-        let state = match (inner.failed.get().cloned(), inner.supply.trouble()) {
+        let state = match (inner.failed.get().cloned(), inner.supply.refusal()) {
             (Some(error), _) => LogState::Failed { cause: cause(error) },
             (None, Some(error)) => LogState::Refusing { cause: cause(error) },
             (None, None) => LogState::Running,
@@ -414,7 +414,7 @@ impl Maker {
         let thread = std::thread::Builder::new().name("mangrove-log".into()).spawn(move || {
             let is_over = || is_closing.load(std::sync::atomic::Ordering::SeqCst);
             while segments.wait_until_low(is_over) {
-                // The supply keeps the error, and waits until somebody has had more luck.
+                // The supply keeps the error, and waits a while.
                 let _ = segments.make_ahead();
             }
         })?;

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
@@ -18,6 +19,8 @@ use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path};
 use super::options::LogOptions;
 use crate::disk::{Disk, DiskError, DiskFile, DiskResult};
 
+/// How long after a failure it is tried again to make a segment ahead of need.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// No segment is larger: lengths in it are numbers of 32 bits.
 const SEGMENT_MAX: u64 = 1 << 30;
 
@@ -38,6 +41,8 @@ struct Space {
     next_bytes: u64,
     /// Why the last attempt to make one failed.
     trouble: Option<DiskError>,
+    /// Whether somebody has been refused since then.
+    is_refusing: bool,
     /// Files that are segments no more, to be used again.
     spare: Vec<String>,
 }
@@ -60,7 +65,15 @@ impl Supply {
     /// A supply without segments. The first will have this number.
     pub(crate) fn new(disk: Arc<dyn Disk>, database: Uuid, epoch: u64, next_seq: u64, options: LogOptions) -> Self {
         let next_bytes = round_up(options.segment_bytes_min.clamp(4 * BLOCK, SEGMENT_MAX));
-        let space = Space { free: 0, ready: VecDeque::new(), next_seq, next_bytes, trouble: None, spare: Vec::new() };
+        let space = Space {
+            free: 0,
+            ready: VecDeque::new(),
+            next_seq,
+            next_bytes,
+            trouble: None,
+            is_refusing: false,
+            spare: Vec::new(),
+        };
         let (space, making, low) = (Mutex::new(space), Mutex::new(()), Condvar::new());
         Supply { disk, database, epoch, options, space, making, low }
     }
@@ -78,7 +91,10 @@ impl Supply {
                     return Ok(());
                 }
             }
-            self.make_one(blocks)?;
+            if let Err(error) = self.make_one(blocks) {
+                self.space.lock().is_refusing = true;
+                return Err(error);
+            }
         }
     }
 
@@ -92,9 +108,11 @@ impl Supply {
         self.space.lock().ready.pop_front()
     }
 
-    /// Why no more segments can be made at the moment.
-    pub(crate) fn trouble(&self) -> Option<DiskError> {
-        self.space.lock().trouble.clone()
+    /// Why nobody gets blocks at the moment. Where a segment could not be made *ahead* of need, and there is space left in
+    /// the ones there are, commits go on.
+    pub(crate) fn refusal(&self) -> Option<DiskError> {
+        let space = self.space.lock();
+        space.trouble.clone().filter(|_| space.is_refusing || space.free == 0)
     }
 
     /// The number of the next segment to be made: all before it exist, or existed.
@@ -117,14 +135,19 @@ impl Supply {
         self.make_one(mark)
     }
 
-    /// Waits until a segment should be made ahead of need; false when `is_over` says so.
+    /// Waits until a segment should be made ahead of need; false when `is_over` says so. After a failure it should be
+    /// tried again, now and then: space that is there again is found without anybody being refused once more.
     pub(crate) fn wait_until_low(&self, is_over: impl Fn() -> bool) -> bool {
         let mut space = self.space.lock();
         while !is_over() {
             if Self::is_low(&space) {
                 return true;
             }
-            self.low.wait(&mut space);
+            if space.trouble.is_none() {
+                self.low.wait(&mut space);
+            } else if self.low.wait_for(&mut space, RETRY_AFTER).timed_out() && space.trouble.is_some() {
+                return !is_over();
+            }
         }
         false
     }
@@ -154,7 +177,7 @@ impl Supply {
                 space.ready.push_back(segment);
                 space.next_seq = seq + 1;
                 space.next_bytes = (size * 2).min(round_up(self.options.segment_bytes_max)).clamp(size, SEGMENT_MAX);
-                space.trouble = None;
+                (space.trouble, space.is_refusing) = (None, false);
                 Ok(())
             }
             Err(error) => {

@@ -163,7 +163,7 @@ impl HashEntries {
     }
 
     /// Calls `each` with the vertices of every key that has more than one.
-    pub(super) fn each_group(&self, mut each: impl FnMut(&[VertexId]) -> Result<()>) -> Result<()> {
+    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
         self.shards.iter().try_for_each(|shard| {
             shard.read().table.values().try_for_each(|postings| match postings {
                 Postings::One(_) => Ok(()),

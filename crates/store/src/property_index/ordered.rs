@@ -316,7 +316,7 @@ impl OrderedEntries {
     }
 
     /// Calls `each` with the vertices of every key that has more than one.
-    pub(super) fn each_group(&self, mut each: impl FnMut(&[VertexId]) -> Result<()>) -> Result<()> {
+    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
         let mut outcome = Ok(());
         let mut group: (Option<IndexKey>, Vec<VertexId>) = (None, Vec::new());
         self.scan(

@@ -17,6 +17,7 @@ use crate::id_index::IdKey;
 use crate::image::{PageKind, PageName, chosen_id};
 use crate::pack::pack;
 use crate::page::{EdgePage, PageCore, VertexPage};
+use crate::property_index::PropertyIndex;
 use crate::store::{Store, edge, vertex};
 use crate::tablet::{Cursor, Tablet};
 use crate::version::{BASE_TS, NEVER, Snapshot};
@@ -280,9 +281,20 @@ impl Store {
                 Ok(())
             })?;
             index.publish(now);
+            if info.unique {
+                self.check_restored_unique(&index)?;
+            }
         }
         self.reserve_index_numbers(next_index);
         Ok(())
+    }
+
+    /// No two vertices have what an index keeps unique: nobody could have committed that.
+    fn check_restored_unique(&self, index: &PropertyIndex) -> Outcome {
+        let Some((vertex, values)) = self.first_duplicate(index, &Snapshot::committed(BASE_TS)) else { return Ok(()) };
+        let page = PageName { tablet: vertex.tablet(), kind: PageKind::Vertices, number: vertex.page() as u32 };
+        let shown = self.shown(&index.info.keys, &values);
+        Err(damage(page, format!("two vertices have {shown}, and index {} keeps that unique", index.info.id.0)))
     }
 }
 
