@@ -122,6 +122,11 @@ finish for --drain-seconds, takes a checkpoint and ends.
 Other machines are let in (--listen 0.0.0.0:8182) where there are TLS (--tls-certificate, --tls-key)
 and users (--users-file, see `mangrove user`), or with --allow-remote.
 
+How durable a graph is follows from where it is. In a directory (`local`) a commit is answered when it
+is in the log and the disk has synced it; commits that wait at the same time share a sync. In memory
+(`memory:`, the default) nothing is written: a commit takes microseconds, and the graph is gone with
+the process.
+
 Examples:
   mangrove serve
   mangrove serve --data graph/
@@ -212,7 +217,9 @@ Examples:
   mangrove config set --url ws://127.0.0.1:8182/gremlin gc_workers=2
   mangrove config set --url ws://127.0.0.1:8182/gremlin memory_limit_bytes=4294967296
 
-Settings last as long as the database's process. Scripts do the same by g.call('mangrove.config').";
+Settings last as long as the database's process; those that are to be so at every start belong among
+those of `mangrove serve` (--gc-workers, or gc_workers in its configuration file). Scripts do the same
+by g.call('mangrove.config').";
 
 const INSPECT_HELP: &str = "\
 Examples:

@@ -377,6 +377,20 @@ mod tests {
     }
 
     #[test]
+    fn log_checkpoints_and_settings_of_graphs_have_their_place_in_the_file() {
+        let file = "checkpoint_log_size = \"1MiB\"\ncheckpoint_interval = \"5m\"\nlog_segment_size = \"128KiB\"\n\
+                    gc_workers = 3\ngarbage_collection = false";
+        let options = setup("durability", file, &[("checkpoint_log_size", "2MiB")], &[]).unwrap().options;
+        let durability = &options.durability;
+        assert_eq!((durability.checkpoint_log_bytes, durability.log.segment_bytes_max), (2 << 20, 128 << 10));
+        assert_eq!(durability.checkpoint_after, Some(Duration::from_secs(300)));
+        let database = mangrove::Database::in_memory();
+        options.graph_settings.apply(&database).unwrap();
+        let said = |name: &str| database.config().into_iter().find(|(n, _)| *n == name).unwrap().1;
+        assert_eq!((said("gc_workers"), said("garbage_collection")), (3_i64.into(), false.into()));
+    }
+
+    #[test]
     fn named_graphs_stand_beside_the_main_one_or_take_its_place() {
         let modern = "[graphs.modern]\nload = [\"a.json\"]\nsources = { gmodern = \"serializable\" }";
         let beside = setup("beside", modern, &[], &[]).unwrap();

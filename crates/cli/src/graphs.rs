@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mangrove::{
-    Database, DatabaseOptions, LoadOptions, LoadReport, Mapping, Progress, RecoveryPhase, RecoveryProgress,
-    RecoverySummary, Result,
+    Database, DatabaseOptions, DurabilityOptions, LoadOptions, LoadReport, Mapping, Progress, RecoveryPhase,
+    RecoveryProgress, RecoverySummary, Result,
 };
 
 use crate::clock::Stopwatch;
@@ -26,7 +26,17 @@ pub enum Missing {
 
 /// Opens the graph at a location; of one in a directory it shows how recovery goes, and says what was found.
 pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
-    let mut options = DatabaseOptions::default();
+    open_with(data, memory_limit, missing, DurabilityOptions::default())
+}
+
+/// As [`open`], with a log and checkpoints as they are said to be.
+pub fn open_with(
+    data: Option<&str>,
+    memory_limit: Option<Size>,
+    missing: Missing,
+    durability: DurabilityOptions,
+) -> Result<Database> {
+    let mut options = DatabaseOptions { durability, ..DatabaseOptions::default() };
     if let Some(limit) = memory_limit {
         options.memory_limit_bytes = limit.bytes;
     }

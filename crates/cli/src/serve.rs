@@ -77,15 +77,19 @@ fn engine(setup: &Setup) -> Result<DatabaseEngine> {
         engine.graph(&graph.name, database, sources)?;
     }
     if let Some(directory) = &setup.options.graphs_dir {
-        let memory_limit = setup.options.memory_limit;
-        let open = move |path: &Path| graphs::open(path.to_str(), memory_limit, graphs::Missing::Create);
+        let (memory_limit, durability) = (setup.options.memory_limit, setup.options.durability.clone());
+        let open = move |path: &Path| {
+            graphs::open_with(path.to_str(), memory_limit, graphs::Missing::Create, durability.clone())
+        };
         engine.keep_graphs_in(directory.clone(), Box::new(open))?;
     }
     Ok(engine)
 }
 
 fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
-    let database = graphs::open(graph.data.as_deref(), options.memory_limit, graphs::Missing::Create)?;
+    let durability = options.durability.clone();
+    let database = graphs::open_with(graph.data.as_deref(), options.memory_limit, graphs::Missing::Create, durability)?;
+    options.graph_settings.apply(&database)?;
     if !graph.load.is_empty() && !database.is_empty() {
         tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
     } else if !graph.load.is_empty() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use mangrove::{Error, Result};
+use mangrove::{Database, DurabilityOptions, Error, Result, Settings, Value};
 use mangrove_server::{Config, EngineLimits};
 
 use crate::quantity::{Size, TimeLimit};
@@ -32,6 +32,10 @@ pub struct Options {
     pub graphs_dir: Option<PathBuf>,
     /// How much memory a graph may use.
     pub memory_limit: Option<Size>,
+    /// Log and checkpoints of graphs in directories.
+    pub durability: DurabilityOptions,
+    /// What every graph has from its start on of what `mangrove config set` changes while it runs.
+    pub graph_settings: GraphSettings,
     /// The certificate, with its key to be used together.
     pub tls_certificate: Option<PathBuf>,
     /// The certificate's key.
@@ -42,6 +46,38 @@ pub struct Options {
     pub log: String,
     /// In which form.
     pub log_format: LogFormat,
+}
+
+/// Settings of graphs, which last as long as the process: what is to be so at every start is said at every start.
+#[derive(Debug)]
+pub struct GraphSettings {
+    /// Whether garbage is collected.
+    pub garbage_collection: bool,
+    /// By how many threads.
+    pub gc_workers: u64,
+    /// How old a snapshot may get that holds garbage back; 0: any age.
+    pub max_snapshot_age_ms: u64,
+}
+
+impl Default for GraphSettings {
+    fn default() -> Self {
+        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, .. } = Settings::default();
+        GraphSettings {
+            garbage_collection: garbage_collection.into_inner(),
+            gc_workers: gc_workers.into_inner() as u64,
+            max_snapshot_age_ms: max_snapshot_age_ms.into_inner(),
+        }
+    }
+}
+
+impl GraphSettings {
+    /// Sets them.
+    pub fn apply(&self, database: &Database) -> Result<()> {
+        let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
+        database.configure("garbage_collection", &Value::Bool(self.garbage_collection))?;
+        database.configure("gc_workers", &number(self.gc_workers))?;
+        database.configure("max_snapshot_age_ms", &number(self.max_snapshot_age_ms))
+    }
 }
 
 /// The form of the log.
@@ -63,6 +99,8 @@ impl Options {
             map: None,
             graphs_dir: None,
             memory_limit: None,
+            durability: DurabilityOptions::default(),
+            graph_settings: GraphSettings::default(),
             tls_certificate: None,
             tls_key: None,
             users_file: None,
@@ -110,6 +148,16 @@ pub const SETTINGS: &[Setting] = settings! {
     "tls_key" "FILE" tls_key: "The certificate's private key (PEM)";
     "users_file" "FILE" users_file: "Who may come in, as `mangrove user` writes it";
     "memory_limit" "SIZE" memory_limit: "Refuse writes while a graph uses this much memory";
+    "log_segment_size" "SIZE" durability.log.segment_bytes_max:
+        "How large files of the log grow in a graph's directory: from 1MiB on each is twice the one before; at most 1GiB";
+    "checkpoint_log_size" "SIZE" durability.checkpoint_log_bytes:
+        "Take a checkpoint when the log has grown by so much (a shorter one is recovered faster); 0: never for that";
+    "checkpoint_interval" "TIME" durability.checkpoint_after:
+        "Take a checkpoint, too, when so much time has passed since the last one and something was committed";
+    "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and what was deleted";
+    "gc_workers" "COUNT" graph_settings.gc_workers: "By so many threads a graph";
+    "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
+        "How old a snapshot may get that holds garbage back; 0: any age";
     "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, unless it says otherwise";
     "query_memory_limit" "SIZE" engine.query_memory_bytes: "How much memory one query may hold at a time";

@@ -5,7 +5,7 @@
 pub struct LogOptions {
     /// The size of the first segment that an opened log makes; each after it is twice as large as the one before.
     pub segment_bytes_min: u64,
-    /// The largest size of a segment.
+    /// The largest size of a segment; 16 KiB at least, and 1 GiB at most, are what is made of less or more.
     pub segment_bytes_max: u64,
     /// How many files of old segments are kept to be used again.
     pub spare_segments: usize,

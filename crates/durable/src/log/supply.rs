@@ -64,7 +64,8 @@ pub(crate) struct Supply {
 impl Supply {
     /// A supply without segments. The first will have this number.
     pub(crate) fn new(disk: Arc<dyn Disk>, database: Uuid, epoch: u64, next_seq: u64, options: LogOptions) -> Self {
-        let next_bytes = round_up(options.segment_bytes_min.clamp(4 * BLOCK, SEGMENT_MAX));
+        let first = options.segment_bytes_min.min(options.segment_bytes_max);
+        let next_bytes = round_up(first.clamp(4 * BLOCK, SEGMENT_MAX));
         let space = Space {
             free: 0,
             ready: VecDeque::new(),
