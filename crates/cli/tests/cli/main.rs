@@ -3,6 +3,7 @@
 mod admin;
 mod bench;
 mod common;
+mod disk;
 mod durable;
 mod load;
 mod query;

@@ -12,6 +12,7 @@ use mangrove::{
 };
 
 use crate::chance::Chance;
+use crate::phase::{Phase, Phases, is_rotating};
 use crate::workload::{ACCOUNTS, Counts, WRITERS, check, index, long, script, write_files};
 use crate::{Folder, kills};
 
@@ -26,7 +27,7 @@ fn killed_programs_lose_nothing_that_was_acknowledged() {
     let (files, data) = (folder.path().join("files"), folder.path().join("data"));
     std::fs::create_dir_all(&files).unwrap();
     write_files(&files);
-    let (mut counts, mut committed) = (Counts::default(), 0);
+    let (mut counts, mut committed, mut phases) = (Counts::default(), 0, Phases::default());
     for (round, seed) in kills(7).enumerate() {
         let is_fresh = (round as u64).is_multiple_of(KILLS_A_DATABASE);
         if is_fresh {
@@ -34,20 +35,27 @@ fn killed_programs_lose_nothing_that_was_acknowledged() {
             counts = Counts::default();
         }
         let before: u64 = counts.iter().sum();
-        let (told, moment) = run_and_kill(&data, seed, counts, is_fresh);
-        counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, killed {moment}"));
+        let (told, phase) = run_and_kill(&data, seed, counts, is_fresh);
+        phases.count(phase);
+        counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, killed when {phase:?}"));
         committed += counts.iter().sum::<u64>() - before;
     }
     println!("{committed} transactions were committed");
     assert!(committed > 0, "every process was killed before it did anything");
+    use Phase::{Checkpointing, Loading, Opening, Rotating, Starting, Writing};
+    phases.check(&[Starting, Opening, Loading, Writing, Rotating, Checkpointing]);
 }
 
-/// Runs the driver until it is killed; what it was told is committed, and when it was killed.
-fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Counts, String) {
+/// What the driver says when a phase begins.
+const OPENING: &str = "opening";
+const LOADING: &str = "loading";
+const READY: &str = "ready";
+const CHECKPOINT: &str = "checkpoint";
+const CHECKPOINT_OVER: &str = "checkpoint over";
+
+/// Runs the driver until it is killed; what it was told is committed, and what it was at.
+fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Counts, Phase) {
     let mut chance = Chance::new(seed);
-    // While it opens, or loads a new database, or a while after it began to write.
-    let is_early = is_fresh || chance.once_in(4);
-    let wait = Duration::from_micros(if is_early { chance.below(60_000) } else { chance.below(250_000) });
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "embedded::driver", "--nocapture", "--quiet"])
         .env(DIRECTORY, data)
@@ -56,28 +64,64 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
         .spawn()
         .unwrap();
     let lines = lines(&mut child);
-    let mut early = Vec::new();
-    if !is_early {
-        for line in &lines {
-            let is_ready = line.contains("ready");
-            early.push(line);
-            if is_ready {
-                break;
-            }
+    let mut said = Vec::new();
+    let mut wait_for = |wanted: &str| {
+        // Waits for no line of a process that has ended.
+        let before = said.len();
+        said.extend(lines.iter().take_while(|line| !line.ends_with(wanted)));
+        said.push(wanted.to_owned());
+        assert!(!said[before..].iter().any(|line| line.starts_with("error")), "seed {seed}: {said:?}");
+    };
+    let mut pause = |micros: u64| std::thread::sleep(Duration::from_micros(chance.below(micros)));
+    match if is_fresh { 9 } else { seed % 8 } {
+        0 => pause(4_000),
+        1 | 2 => {
+            wait_for(OPENING);
+            pause(15_000);
+        }
+        3 => {
+            wait_for(READY);
+            pause(60_000);
+            let rotates = (0..100_000).any(|_| is_rotating(data));
+            assert!(rotates, "seed {seed}: no segment is ever made");
+        }
+        4 | 5 => {
+            wait_for(READY);
+            pause(120_000);
+            wait_for(CHECKPOINT);
+            pause(5_000);
+        }
+        9 => {
+            wait_for(if seed.is_multiple_of(3) { OPENING } else { LOADING });
+            pause(25_000);
+        }
+        _ => {
+            wait_for(READY);
+            pause(250_000);
         }
     }
-    std::thread::sleep(wait);
     child.kill().unwrap();
     child.wait().unwrap();
-    for line in early.into_iter().chain(lines) {
+    let mut phase = Phase::Starting;
+    for line in said.into_iter().chain(lines) {
         assert!(!line.starts_with("error"), "seed {seed}: {line}");
         let words: Vec<&str> = line.split(' ').collect();
         if let ["told", writer, k] = words[..] {
             told[writer.parse::<usize>().unwrap()] = k.parse().unwrap();
         }
+        // The first line of the process stands behind what its test harness says.
+        match &*line {
+            line if line.ends_with(OPENING) => phase = Phase::Opening,
+            LOADING => phase = Phase::Loading,
+            READY | CHECKPOINT_OVER => phase = Phase::Writing,
+            CHECKPOINT => phase = Phase::Checkpointing,
+            _ => {}
+        }
     }
-    let after = if is_early { "its start" } else { "it began to write" };
-    (told, format!("{wait:?} after {after}"))
+    if phase == Phase::Writing {
+        phase = Phase::of_writing(data);
+    }
+    (told, phase)
 }
 
 /// What the child says, to the end of its pipe.
@@ -109,15 +153,17 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
     let log = LogOptions { segment_bytes_min: 32 << 10, segment_bytes_max: 32 << 10, ..LogOptions::default() };
     let durability = DurabilityOptions { log, checkpoint_log_bytes: 64 << 10, ..DurabilityOptions::default() };
     let options = DatabaseOptions { tablet_count: 4, durability, ..DatabaseOptions::default() };
+    say(OPENING);
     let db = Database::open(directory, &options)?;
     if db.is_empty() {
+        say(LOADING);
         let files = Path::new(directory).with_file_name("files");
         db.load(&[files], &LoadOptions::default(), &mut |_| {})?;
     }
     if db.indexes().is_empty() {
         db.define_index(&index())?;
     }
-    say("ready");
+    say(READY);
     let failed = Mutex::new(None);
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -131,9 +177,11 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
         let mut chance = Chance::new(seed);
         while failed.lock().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(chance.below(40)));
+            say(CHECKPOINT);
             if let Err(error) = db.checkpoint() {
                 failed.lock().unwrap().get_or_insert(error);
             }
+            say(CHECKPOINT_OVER);
         }
         // Writers go on until they are killed.
         say(&format!("error: {:?}", failed.lock().unwrap()));

@@ -3,13 +3,15 @@
 //!
 //! Once the process is the embedded database in a program of its own ([`embedded`]), once it is `mangrove serve --data`,
 //! written to over the wire ([`server`]). Both do the transactions of [`workload`]. They are killed while they write, while
-//! they take checkpoints and change segments, while they recover, and while they load in bulk.
+//! they take checkpoints and change segments, while they recover, while they load in bulk, and while they start and stop:
+//! each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill of a run met fails it.
 //!
 //! `MANGROVE_KILLS` says how many times (in all), `MANGROVE_FIRST` the seed of the first round; a failure prints the
 //! round's seed. A seed decides what is done and when the kill comes, as far as time can be repeated.
 
 mod chance;
 mod embedded;
+mod phase;
 mod server;
 mod workload;
 

@@ -10,6 +10,7 @@ use mangrove::{ErrorKind, Parameters, Result, Value};
 
 use crate::chance::Chance;
 use crate::client::Client;
+use crate::phase::{Phase, Phases};
 use crate::workload::{Counts, check, script, write_files};
 use crate::{Folder, kills};
 
@@ -21,7 +22,7 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
     let (files, data) = (folder.path().join("files"), folder.path().join("data"));
     std::fs::create_dir_all(&files).unwrap();
     let files = write_files(&files);
-    let (mut counts, mut committed) = (Counts::default(), 0);
+    let (mut counts, mut committed, mut phases) = (Counts::default(), 0, Phases::default());
     for (round, seed) in kills(3).enumerate() {
         let is_fresh = (round as u64).is_multiple_of(KILLS_A_DATABASE);
         if is_fresh {
@@ -29,12 +30,15 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
             counts = Counts::default();
         }
         let before: u64 = counts.iter().sum();
-        let told = serve_and_kill(&data, &files, seed, counts, is_fresh);
-        counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, a server"));
+        let (told, phase) = serve_and_kill(&data, &files, seed, counts, is_fresh);
+        phases.count(phase);
+        counts = check(&data, told, seed.is_multiple_of(8), &format!("seed {seed}, a server killed when {phase:?}"));
         committed += counts.iter().sum::<u64>() - before;
     }
     println!("{committed} transactions were committed");
     assert!(committed > 0, "every server was killed before it did anything");
+    // What it does before it says its address cannot be told apart from outside.
+    phases.check(&[Phase::Opening, Phase::Writing, Phase::Checkpointing, Phase::Stopping]);
 }
 
 /// A server; killed when it goes.
@@ -47,10 +51,11 @@ impl Drop for Serving {
     }
 }
 
-fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fresh: bool) -> Counts {
+fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fresh: bool) -> (Counts, Phase) {
     let mut chance = Chance::new(seed);
     let mut command = Command::new(env!("CARGO_BIN_EXE_mangrove"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).env("MANGROVE_LOG", "warn");
+    command.args(["--log-segment-size", "64KiB", "--checkpoint-log-size", "256KiB"]);
     for file in files {
         command.arg("--load").arg(file);
     }
@@ -58,7 +63,7 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
     // While it loads a new database, or opens.
     if is_fresh || chance.once_in(5) {
         std::thread::sleep(Duration::from_micros(chance.below(80_000)));
-        return told;
+        return (told, if is_fresh { Phase::Loading } else { Phase::Opening });
     }
     let mut line = String::new();
     BufReader::new(serving.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -66,7 +71,9 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
         panic!("seed {seed}: the server said {line:?}");
     });
     let told = told.map(AtomicU64::new);
-    let killed = AtomicBool::new(false);
+    let (killed, in_checkpoint) = (AtomicBool::new(false), AtomicBool::new(false));
+    let is_asked_to_stop = seed % 5 == 4;
+    let mut phase = Phase::Writing;
     std::thread::scope(|scope| {
         for (writer, told) in told.iter().enumerate() {
             let (chance, killed) = (Chance::new(seed ^ ((writer as u64 + 1) << 32)), &killed);
@@ -78,15 +85,35 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
         scope.spawn(|| {
             // Until it is killed.
             let Ok(mut client) = Client::connect(url) else { return };
-            while client.run("g.call('mangrove.checkpoint')", &Parameters::new(), None).is_ok() {
+            loop {
+                in_checkpoint.store(true, Ordering::SeqCst);
+                if client.run("g.call('mangrove.checkpoint')", &Parameters::new(), None).is_err() {
+                    return;
+                }
+                in_checkpoint.store(false, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
         std::thread::sleep(Duration::from_micros(50_000 + chance.below(300_000)));
         killed.store(true, Ordering::SeqCst);
+        if is_asked_to_stop {
+            // The shell's own: a program of this name is not everywhere.
+            let kill = format!("kill -s TERM {}", serving.0.id());
+            assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+            std::thread::sleep(Duration::from_micros(chance.below(20_000)));
+            // It may have come to its end already.
+            if serving.0.try_wait().unwrap().is_none() {
+                phase = Phase::Stopping;
+            }
+        } else if in_checkpoint.load(Ordering::SeqCst) {
+            phase = Phase::Checkpointing;
+        }
         serving.0.kill().unwrap();
     });
-    told.map(AtomicU64::into_inner)
+    if phase == Phase::Writing {
+        phase = Phase::of_writing(data);
+    }
+    (told.map(AtomicU64::into_inner), phase)
 }
 
 /// Writes, between accounts of the writer's own, until the server is gone.
