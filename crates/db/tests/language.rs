@@ -139,3 +139,10 @@ fn what_would_grow_without_bound_is_refused() {
     fails(&database, "g.inject('1e999999999').asNumber(GType.BIGINT)", ErrorKind::Evaluation, "overflow");
     check(&database, "g.inject('1e999999999').asNumber().asString()", &["1e999999999".into()]);
 }
+
+#[test]
+fn a_group_in_a_loop_adds_to_what_it_has() {
+    let database = people();
+    let counts = "g.V().repeat(out().group('x').by('name').by(count())).times(2).cap('x').unfold().order().by(keys).select(values)";
+    check(&database, counts, &[1_i64.into(), 2_i64.into(), 2_i64.into()]);
+}

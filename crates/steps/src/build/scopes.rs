@@ -2,7 +2,8 @@
 
 use mangrove_flow::{Exchange, OpId, Placement};
 use mangrove_graph::{Error, Result, Value};
-use mangrove_plan::logical::ChooseOption;
+use mangrove_gremlin::Operator;
+use mangrove_plan::logical::{ChooseOption, Reduction};
 use mangrove_plan::physical::{
     LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, SlotBy, Stage,
 };
@@ -16,6 +17,19 @@ use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
 use crate::scope::ordered::Ordered;
 use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
 use crate::test::CompiledTest;
+
+/// How the values that two rounds through a group's members give for one key become one, where the members are reduced
+/// to a number.
+fn joining(value: &Pipeline) -> Option<Operator> {
+    match &value.stages.last()?.operator {
+        Op::Reduce(Reduction::Count | Reduction::Sum)
+        | Op::ReduceValues { reduction: Reduction::Sum, .. }
+        | Op::CountExpand { .. } => Some(Operator::Sum),
+        Op::Reduce(Reduction::Min) | Op::ReduceValues { reduction: Reduction::Min, .. } => Some(Operator::Min),
+        Op::Reduce(Reduction::Max) | Op::ReduceValues { reduction: Reduction::Max, .. } => Some(Operator::Max),
+        _ => None,
+    }
+}
 
 impl Builder {
     pub(super) fn scope(&mut self, stage: &Stage, tail: End) -> Result<End> {
@@ -34,7 +48,7 @@ impl Builder {
             Op::Group { side_effect, value } => {
                 let next = self.attach(&tail, Need::Home, what)?;
                 self.inside(value, next.from, 1)?;
-                let operator = Group::new(side_effect.clone(), self.remember(stage));
+                let operator = Group::new(side_effect.clone(), joining(value), self.remember(stage));
                 self.set(next.from, operator);
                 Ok(next)
             }

@@ -6,6 +6,7 @@
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
+use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
@@ -25,6 +26,8 @@ struct Keys {
 /// Groups rows by slot 0.
 pub struct Group {
     side_effect: Option<Name>,
+    /// How numbers under one key become one.
+    joining: Option<FoldOperator>,
     remember: Remember,
     groups: FastMap<GroupId, Keys>,
     outside: FastMap<GroupId, GroupId>,
@@ -39,9 +42,9 @@ const EXIT: usize = 1;
 
 impl Group {
     /// Groups for the result, or for a side effect.
-    pub fn new(side_effect: Option<Name>, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, joining: Option<FoldOperator>, remember: Remember) -> Self {
         let (groups, outside, held) = Default::default();
-        Group { side_effect, remember, groups, outside, held }
+        Group { side_effect, joining, remember, groups, outside, held }
     }
 
     fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Keys {
@@ -91,7 +94,7 @@ impl Group {
         }
         if let Some(name) = &self.side_effect {
             for map in maps {
-                out.surroundings().side_effects.update(name, |old| add_entries(old, map, name))?;
+                out.surroundings().side_effects.update(name, |old| add_entries(old, map, name, self.joining))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(EXIT, group, chunk)?;
@@ -108,9 +111,14 @@ impl Group {
     }
 }
 
-/// Entries into the side effect's map. Lists under one key are joined; any other value takes the old one's
-/// place.
-fn add_entries(old: Option<Value>, more: Vec<(Value, Value)>, name: &Name) -> Result<Value> {
+/// Entries into the side effect's map. Lists under one key are joined, and numbers that members were reduced to by the
+/// operator of their reduction; any other value takes the old one's place.
+fn add_entries(
+    old: Option<Value>,
+    more: Vec<(Value, Value)>,
+    name: &Name,
+    joining: Option<FoldOperator>,
+) -> Result<Value> {
     let mut entries = match old {
         None => Vec::new(),
         Some(Value::Map(entries)) => entries.to_vec(),
@@ -127,7 +135,10 @@ fn add_entries(old: Option<Value>, more: Vec<(Value, Value)>, name: &Name) -> Re
             Some((_, there)) => {
                 *there = match (&*there, value) {
                     (Value::List(a), Value::List(b)) => Value::list(a.iter().chain(b.iter()).cloned().collect()),
-                    (_, value) => value,
+                    (there, value) => match joining {
+                        Some(operator) => crate::operator::apply(operator, there, &value)?,
+                        None => value,
+                    },
                 };
             }
         }
