@@ -328,10 +328,10 @@ impl<T: Send + Sync> EpochSlice<T> {
         !self.first.load(Ordering::Acquire).is_null()
     }
 
-    /// The array that is there now, made where it is missing.
-    pub(crate) fn get_or_init<'p>(&'p self, pin: &'p Pin, make: impl FnOnce() -> Box<[T]>) -> &'p [T] {
+    /// The array that is there now, made where it is missing, and whether it is the one made here.
+    pub(crate) fn get_or_init<'p>(&'p self, pin: &'p Pin, make: impl FnOnce() -> Box<[T]>) -> (&'p [T], bool) {
         if let Some(array) = self.get(pin) {
-            return array;
+            return (array, false);
         }
         let made = make();
         assert_eq!(made.len(), self.len, "all arrays of a cell are of one length");
@@ -340,12 +340,12 @@ impl<T: Send + Sync> EpochSlice<T> {
             self.first.compare_exchange(std::ptr::null_mut(), made.cast::<T>(), Ordering::AcqRel, Ordering::Acquire);
         match publish {
             // SAFETY: as in `get`.
-            Ok(_) => unsafe { &*made },
+            Ok(_) => (unsafe { &*made }, true),
             Err(first) => {
                 // SAFETY: the box made above, which nobody else has seen.
                 drop(unsafe { Box::from_raw(made) });
                 // SAFETY: as in `get`; not null, or the exchange had succeeded.
-                unsafe { std::slice::from_raw_parts(first, self.len) }
+                (unsafe { std::slice::from_raw_parts(first, self.len) }, false)
             }
         }
     }
@@ -497,8 +497,8 @@ mod tests {
         let (slice, limbo) = (EpochSlice::<u64>::empty(3), Limbo::default());
         let pin = pin();
         assert!(slice.get(&pin).is_none());
-        assert_eq!(slice.get_or_init(&pin, || vec![1, 2, 3].into()), [1, 2, 3]);
-        assert_eq!(slice.get_or_init(&pin, || unreachable!("there is one")), [1, 2, 3]);
+        assert_eq!(slice.get_or_init(&pin, || vec![1, 2, 3].into()), (&[1, 2, 3][..], true));
+        assert_eq!(slice.get_or_init(&pin, || unreachable!("there is one")), (&[1, 2, 3][..], false));
         assert_eq!(slice.bytes(), 24);
         limbo.retire(slice.take());
         assert!(slice.get(&pin).is_none() && slice.take().is_none());

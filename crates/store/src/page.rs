@@ -128,13 +128,20 @@ impl PageCore {
 
     /// The version words, made where they are missing.
     pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
-        self.versions.get_or_init(pin, || {
+        let mut bytes_made = 0;
+        let (words, is_new) = self.versions.get_or_init(pin, || {
             let clean = self.clean_slots();
             let begin = |at| if at < clean { BASE_TS } else { NEVER };
             let pairs: Box<[VersionPair]> = (0..self.capacity()).map(|at| VersionPair::begun(begin(at))).collect();
-            memory.add(RecordKind::Version, size_of_val(&*pairs));
+            bytes_made = size_of_val(&*pairs);
+            memory.add(RecordKind::Version, bytes_made);
             pairs
-        })
+        });
+        // Several may have made them at once, of whom one has published them.
+        if bytes_made > 0 && !is_new {
+            memory.remove(RecordKind::Version, bytes_made);
+        }
+        words
     }
 
     /// The version words there are.
