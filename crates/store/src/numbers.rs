@@ -116,10 +116,11 @@ fn read_stretch<T: Element>(
     key: KeyId,
     out: &mut Numbers,
 ) -> bool {
-    let Some(first) = view.store.slot(elements[0].reference()) else {
-        // The first is no element of the page; others may be.
-        return elements.len() == 1 || read_stretch(view, pin, &elements[1..], row + 1, key, out);
-    };
+    // The first ones may be no elements of the page.
+    let mut slots = elements.iter().enumerate();
+    let first = slots.find_map(|(at, element)| Some((at, view.store.slot(element.reference())?)));
+    let Some((skipped, first)) = first else { return true };
+    let (elements, row) = (&elements[skipped..], row + skipped as u32);
     let Some(column) = first.core.column(key) else { return true };
     if let Some(plain) = column.plain() {
         let before = out.len();

@@ -126,6 +126,12 @@ impl PageCore {
         (!self.versions.is_some()).then(|| self.clean_slots())
     }
 
+    /// Asks the memory for what a count looks at.
+    pub(crate) fn prefetch_counts(&self) {
+        crate::prefetch::prefetch(&self.label);
+        crate::prefetch::prefetch(&self.versions);
+    }
+
     /// The version words, made where they are missing.
     pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
         let mut bytes_made = 0;

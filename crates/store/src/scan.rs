@@ -258,6 +258,9 @@ fn scan<T>(
     true
 }
 
+/// How many pages a count asks the memory for at a time: each is a cache miss, and little else.
+const PAGES_AHEAD: usize = 32;
+
 /// The number of visible elements on the pages of a share.
 pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     view: &StoreView<'a>,
@@ -266,7 +269,17 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     pages: impl Fn(&'a Tablet) -> I,
 ) -> u64 {
     let tablets = view.store.tablets.iter().filter(|tablet| share.takes(tablet.id));
-    tablets.flat_map(pages).filter(|core| labels.takes(core.label)).map(|core| count_page(core, &view.snapshot)).sum()
+    let mut pages = tablets.flat_map(pages);
+    let mut ahead: Vec<&PageCore> = Vec::with_capacity(PAGES_AHEAD);
+    let mut total = 0;
+    loop {
+        ahead.extend(pages.by_ref().take(PAGES_AHEAD).inspect(|core| core.prefetch_counts()));
+        if ahead.is_empty() {
+            return total;
+        }
+        let taken = ahead.drain(..).filter(|core| labels.takes(core.label));
+        total += taken.map(|core| count_page(core, &view.snapshot)).sum::<u64>();
+    }
 }
 
 fn count_page(core: &PageCore, snapshot: &Snapshot<'_>) -> u64 {

@@ -118,6 +118,10 @@ impl HeldRows {
 
 /// One row for each instance that has a value. The values are new objects with paths of their own.
 pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u32, environment: &Environment) -> Rows {
+    if instances == 1 && values.len() == 1 {
+        let objects: Vec<_> = values.into_iter().flatten().collect();
+        return rows_of_one(objects, environment);
+    }
     let mut tags = Vec::with_capacity(values.len());
     let mut objects = Vec::with_capacity(values.len());
     for (tag, value) in values.into_iter().enumerate() {
@@ -126,11 +130,18 @@ pub fn rows_by_instance(values: Vec<Option<mangrove_graph::Value>>, instances: u
             objects.push(value);
         }
     }
-    let count = objects.len();
-    let mut rows = Rows::of(Column::from_values(objects));
-    if instances > 1 || tags.iter().any(|t| *t > 0) {
+    let is_one = instances <= 1 && tags.iter().all(|t| *t == 0);
+    let mut rows = rows_of_one(objects, environment);
+    if !is_one {
         rows.tags = Tags::Many(tags);
     }
+    rows
+}
+
+/// Rows of instance 0 with paths of their own.
+fn rows_of_one(objects: Vec<mangrove_graph::Value>, environment: &Environment) -> Rows {
+    let count = objects.len();
+    let mut rows = Rows::of(Column::from_values(objects));
     rows.path = environment.paths().then(|| vec![None; count]);
     rows.loops = environment.requirements.loops.then(|| vec![Default::default(); count]);
     rows.sacks = environment.fresh_sacks(count);

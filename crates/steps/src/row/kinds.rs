@@ -39,6 +39,12 @@ pub struct Kinds<'a> {
 }
 
 impl<'a> Kinds<'a> {
+    /// The vertices of a column of nothing else, each at the position of its row.
+    pub fn all_vertices(&self) -> Option<&[VertexId]> {
+        let is_all = self.vertices.rows.is_none() && self.edges.is_empty() && self.others.is_empty();
+        is_all.then_some(&*self.vertices.items)
+    }
+
     /// Takes a column apart.
     pub fn of(column: &'a Column) -> Self {
         let mut kinds = Kinds { vertices: Members::NONE, edges: Members::NONE, others: Vec::new() };

@@ -55,6 +55,12 @@ impl RowOperator for Values {
 /// One key needs no more than the column of its values.
 fn values_of_key(kinds: &Kinds<'_>, key: KeyId, environment: &Environment, found: &mut Found) -> Result<()> {
     let mut values = ValueRows::default();
+    if let Some(ids) = kinds.all_vertices() {
+        // What is read is what is found, without another copy.
+        environment.view.vertex_values(ids, key, &mut values)?;
+        (found.rows, found.values) = (values.row, values.value);
+        return Ok(());
+    }
     environment.view.vertex_values(&kinds.vertices.items, key, &mut values)?;
     for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
         found.push(kinds.vertices.row(at as usize), value);
