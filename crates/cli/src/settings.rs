@@ -183,6 +183,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "How long a client may take to prove who it is";
     "session_count_max" "COUNT" server.limits.session_count_max: "Sessions at once";
     "session_idle_max" "TIME" server.limits.session_idle_max: "How long a session may be idle";
+    "session_remembered_min" "TIME" server.limits.session_remembered_min:
+        "How long the name of a session that expired is refused at least";
     "drain_seconds" "SECONDS" server.limits.drain_max: "How long queries may go on when the server is asked to stop";
     "slow_query" "TIME" engine.slow_query: "Log queries that take longer, with their plans";
     "log" "FILTER" log: "What is logged: info, debug, mangrove_audit=off, …";

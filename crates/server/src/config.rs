@@ -63,6 +63,9 @@ pub struct Limits {
     pub session_count_max: usize,
     /// How long a session may be idle before its transaction is rolled back.
     pub session_idle_max: Duration,
+    /// How long a session that expired is remembered at least, however short sessions may be idle: a client that comes
+    /// back to one must not begin another unawares, and commit the second half of what was undone.
+    pub session_remembered_min: Duration,
     /// How many times a request outside a session is run again after a conflict.
     pub conflict_retry_count_max: u32,
     /// How long queries that run when the server is asked to stop may go on. Then they are cancelled.
@@ -91,6 +94,7 @@ impl Default for Limits {
             authentication_timeout: Duration::from_secs(20),
             session_count_max: 1_024,
             session_idle_max: Duration::from_secs(600),
+            session_remembered_min: Duration::from_secs(600),
             conflict_retry_count_max: 10,
             drain_max: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(10),

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
@@ -20,10 +19,6 @@ use crate::meters::{Meters, Now};
 use crate::session::{ConnectionId, Sessions};
 use crate::tls::Tls;
 use crate::worker::Workers;
-
-/// How long a session that expired is remembered at least, however short sessions may be idle: a client that comes back
-/// to one must not begin another unawares, and commit the second half of what was undone.
-const SESSION_REMEMBERED_MIN: Duration = Duration::from_secs(600);
 
 /// What all connections of a server share.
 pub struct Shared {
@@ -114,7 +109,10 @@ impl Server {
             meters,
             is_loopback: config.listen.ip().is_loopback(),
             workers: Workers::new(limits.worker_count_max),
-            sessions: Sessions::new(limits.session_count_max, limits.session_idle_max.max(SESSION_REMEMBERED_MIN)),
+            sessions: Sessions::new(
+                limits.session_count_max,
+                limits.session_idle_max.max(limits.session_remembered_min),
+            ),
             connections: Arc::new(Semaphore::new(limits.connection_count_max.min(Semaphore::MAX_PERMITS))),
             connection_count: AtomicU64::new(0),
             shutdown,

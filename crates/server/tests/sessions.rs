@@ -79,7 +79,11 @@ async fn closing_rolls_back_and_frees_the_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_session_expires_and_is_not_begun_anew() {
-    let server = Running::start(|limits| limits.session_idle_max = Duration::from_millis(200)).await;
+    let server = Running::start(|limits| {
+        limits.session_idle_max = Duration::from_millis(200);
+        limits.session_remembered_min = Duration::ZERO;
+    })
+    .await;
     let mut client = server.connect().await;
     client.session_eval("s", "g.inject('add')").await;
     eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 1).await;
