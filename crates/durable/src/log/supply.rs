@@ -130,10 +130,12 @@ impl Supply {
         (space.next_bytes / BLOCK / 4).max(1)
     }
 
-    /// Makes a segment if there is little space left.
+    /// Makes a segment if there is little space left, or to find out whether one can be made again.
     pub(crate) fn make_ahead(&self) -> DiskResult<()> {
-        let mark = Self::low_mark(&self.space.lock());
-        self.make_one(mark)
+        let space = self.space.lock();
+        let blocks = if space.trouble.is_some() { u64::MAX } else { Self::low_mark(&space) };
+        drop(space);
+        self.make_one(blocks)
     }
 
     /// Waits until a segment should be made ahead of need; false when `is_over` says so. After a failure it should be
@@ -183,6 +185,8 @@ impl Supply {
             }
             Err(error) => {
                 space.trouble = Some(error.clone());
+                // Who makes segments ahead of need may be waiting without a limit.
+                self.low.notify_all();
                 Err(error)
             }
         }
