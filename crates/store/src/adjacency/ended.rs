@@ -31,9 +31,9 @@ const BITS_A_CHANGE: usize = 16;
 const BITS_A_SLOT: usize = 8;
 const BITS_MIN: usize = 64;
 
-/// The edges of a table that somebody has begun to end; made with the first.
+/// The edges of a table that somebody has begun to end; made with the first. In a box, since most tables have none.
 #[derive(Debug, Default)]
-pub(crate) struct Ended(OnceLock<Names>);
+pub(crate) struct Ended(OnceLock<Box<Names>>);
 
 #[derive(Debug)]
 struct Names {
@@ -50,8 +50,13 @@ impl Names {
         let bits = (changes * BITS_A_CHANGE).max(slots * BITS_A_SLOT).max(BITS_MIN).next_power_of_two();
         let first = slots.div_ceil(64);
         let words: Box<[AtomicU64]> = (0..first + bits / 64).map(|_| AtomicU64::new(0)).collect();
-        memory.add(RecordKind::Descriptor, size_of_val(&*words));
-        Names { words, first: first as u32, shift: 64 - bits.ilog2() }
+        let names = Names { words, first: first as u32, shift: 64 - bits.ilog2() };
+        memory.add(RecordKind::Descriptor, names.bytes());
+        names
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.words)
     }
 
     #[inline]
@@ -68,7 +73,7 @@ impl Names {
 
 impl Ended {
     fn names(&self, slots: usize, changes: usize, memory: &Memory) -> &Names {
-        self.0.get_or_init(|| Names::new(slots, changes, memory))
+        self.0.get_or_init(|| Box::new(Names::new(slots, changes, memory)))
     }
 
     /// Names an edge, before its list is marked, to a table of so many slots that is due after so many changes.
@@ -90,13 +95,13 @@ impl Ended {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.0.get().map_or(0, |names| size_of_val(&*names.words))
+        self.0.get().map_or(0, |names| names.bytes())
     }
 
     /// Takes all names, into a buffer of the caller's.
     pub(crate) fn take<'a>(&'a self, buffer: &'a mut Vec<u64>) -> Suspects<'a> {
         buffer.clear();
-        let names = self.0.get();
+        let names = self.0.get().map(|names| &**names);
         let words = names.map_or(&[][..], |names| &names.words);
         // Acquire: its partner is the Release in `Names::add`.
         buffer.extend(words.iter().map(|word| match word.load(Ordering::Relaxed) {
