@@ -6,6 +6,7 @@ mangrove=$(realpath "${1:?usage: run.sh MANGROVE [all]}")
 which=${2:-quick}
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
+source conformance/serve.sh
 
 archive=../shared/data/tinkerpop.tar.gz
 data=target/testdata/tinkerpop
@@ -23,23 +24,7 @@ if ! [ -d "$data" ]; then
 fi
 python=$("$here/python/setup.sh")
 
-log=target/conformance-server.log
-said=target/conformance-server.out
-"$mangrove" serve --listen 127.0.0.1:0 --config "$here/server.toml" >"$said" 2>"$log" &
-server=$!
-trap 'kill "$server" 2>/dev/null || true' EXIT
-url=
-for _ in $(seq 100); do
-    url=$(sed -n 's/.*listens on \(.*\)/\1/p' "$said")
-    [ -n "$url" ] && break
-    if ! kill -0 "$server" 2>/dev/null; then break; fi
-    sleep 0.1
-done
-if [ -z "$url" ]; then
-    echo "the server did not start:" >&2
-    cat "$log" >&2
-    exit 1
-fi
+serve "$mangrove" "$here/server.toml" conformance-server
 
 failed=0
 "$python" "$here/python/run.py" --url "$url" --memory-limited --serializer graphbinary --serializer graphson3 || failed=1

@@ -6,6 +6,7 @@ mangrove=$(realpath "${1:?usage: run.sh MANGROVE}")
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
+source conformance/serve.sh
 
 # The suite, unmodified: feature files and data sets.
 version=3.8.1
@@ -39,21 +40,5 @@ UNPACK
 fi
 python=$("$here/../drivers/python/setup.sh")
 
-log=target/tinkerpop-server.log
-said=target/tinkerpop-server.out
-"$mangrove" serve --listen 127.0.0.1:0 --config "$here/server.toml" >"$said" 2>"$log" &
-server=$!
-trap 'kill "$server" 2>/dev/null || true' EXIT
-url=
-for _ in $(seq 100); do
-    url=$(sed -n 's/.*listens on \(.*\)/\1/p' "$said")
-    [ -n "$url" ] && break
-    if ! kill -0 "$server" 2>/dev/null; then break; fi
-    sleep 0.1
-done
-if [ -z "$url" ]; then
-    echo "the server did not start:" >&2
-    cat "$log" >&2
-    exit 1
-fi
+serve "$mangrove" "$here/server.toml" tinkerpop-server
 "$python" "$here/python/run.py" --url "$url" --features "$suite/features" "$@"
