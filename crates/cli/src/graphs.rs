@@ -62,7 +62,10 @@ pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
     );
     if let Some(torn) = &log.torn {
         let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
-        line.push_str(&format!("; the last write was cut off by a crash and never acknowledged: {bytes} bytes of {path} at byte {offset} do not count"));
+        line.push_str(&format!(
+            "; the last write of the log is not whole, as a crash before its acknowledgement leaves it: \
+             {bytes} bytes of {path} at byte {offset} do not count"
+        ));
     }
     line
 }
