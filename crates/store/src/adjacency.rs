@@ -104,13 +104,19 @@ impl AdjacencyTable {
         let pin = epoch::pin();
         let blocks = self.blocks.iter().filter_map(|block| block.get(&pin)).map(Block::bytes).sum();
         let previous = self.previous.get(&pin).map_or(0, Layout::bytes);
-        (self.descriptors.bytes() + previous + self.ended.bytes(), blocks)
+        (self.descriptors.bytes(&pin) + previous + self.ended.bytes(), blocks)
     }
 
     /// The descriptor at an offset; that of an empty list beyond the page's capacity.
     #[inline]
-    pub(crate) fn descriptor(&self, at: usize) -> u64 {
-        self.descriptors.load(at)
+    pub(crate) fn descriptor(&self, at: usize, pin: &Pin) -> u64 {
+        self.descriptors.load(at, pin)
+    }
+
+    /// Whether nobody has a list: then whoever is asked for one need not look further.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.descriptors.is_empty()
     }
 
     #[inline]
@@ -120,21 +126,21 @@ impl AdjacencyTable {
 
     /// Starts loading a descriptor.
     #[inline]
-    pub(crate) fn prefetch_descriptor(&self, at: usize) {
-        self.descriptors.prefetch(at);
+    pub(crate) fn prefetch_descriptor(&self, at: usize, pin: &Pin) {
+        self.descriptors.prefetch(at, pin);
     }
 
     /// Starts loading what the end of an edge of a list changes.
     #[inline]
-    pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId) {
-        self.descriptors.prefetch(at);
+    pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId, pin: &Pin) {
+        self.descriptors.prefetch(at, pin);
         self.ended.prefetch(edge);
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
     #[inline]
     pub(crate) fn prefetch_list(&self, at: usize, with_edges: bool, storage: &ListStorage, pin: &Pin) {
-        let descriptor = self.descriptor(at);
+        let descriptor = self.descriptor(at, pin);
         if descriptor == 0 {
             return;
         }
@@ -152,14 +158,14 @@ impl AdjacencyTable {
 
     /// The number of edges where that needs no look at any edge.
     #[inline]
-    pub(crate) fn clean_len(&self, at: usize) -> Option<usize> {
-        let descriptor = self.descriptor(at);
+    pub(crate) fn clean_len(&self, at: usize, pin: &Pin) -> Option<usize> {
+        let descriptor = self.descriptor(at, pin);
         is_clean_run(descriptor).then(|| packed_run(descriptor).len())
     }
 
     /// Appends the descriptors of the first slots.
-    pub(crate) fn append_words(&self, slots: usize, out: &mut Vec<u64>) {
-        self.descriptors.append(slots, out);
+    pub(crate) fn append_words(&self, slots: usize, out: &mut Vec<u64>, pin: &Pin) {
+        self.descriptors.append(slots, out, pin);
     }
 
     /// The block that a descriptor without a header names.
@@ -171,7 +177,7 @@ impl AdjacencyTable {
     /// The list of the vertex at an offset.
     #[inline]
     pub(crate) fn list<'p>(&'p self, at: usize, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
-        self.list_of(self.descriptor(at), storage, pin)
+        self.list_of(self.descriptor(at, pin), storage, pin)
     }
 
     /// The list as it was when it had this stamp: for a cursor inside it. `None` where nothing of it can be visible
@@ -227,13 +233,14 @@ impl AdjacencyTable {
         edge: EdgeId,
         storage: &ListStorage,
         space: Space<'_>,
+        pin: &Pin,
     ) -> bool {
         loop {
-            let descriptor = self.header_word(at, storage, space);
+            let descriptor = self.header_word(at, storage, space, pin);
             let header = storage.header(descriptor);
             let mut end = header.latch.lock();
             // Replaced while we waited for the latch (invariant 1)?
-            if same_header(self.descriptors.load(at), descriptor) {
+            if same_header(self.descriptors.load(at, pin), descriptor) {
                 header.push(&mut end, neighbor, edge, &storage.tails, space.memory);
                 return self.note(Change::Appended, storage);
             }
@@ -266,7 +273,7 @@ impl AdjacencyTable {
 
     fn mark(&self, at: usize, edge: Option<EdgeId>, storage: &ListStorage, space: Space<'_>, pin: &Pin) {
         fence(Ordering::SeqCst);
-        let mut descriptor = self.descriptors.load(at);
+        let mut descriptor = self.descriptors.load(at, pin);
         loop {
             let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor));
             if is_marked(descriptor) {
@@ -280,7 +287,7 @@ impl AdjacencyTable {
             if header.is_some() && descriptor & COMPACTING == 0 && edge.is_some_and(is_in_tail) {
                 return;
             }
-            match self.descriptors.exchange(at, descriptor, (descriptor | DIRTY) & !COMPACTING, space) {
+            match self.descriptors.exchange(at, descriptor, (descriptor | DIRTY) & !COMPACTING, space, pin) {
                 Ok(()) => return,
                 Err(current) => descriptor = current,
             }
@@ -288,8 +295,8 @@ impl AdjacencyTable {
     }
 
     /// The descriptor of a list with a header, made where there is none.
-    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>) -> u64 {
-        let mut descriptor = self.descriptors.load(at);
+    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> u64 {
+        let mut descriptor = self.descriptors.load(at, pin);
         if descriptor & HEADER != 0 {
             return descriptor;
         }
@@ -300,7 +307,7 @@ impl AdjacencyTable {
             header.block.store(packed_block(descriptor), Ordering::Relaxed);
             // What is said of the run is said of it wherever it is named.
             let made = HEADER | (descriptor & FLAGS) | index;
-            match self.descriptors.exchange(at, descriptor, made, space) {
+            match self.descriptors.exchange(at, descriptor, made, space, pin) {
                 Ok(_) => return made,
                 Err(current) => descriptor = current,
             }
@@ -331,16 +338,24 @@ impl AdjacencyTable {
             offset += len;
             word
         });
-        self.descriptors.fill(lengths.iter().filter(|&&len| len > 0).count(), words, space);
+        let count = lengths.iter().filter(|&&len| len > 0).count();
+        self.descriptors.fill(count, words, space, &epoch::pin());
         assert_eq!(offset, cells, "the runs fill their block");
         self.changes.set_limit(lengths.len(), cells as usize);
     }
 
     /// Empties the list of a vertex that nobody sees any more: gives up its records, and adds the edges of its
     /// cells to `dropped`.
-    pub(crate) fn empty(&self, at: usize, tablet: &Tablet, garbage: &mut Vec<Garbage>, dropped: &mut Vec<EdgeId>) {
+    pub(crate) fn empty(
+        &self,
+        at: usize,
+        tablet: &Tablet,
+        space: Space<'_>,
+        garbage: &mut Vec<Garbage>,
+        dropped: &mut Vec<EdgeId>,
+    ) {
         let pin = epoch::pin();
-        let descriptor = self.descriptors.take(at);
+        let descriptor = self.descriptors.take(at, space, &pin);
         if descriptor != 0 {
             dropped.extend(self.list_of(descriptor, &tablet.lists, &pin).cells().map(|(_, edge)| edge));
             tablet.lists.retire(descriptor, tablet.id.0, garbage);
@@ -367,11 +382,11 @@ mod tests {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
         let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2));
-        assert_eq!(table.clean_len(1), Some(0));
-        for n in 0..5_000 {
-            let _ = table.append(1, vertex(n), edge(n + 1), &storage, space);
-        }
         let pin = epoch::pin();
+        assert_eq!(table.clean_len(1, &pin), Some(0));
+        for n in 0..5_000 {
+            let _ = table.append(1, vertex(n), edge(n + 1), &storage, space, &pin);
+        }
         let list = table.list(1, &storage, &pin);
         assert!(list.cells().eq((0..5_000).map(|n| (vertex(n), edge(n + 1)))));
         for from in [0, 1, 2, 3, 9, 10, 11, 1_000, 2_045, 4_999, 5_000] {
@@ -397,11 +412,11 @@ mod tests {
         assert_eq!(slots(0), [0, 1, 2]);
         assert_eq!(slots(1), [0_u64; 0]);
         assert_eq!((slots(2).len(), slots(2)[0], slots(3)), (40_000, 3, vec![40_003, 40_004]));
-        assert_eq!((table.clean_len(0), table.clean_len(2)), (Some(3), None));
+        assert_eq!((table.clean_len(0, &pin), table.clean_len(2, &pin)), (Some(3), None));
 
         let is_dirty = |at| table.list(at, &storage, &pin).dirty;
         let end = |at, n| table.mark_ended(at, edge(n), &storage, space, &pin);
-        let _ = table.append(0, vertex(77), edge(77), &storage, space);
+        let _ = table.append(0, vertex(77), edge(77), &storage, space, &pin);
         assert_eq!(slots(0), [0, 1, 2, 77]);
         let _ = end(0, 77);
         assert!(!is_dirty(0), "cells of tails are checked in any case");

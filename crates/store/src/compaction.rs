@@ -82,7 +82,6 @@ enum Standing {
 
 /// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
 struct Looked {
-    at: usize,
     seen: Seen,
     /// The run of the new list: in the table's new block, or in one that it has to itself.
     run: Range<usize>,
@@ -223,7 +222,7 @@ impl Store {
         self.vote(&dropped, garbage);
         self.memory.remove(RecordKind::Descriptor, previous.bytes());
         garbage.extend(table.previous.swap(None).map(Garbage::Box));
-        table.retire_blocks(&tablet.lists, garbage, &self.memory);
+        table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
@@ -277,7 +276,7 @@ impl Compaction<'_> {
         table.changes.restart();
         let mut names = std::mem::take(&mut draft.names);
         let suspects = table.ended.take(&mut names);
-        draft.slots.extend(table.descriptors.slots());
+        draft.slots.extend(table.descriptors.slots(pin));
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
             self.prefetch(&draft.slots[group.clone()], &suspects, pin);
@@ -288,6 +287,7 @@ impl Compaction<'_> {
         if draft.looked.is_empty() {
             suspects.give_back();
             draft.names = names;
+            self.give_up_empty(pin);
             return 0;
         }
         draft.names = names;
@@ -295,7 +295,7 @@ impl Compaction<'_> {
         if !draft.neighbors.is_empty() {
             table.add_block(number, Block::new(&draft.neighbors, &draft.edges), &store.memory);
         }
-        let layout = Layout::new(draft.looked.iter().map(|list| list.at));
+        let layout = Layout::new(draft.looked.iter().map(|list| list.seen.at));
         store.memory.add(RecordKind::Descriptor, layout.bytes());
         let none_before = table.previous.swap(Some(layout));
         assert!(none_before.is_none(), "a table has one previous layout at most");
@@ -306,11 +306,18 @@ impl Compaction<'_> {
         replaced
     }
 
+    /// Gives up what a table has whose lists have gone with their vertices.
+    fn give_up_empty(&self, pin: &Pin) {
+        let mut garbage = Vec::new();
+        self.table.retire_blocks(&self.tablet.lists, &mut garbage, self.store.space(), pin);
+        self.store.collectors_limbo.take_in(garbage);
+    }
+
     /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
     fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
-        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at)));
-        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at)));
+        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin)));
+        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at, pin)));
         for &at in group {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
@@ -330,7 +337,7 @@ impl Compaction<'_> {
     /// Reads a list and drafts what it is to become, unless it stays as it is.
     fn look(&self, at: usize, number: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
-        let mut old = table.descriptor(at);
+        let mut old = table.descriptor(at, pin);
         // Those with a block to themselves do not come every time: they keep no names.
         let mut is_apart = false;
         if old & HEADER != 0 {
@@ -342,7 +349,7 @@ impl Compaction<'_> {
             is_apart = weight.is_apart;
         }
         if !is_clean_run(old) {
-            old = table.begin_compaction(at, self.store.space());
+            old = table.begin_compaction(at, self.store.space(), pin);
         }
         if old == 0 {
             return;
@@ -351,7 +358,7 @@ impl Compaction<'_> {
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
         let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
         self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
-        let seen = Seen { descriptor: old, tail_len: list.tail_len, new_stamp: number };
+        let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_stamp: number };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= LONG_LIST.min(LENGTH_MAX) {
             own = Some(Block::new(&draft.neighbors[first..], &draft.edges[first..]));
@@ -359,7 +366,7 @@ impl Compaction<'_> {
             draft.neighbors.truncate(first);
             draft.edges.truncate(first);
         }
-        draft.looked.push(Looked { at, seen, run, own, young: first_young..draft.young.len() });
+        draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
     }
 
     /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
@@ -408,10 +415,10 @@ impl Compaction<'_> {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
         let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
         let (replaced, mut left) = (draft.looked.len(), 0);
-        for (Looked { at, seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
+        for (Looked { seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
             let tail = &draft.young[young];
             let made = table.make_list(NewList { number, run, own, tail }, lists, &store.memory);
-            let is_as_built = table.replace(at, &seen, made, remembered, lists, store.space());
+            let is_as_built = table.replace(&seen, made, remembered, lists, store.space(), pin);
             left += u32::from(!tail.is_empty() || !is_as_built);
         }
         previous.dropped.lock().extend(draft.dropped.drain(..));

@@ -313,6 +313,11 @@ impl<T: Send + Sync> EpochSlice<T> {
         EpochSlice { first: AtomicPtr::new(std::ptr::null_mut()), len, owns: PhantomData }
     }
 
+    /// How many entries the array has, once it is there.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The array that is there now.
     #[inline]
     pub(crate) fn get<'p>(&'p self, _pin: &'p Pin) -> Option<&'p [T]> {

@@ -23,7 +23,7 @@ const STAMP_SHIFT: u32 = 48;
 const POSITION_MASK: u64 = (1 << STAMP_SHIFT) - 1;
 
 /// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
-/// returns false; whether it never did.
+/// returns false; whether it never did. Tables without a list are passed over.
 #[inline]
 fn each_table<'p>(
     page: &'p VertexPage,
@@ -32,8 +32,10 @@ fn each_table<'p>(
     mut each: impl FnMut(u32, &'p AdjacencyTable) -> bool,
 ) -> bool {
     let mut one_way = |way, flag: u32| {
-        page.tables(way)
-            .each_while(|position, label, table| !labels.takes(LabelSetId(label)) || each(flag | position, table))
+        page.tables(way).each_while(|position, label, table| {
+            // Labels that edges no longer have leave empty tables behind.
+            !labels.takes(LabelSetId(label)) || table.is_empty() || each(flag | position, table)
+        })
     };
     (direction == Direction::In || one_way(Direction::Out, 0))
         && (direction == Direction::Out || one_way(Direction::In, INCOMING))
@@ -105,7 +107,7 @@ impl<'a> Expander<'a> {
         let (tablet, page) = self.view.store.vertex_page_unchecked(id)?;
         let (mut count, mut only) = (0, None);
         each_table(page, self.request.direction, &self.request.labels, |number, table| {
-            table.prefetch_descriptor(id.offset());
+            table.prefetch_descriptor(id.offset(), self.pin);
             count += 1;
             only = (count == 1).then_some((number, table));
             true
@@ -145,7 +147,7 @@ impl<'a> Expander<'a> {
             }
             let lists = &found.tablet.lists;
             let list = match cursor.position {
-                0 if table.descriptor(id.offset()) == 0 => return true,
+                0 if table.descriptor(id.offset(), self.pin) == 0 => return true,
                 0 => table.list(id.offset(), lists, self.pin),
                 position => {
                     let stamp = (position >> STAMP_SHIFT) as u32;
@@ -247,27 +249,27 @@ pub(crate) fn degrees(
     labels: &LabelFilter,
     out: &mut Vec<u64>,
 ) {
+    let pin = &epoch::pin();
     for (row, &id) in vertices.iter().enumerate() {
         if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
             && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
         {
             each_table(page, direction, labels, |_, table| {
-                table.prefetch_descriptor(ahead.offset());
+                table.prefetch_descriptor(ahead.offset(), pin);
                 true
             });
         }
-        out.push(degree(view, id, direction, labels));
+        out.push(degree(view, id, direction, labels, pin));
     }
 }
 
-fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter) -> u64 {
+fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter, pin: &Pin) -> u64 {
     let Some((tablet, page)) = view.store.vertex_page_unchecked(id) else { return 0 };
-    let pin = epoch::pin();
     let mut sum = 0;
     each_table(page, direction, labels, |_, table| {
-        sum += match table.clean_len(id.offset()) {
+        sum += match table.clean_len(id.offset(), pin) {
             Some(len) => len as u64,
-            None => view.count_list(&pin, &table.list(id.offset(), &tablet.lists, &pin)),
+            None => view.count_list(pin, &table.list(id.offset(), &tablet.lists, pin)),
         };
         true
     });

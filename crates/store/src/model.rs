@@ -349,3 +349,55 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.degree(6, Direction::Out, &graph.vertices), now);
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
+
+/// A table that is emptied, with its array, against a writer who begins another list, a rollback and a reader of its lists.
+pub fn a_table_is_emptied_while_a_list_begins() {
+    // Incoming edges of eight vertices: one more than a small table takes, so that there is an array.
+    let graph = Arc::new(Graph::new(9));
+    let log = graph.write(2, |w| graph.edges.iter().try_for_each(|&edge| w.delete_edge(edge)));
+    let log = log.expect("nobody else writes");
+    graph.store.install(&log, 2);
+    graph.store.retire(log, 2);
+    let horizon = Still { oldest: 2, next: 100 };
+    // The lists go; what is left is a layout to give up, and then the tables are empty.
+    graph.store.compact(&horizon, Effort::All);
+    let link = |graph: &Graph, txn: u64, from: usize, to: usize| {
+        let (from, to) = (graph.vertices[from], graph.vertices[to]);
+        graph.write_at(2, txn, |w| w.insert_edge(from, to, graph.knows, None).map(drop))
+    };
+    let (one, two, three) = (graph.clone(), graph.clone(), graph.clone());
+    let first = thread::spawn(move || {
+        let log = link(&one, 3, 0, 1).expect("no conflict");
+        one.store.install(&log, 3);
+        // Committed: from here on everybody later finds it, whatever becomes of the forms.
+        let found = one.degree(3, Direction::In, &one.vertices);
+        assert_eq!((found.len(), one.degree(3, Direction::Out, &one.vertices)), (1, found));
+        log
+    });
+    let second = thread::spawn(move || {
+        let undone = link(&two, 4, 2, 3).expect("no conflict");
+        two.store.rollback(&undone, 4);
+        two.store.retire_aborted(undone);
+    });
+    let reader = thread::spawn(move || {
+        for direction in [Direction::In, Direction::Out] {
+            assert_eq!(three.degree(2, direction, &three.vertices), []);
+        }
+    });
+    for _ in 0..2 {
+        graph.store.compact(&horizon, Effort::All);
+    }
+    reader.join().expect("the reader asserts");
+    second.join().expect("no panic");
+    let first = first.join().expect("the writer asserts");
+    graph.store.retire(first, 3);
+    graph.settle(3);
+    let left = graph.degree(3, Direction::In, &graph.vertices);
+    assert_eq!((left.len(), graph.degree(3, Direction::Out, &graph.vertices)), (1, left.clone()));
+    let last = graph.write_at(3, 5, |w| w.delete_edge(left[0])).expect("nobody else writes");
+    graph.store.install(&last, 5);
+    graph.store.retire(last, 5);
+    graph.settle(5);
+    assert_eq!(graph.degree(5, Direction::In, &graph.vertices), []);
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+}

@@ -469,7 +469,7 @@ impl Store {
         let mut dropped = Vec::new();
         for direction in [Direction::Out, Direction::In] {
             for (_, table) in page.tables(direction).iter() {
-                table.empty(id.offset(), tablet, garbage, &mut dropped);
+                table.empty(id.offset(), tablet, self.space(), garbage, &mut dropped);
             }
         }
         self.vote(&dropped, garbage);

@@ -113,7 +113,7 @@ impl Walk<'_, '_> {
             }
             let mut outcome = Ok(());
             page.tables(way).each_while(|_, label, table| {
-                if request.labels.takes(LabelSetId(label)) {
+                if request.labels.takes(LabelSetId(label)) && !table.is_empty() {
                     let lists = Lists { tablet, core: &page.core, table, first, pin: &pin };
                     outcome = self.table(lists);
                 }
@@ -128,7 +128,7 @@ impl Walk<'_, '_> {
     fn table(&mut self, lists: Lists<'_>) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.words.clear();
-        lists.table.append_words(lists.core.used(), &mut scratch.words);
+        lists.table.append_words(lists.core.used(), &mut scratch.words, lists.pin);
         scratch.ends.resize(PAGE_SLOTS as usize, 0);
         let outcome = self.pieces_of(lists, &scratch.words, &mut scratch.ends);
         self.scratch = scratch;

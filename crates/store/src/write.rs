@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
             // What is looked at first.
             page.core.prefetch_version(&self.pin, at.offset());
             if let Some(table) = page.tables(direction).get(label.0) {
-                table.prefetch_descriptor(at.offset());
+                table.prefetch_descriptor(at.offset(), &self.pin);
             }
         }
     }
@@ -225,14 +225,14 @@ impl<'a> Writer<'a> {
         if let Some((tablet, page)) = self.store.vertex_page(at)
             && let Some(table) = page.tables(direction).get(label.0)
         {
-            tablet.lists.prefetch(table.descriptor(at.offset()));
+            tablet.lists.prefetch(table.descriptor(at.offset(), &self.pin));
         }
     }
 
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.memory);
-        if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space()) {
+        if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }
@@ -374,7 +374,7 @@ impl<'a> Writer<'a> {
                 tables.push((table, neighbor.offset(), edge));
             }
         }
-        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge));
+        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge, &self.pin));
     }
 
     fn delete_edge_of_deleted(&mut self, id: EdgeId, neighbor: VertexId, direction: Direction) -> Result<bool> {

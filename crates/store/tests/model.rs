@@ -43,3 +43,8 @@ fn a_column_becomes_dense_while_a_cell_is_written() {
 fn a_table_becomes_dense_while_its_lists_change() {
     check(model::a_table_becomes_dense_while_its_lists_change);
 }
+
+#[test]
+fn a_table_is_emptied_while_a_list_begins() {
+    check(model::a_table_is_emptied_while_a_list_begins);
+}

@@ -14,7 +14,7 @@ use super::descriptor::{
     BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, is_clean_run, is_marked, packed_run, packed_word,
 };
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
-use crate::epoch::{self, Pin};
+use crate::epoch::Pin;
 use crate::limbo::{Garbage, Space};
 use crate::memory::{Memory, RecordKind};
 use crate::sync::{AtomicU64, Mutex};
@@ -62,6 +62,8 @@ pub(crate) struct NewList<'a> {
 /// A list as a compaction saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
+    /// Of which slot.
+    pub(crate) at: usize,
     pub(crate) descriptor: u64,
     /// How many cells the tail had.
     pub(crate) tail_len: u64,
@@ -82,11 +84,11 @@ pub(crate) struct Weight {
 impl AdjacencyTable {
     /// Says that a compaction is going to look at a list that is no clean run; the descriptor then. That of a clean run,
     /// or of an empty list, is returned as it is.
-    pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>) -> u64 {
-        let mut descriptor = self.descriptors.load(at);
+    pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>, pin: &Pin) -> u64 {
+        let mut descriptor = self.descriptors.load(at, pin);
         while !is_clean_run(descriptor) {
             let marked = descriptor | COMPACTING;
-            match self.descriptors.exchange(at, descriptor, marked, space) {
+            match self.descriptors.exchange(at, descriptor, marked, space, pin) {
                 Ok(()) => {
                     // Pairs with the fence in `mark`: either it sees the bit, or we see its claim.
                     fence(Ordering::SeqCst);
@@ -105,19 +107,19 @@ impl AdjacencyTable {
     /// `remembered` is where the old list stays readable for cursors that are inside it.
     pub(crate) fn replace(
         &self,
-        at: usize,
         seen: &Seen,
         new: u64,
         remembered: &AtomicU64,
         storage: &ListStorage,
         space: Space<'_>,
+        pin: &Pin,
     ) -> bool {
         let mut current = seen.descriptor;
         let exchange = |current: u64, new: u64| {
             // Before the replacement: a cursor that meets the new list finds the old one. Its dirty bit too, for a
             // packed edge may have ended for the cursor.
             remembered.store(current, Ordering::Release);
-            self.descriptors.exchange(at, current, new, space)
+            self.descriptors.exchange(seen.at, current, new, space, pin)
         };
         // While the compaction bit is there, whatever was dirty when compaction looked has found its place.
         let flagged = |current: u64, new: u64| if is_marked(current) { new | DIRTY } else { new };
@@ -136,7 +138,7 @@ impl AdjacencyTable {
                 Err(found) => current = found,
             }
         }
-        let new = self.carry_over(current, seen, new, storage, space.memory);
+        let new = self.carry_over(current, seen, new, storage, space.memory, pin);
         loop {
             match exchange(current, flagged(current, new)) {
                 Ok(_) => return false,
@@ -147,8 +149,7 @@ impl AdjacencyTable {
 
     /// The descriptor of `new` with a header, and with the cells in its tail that came to the old list after it was
     /// looked at. The caller has the old list's latch.
-    fn carry_over(&self, old: u64, seen: &Seen, new: u64, storage: &ListStorage, memory: &Memory) -> u64 {
-        let pin = epoch::pin();
+    fn carry_over(&self, old: u64, seen: &Seen, new: u64, storage: &ListStorage, memory: &Memory, pin: &Pin) -> u64 {
         let new = match new & HEADER {
             0 => {
                 let (index, header) = storage.new_header(memory);
@@ -161,7 +162,7 @@ impl AdjacencyTable {
         };
         let header = storage.header(new);
         let mut end = header.latch.lock();
-        for (_, neighbor, edge) in self.list_of(old, storage, &pin).tail(seen.tail_len) {
+        for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, neighbor, edge, &storage.tails, memory);
         }
         new
@@ -184,25 +185,30 @@ impl AdjacencyTable {
         assert!(self.blocks[number as usize % BLOCKS].swap(Some(block)).is_none(), "the place of a new block is free");
     }
 
-    /// Gives up the blocks that no list is in any more.
-    pub(crate) fn retire_blocks(&self, storage: &ListStorage, garbage: &mut Vec<Garbage>, memory: &Memory) {
-        let pin = epoch::pin();
-        let mut needed = [false; BLOCKS];
-        for at in self.descriptors.slots() {
-            let descriptor = self.descriptor(at);
-            if descriptor & HEADER != 0 && storage.header(descriptor).own.get(&pin).is_some() {
+    /// Gives up the blocks that no list is in any more, and the descriptors where there is no list at all. By a
+    /// collector, while the table has no previous layout.
+    pub(crate) fn retire_blocks(&self, storage: &ListStorage, garbage: &mut Vec<Garbage>, space: Space<'_>, pin: &Pin) {
+        let (mut needed, mut is_empty) = ([false; BLOCKS], true);
+        for at in self.descriptors.slots(pin) {
+            let descriptor = self.descriptor(at, pin);
+            is_empty &= descriptor == 0;
+            if descriptor & HEADER != 0 && storage.header(descriptor).own.get(pin).is_some() {
                 continue;
             }
-            let list = self.list_of(descriptor, storage, &pin);
+            let list = self.list_of(descriptor, storage, pin);
             if !list.neighbors.is_empty() {
                 needed[list.stamp as usize % BLOCKS] = true;
             }
         }
         for (cell, _) in self.blocks.iter().zip(needed).filter(|(_, needed)| !needed) {
-            if let Some(block) = cell.get(&pin) {
-                memory.remove(RecordKind::Block, block.bytes());
+            if let Some(block) = cell.get(pin) {
+                space.memory.remove(RecordKind::Block, block.bytes());
             }
             garbage.extend(cell.swap(None).map(Garbage::Box));
+        }
+        if is_empty {
+            // A list that has come since keeps them.
+            self.descriptors.empty(space, pin);
         }
     }
 
