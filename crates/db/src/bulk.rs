@@ -79,6 +79,10 @@ impl Sink for BulkSink {
         let columns = self.columns(batch.columns);
         self.load.edges(label, &batch.ends, batch.ids.as_deref(), &columns).map(drop)
     }
+
+    fn holds(&mut self, bytes: u64) -> Result<()> {
+        crate::load_sink::check_memory(&self.load.store().memory(), bytes)
+    }
 }
 
 /// Multi-properties as columns, one a key, with the rows that have a single value under it.

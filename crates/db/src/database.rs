@@ -8,7 +8,7 @@ use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::Executors;
-use mangrove_graph::{Catalog, Error, ErrorKind, Result, Value};
+use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{Isolation, TransactionCounters, TransactionManager, TransactionOptions};
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
 use crate::durability::{DurabilityOptions, Home};
+use crate::load_sink::{UpsertKeys, UpsertSink};
 use crate::prepared::{PlanCache, Prepared};
 use crate::services::ServiceDesk;
 use crate::stream::{Materialize, ResultStream};
@@ -296,6 +297,24 @@ impl Database {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<LoadReport> {
         bulk::load(&self.inner, files, options, progress)
+    }
+
+    /// Loads files into a graph that need not be empty and may be in use: what exists is replaced. Batches are
+    /// transactions of their own, so a load that fails leaves what it had done; run again, it finds that.
+    pub fn upsert(
+        &self,
+        files: &[PathBuf],
+        options: &LoadOptions,
+        keys: UpsertKeys,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<LoadReport> {
+        let options = LoadOptions { upsert: true, ..options.clone() };
+        mangrove_load::load(files, &options, &mut UpsertSink::new(self, keys), progress)
+    }
+
+    /// A snapshot to export: unlike a transaction it does not expire, however long the export takes.
+    pub fn snapshot(&self) -> Result<impl GraphView + use<>> {
+        self.inner.manager.hold_snapshot()
     }
 
     /// A typed bulk load into the empty graph, without files.

@@ -34,6 +34,7 @@ mod durability;
 mod execution;
 mod inspect;
 mod instance;
+mod load_sink;
 mod management;
 mod nodes;
 mod prepared;
@@ -48,6 +49,7 @@ mod verify;
 pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
 pub use durability::{Durability, DurabilityOptions};
+pub use load_sink::{TransactionSink, UpsertKeys};
 pub use inspect::{LogEntry, newest_manifest, read_log};
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_durable::checkpoint::CheckpointReport;
@@ -64,6 +66,7 @@ pub use mangrove_graph::{
     NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
+pub use mangrove_load::export::{ExportFormat, ExportProgress, ExportReport, Losses, write_from};
 pub use mangrove_load::{Format, Mapping};
 pub use mangrove_steps::environment::Services;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};

@@ -1,5 +1,6 @@
 //! A transaction: Gremlin and the typed interface over one snapshot.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
@@ -9,7 +10,9 @@ use mangrove_store::WriteCardinality;
 use mangrove_txn::CommitInfo;
 
 use crate::database::{Database, QueryOptions, limits};
+use crate::bulk::{LoadOptions, LoadReport};
 use crate::execution::{Execution, Setting};
+use crate::load_sink::TransactionSink;
 use crate::prepared::{Prepared, Question};
 use crate::stream::ResultStream;
 use crate::{nodes, shared};
@@ -237,6 +240,11 @@ impl Transaction {
         let value = outcome?;
         self.transaction.finish_statement()?;
         Ok(value)
+    }
+
+    /// Adds the elements of files to what this transaction writes; an id that exists already is an error.
+    pub fn load(&self, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
+        mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {})
     }
 
     /// Makes everything written visible, all at once.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bigdecimal::BigDecimal;
 use mangrove_graph::{Error, Result, Value};
 use num_bigint::BigInt;
@@ -16,7 +18,7 @@ pub(crate) const LIST_SEPARATOR: char = ';';
 
 /// The names that [`ColumnType::from_name`] knows, for messages.
 const NAMES: &str = "string, bool, byte, short, int, long, bigint, float, double, decimal, char, uuid, date, \
-                     datetime, millis, duration, or one of these with [] for a list";
+                     datetime, millis, duration, bytes, any, or one of these with [] for a list";
 
 /// The type of a column.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,10 +39,14 @@ pub(crate) enum ColumnType {
     /// A point in time kept as a 64-bit integer: milliseconds since the epoch.
     Millis(TimeFormat),
     Duration,
+    /// In base 64.
+    Bytes,
+    /// Typed JSON, as GraphSON 3 has it: whatever a property can hold.
+    Any,
     /// What an id column holds: a whole number in plain form is a long, anything else is text.
     Id,
-    /// Elements between brackets and separated by commas (`[1,2]`, which nests), or, without brackets,
-    /// separated by the character given.
+    /// Elements between brackets and separated by commas (`[1,2]`, which nests, and where an element may stand in quotes as
+    /// a JSON string), or, without brackets, separated by the character given.
     List(Box<ColumnType>, char),
 }
 
@@ -51,6 +57,8 @@ impl ColumnType {
             return Some(ColumnType::List(Box::new(Self::from_name(element)?), LIST_SEPARATOR));
         }
         Some(match name.to_ascii_lowercase().as_str() {
+            "bytes" => ColumnType::Bytes,
+            "any" => ColumnType::Any,
             "bool" | "boolean" => ColumnType::Bool,
             "byte" | "int8" => ColumnType::I8,
             "short" | "int16" => ColumnType::I16,
@@ -63,7 +71,7 @@ impl ColumnType {
             "char" => ColumnType::Char,
             "string" => ColumnType::String,
             "uuid" => ColumnType::Uuid,
-            "date" | "datetime" | "localdatetime" | "timestamp" => ColumnType::DateTime(TimeFormat::Auto),
+            "date" | "datetime" | "localdatetime" | "timestamp" | "zoneddatetime" => ColumnType::DateTime(TimeFormat::Auto),
             "millis" => ColumnType::Millis(TimeFormat::Auto),
             "duration" => ColumnType::Duration,
             _ => return None,
@@ -72,6 +80,12 @@ impl ColumnType {
 
     /// The type of this name, or an error that lists the names.
     pub(crate) fn named(name: &str) -> Result<Self> {
+        let bare = name.trim_end_matches("[]").to_ascii_lowercase();
+        if matches!(bare.as_str(), "point" | "time" | "localtime") {
+            return Err(Error::unsupported(format!(
+                "the type '{name}' has no counterpart here; leave the column out (:IGNORE, or skip in a mapping) or load it as a string"
+            )));
+        }
         Self::from_name(name).ok_or_else(|| Error::invalid(format!("'{name}' is not a type; the types are {NAMES}")))
     }
 
@@ -110,6 +124,8 @@ impl ColumnType {
             ColumnType::Uuid => "uuid",
             ColumnType::DateTime(_) | ColumnType::Millis(_) => "date",
             ColumnType::Duration => "duration",
+            ColumnType::Bytes => "bytes",
+            ColumnType::Any => "any (typed JSON)",
             ColumnType::Id => "id",
             ColumnType::List(..) => "list",
         }
@@ -136,11 +152,42 @@ impl ColumnType {
             ColumnType::Millis(format) => Value::I64(format.parse(text)?.epoch_millis()?),
             ColumnType::Duration => Value::Duration(temporal::duration(text)?),
             ColumnType::Id => FileId::parse(text).to_user_id().to_value(),
+            ColumnType::Bytes => Value::Bytes(BASE64_STANDARD.decode(text).ok()?.into()),
+            ColumnType::Any => return any(text),
             ColumnType::List(element, separator) => {
-                Value::list(list_items(text, *separator).map(|item| element.parse(item)).collect::<Option<_>>()?)
+                Value::list(list_items(text, *separator).map(|item| element.parse_item(item)).collect::<Option<_>>()?)
             }
         })
     }
+
+    /// The value of an empty field in quotes: none, for types that have no empty value.
+    pub(crate) fn empty(&self) -> Value {
+        match self {
+            ColumnType::String => Value::string(""),
+            ColumnType::Bytes => Value::Bytes(Arc::new([])),
+            _ => Value::Null,
+        }
+    }
+
+    /// As [`ColumnType::parse`], for an element of a list: it may stand in quotes.
+    fn parse_item(&self, item: &str) -> Option<Value> {
+        let trimmed = item.trim();
+        let quoted = trimmed.len() >= 2 && trimmed.starts_with('"') && trimmed.ends_with('"');
+        match self {
+            ColumnType::Any => self.parse(item),
+            _ if quoted => match serde_json::from_str::<String>(trimmed) {
+                Ok(text) => self.parse(&text),
+                Err(_) => self.parse(item),
+            },
+            _ => self.parse(item),
+        }
+    }
+}
+
+/// A value as typed JSON; `None` also where it is nothing that a property can hold.
+fn any(text: &str) -> Option<Value> {
+    let json = serde_json::from_str::<serde_json::Value>(text).ok()?;
+    crate::typed_json::read_value(&json).ok().filter(Value::is_storable)
 }
 
 fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
@@ -178,16 +225,30 @@ pub(crate) fn list_items(text: &str, separator: char) -> impl Iterator<Item = &s
     std::iter::from_fn(move || {
         let text = rest?;
         let mut depth = 0_usize;
+        // A quote opens a string only where an element (at any depth) begins.
+        let (mut quoted, mut escaped, mut begins) = (false, false, bracketed.is_some());
         for (at, character) in text.char_indices() {
+            if quoted {
+                match character {
+                    _ if escaped => escaped = false,
+                    '\\' => escaped = true,
+                    '"' => quoted = false,
+                    _ => {}
+                }
+                continue;
+            }
             match character {
-                '[' => depth += 1,
-                ']' => depth = depth.saturating_sub(1),
+                '"' if begins => quoted = true,
+                '[' | '{' => depth += 1,
+                ']' | '}' => depth = depth.saturating_sub(1),
                 _ if character == separator && depth == 0 => {
                     rest = Some(&text[at + separator.len_utf8()..]);
                     return Some(&text[..at]);
                 }
                 _ => {}
             }
+            begins = bracketed.is_some()
+                && (matches!(character, '[' | '{' | ',' | ':') || (begins && character.is_whitespace()));
         }
         rest = None;
         Some(text)

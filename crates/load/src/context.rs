@@ -25,6 +25,10 @@ pub(crate) struct Context<'a> {
     edge_ids: IdSet,
     pub(crate) rejects: Rejects,
     pub(crate) files: Vec<FileReport>,
+    /// Whether elements that exist already are replaced instead of rejected.
+    upsert: bool,
+    /// The size of each file.
+    sizes: Vec<u64>,
     bytes_total: u64,
     /// Bytes of the passes that are finished.
     bytes_done: u64,
@@ -43,6 +47,7 @@ impl<'a> Context<'a> {
         progress: &'a mut dyn FnMut(Progress<'_>),
         rejects: Rejects,
         files: &[PathBuf],
+        upsert: bool,
     ) -> Self {
         let mut ids = IdMap::default();
         let global = ids.space(GLOBAL_SPACE);
@@ -55,6 +60,8 @@ impl<'a> Context<'a> {
             edge_ids: IdSet::default(),
             rejects,
             files: files.iter().map(report).collect(),
+            upsert,
+            sizes: vec![0; files.len()],
             bytes_total: 0,
             bytes_done: 0,
             rows: 0,
@@ -62,22 +69,26 @@ impl<'a> Context<'a> {
     }
 
     /// Announces a pass over a file, for the total.
-    pub(crate) fn expect_pass(&mut self, path: &Path) -> Result<()> {
-        self.bytes_total += std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?.len();
+    pub(crate) fn expect_pass(&mut self, file: usize, path: &Path) -> Result<()> {
+        self.sizes[file] = std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?.len();
+        self.bytes_total += self.sizes[file];
         Ok(())
     }
 
-    /// Counts a row; `bytes` of the pass are read.
-    pub(crate) fn row(&mut self, pass: &Pass<'_>, bytes: u64) {
+    /// Counts a row; `bytes` of the file are taken in this pass.
+    pub(crate) fn row(&mut self, pass: &Pass<'_>, bytes: u64) -> Result<()> {
         self.rows += 1;
         if self.rows.is_multiple_of(PROGRESS_ROWS) {
-            self.report(pass, bytes);
+            // A file may grow while it is read.
+            self.report(pass, bytes.min(self.sizes[pass.file]));
+            self.sink.holds(self.ids.bytes() + self.edge_ids.bytes())?;
         }
+        Ok(())
     }
 
-    /// Ends a pass that read so many bytes.
-    pub(crate) fn end_pass(&mut self, pass: &Pass<'_>, bytes: u64) {
-        self.bytes_done += bytes;
+    /// Ends a pass.
+    pub(crate) fn end_pass(&mut self, pass: &Pass<'_>) {
+        self.bytes_done += self.sizes[pass.file];
         self.report(pass, 0);
     }
 
@@ -100,7 +111,7 @@ impl<'a> Context<'a> {
     /// taken.
     pub(crate) fn claim_user_id(&mut self, table: &mut VertexTable, id: UserId) -> Result<(), String> {
         let key = FileId::from(&id);
-        if !self.ids.claim(self.global, &key) {
+        if !self.claim(self.global, &key) {
             return Err(format!("a vertex with the id {key} exists already"));
         }
         table.claim(self.global, key);
@@ -108,15 +119,33 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// Claims an id in a space; false where it is taken. Where elements are replaced, none is.
+    pub(crate) fn claim(&mut self, space: SpaceId, id: &FileId) -> bool {
+        self.ids.claim(space, id) || self.upsert
+    }
+
     /// Claims the id of an edge; `Err` has the reason where it is taken.
     pub(crate) fn claim_edge_id(&mut self, id: &UserId) -> Result<(), String> {
         let key = FileId::from(id);
-        if self.edge_ids.claim(&key) { Ok(()) } else { Err(format!("an edge with the id {key} exists already")) }
+        if self.upsert || self.edge_ids.claim(&key) { Ok(()) } else { Err(format!("an edge with the id {key} exists already")) }
     }
 
-    /// The vertex that users see under an id.
-    pub(crate) fn vertex(&self, id: &UserId) -> Option<VertexId> {
-        self.ids.get_id(self.global, &FileId::from(id))
+    /// The vertex that users see under an id: one of this load, or one that the sink has.
+    pub(crate) fn vertex(&mut self, id: &UserId) -> Result<Option<VertexId>> {
+        match self.ids.get_id(self.global, &FileId::from(id)) {
+            None => self.find(GLOBAL_SPACE, id),
+            found => Ok(found),
+        }
+    }
+
+    /// Whether a vertex of this load has an id that users see, and another one may not.
+    pub(crate) fn is_taken(&self, id: &UserId) -> bool {
+        !self.upsert && self.ids.get_id(self.global, &FileId::from(id)).is_some()
+    }
+
+    /// A vertex that is no part of this load.
+    pub(crate) fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
+        if self.upsert { self.sink.find(space, id) } else { Ok(None) }
     }
 }
 

@@ -13,7 +13,6 @@
 //! - **User ids**: ids of the global space are what users know the vertices by. Ids of a named space are
 //!   not unique, so the store chooses and the file's id becomes a property.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -22,10 +21,11 @@ use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
 use crate::column_type::{ColumnType, LIST_SEPARATOR};
+use crate::input::{Input, unpacked_name};
 use crate::header::{HeaderColumn, Role, parse_header};
 use crate::mapping::{CardinalityRule, Defaults, FileRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant};
 use crate::plan::{
-    EdgePlan, EndPlan, ForeignKey, GLOBAL_SPACE, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
+    EdgePlan, EndPlan, ForeignKey, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
 };
 use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
 use crate::sink::Cardinality;
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
                 Role::Source(space) | Role::Target(space) => space.as_str(),
                 _ => GLOBAL_SPACE,
             };
-            EndPlan { column, space: space.to_owned(), skip_missing: self.rule.missing == MissingRule::Skip }
+            EndPlan { column: self.id_plan(column), space: space.to_owned(), skip_missing: self.rule.missing == MissingRule::Skip }
         };
         let id = self.find(|role| matches!(role, Role::Id(_)));
         let own = self.user_id_rule() != Some(UserIdRule::Own(false));
@@ -168,7 +168,7 @@ impl<'a> Table<'a> {
             label: self.label_plan(edge_label),
             source: end(source),
             target: end(target),
-            id: id.filter(|_| own),
+            id: id.filter(|_| own).map(|id| self.id_plan(id)),
             properties: self.properties(id.filter(|_| !own || self.rule.id_property.is_some()))?,
             constants: self.constants()?,
             foreign: None,
@@ -195,7 +195,7 @@ impl<'a> Table<'a> {
         let kept = id.filter(|_| user_ids == UserIds::Automatic || self.rule.id_property.is_some());
         let mut plans = vec![self.table(Rows::Vertices(VertexPlan {
             label,
-            id,
+            id: id.map(|id| self.id_plan(id)),
             space: space.clone(),
             user_ids,
             properties: self.properties(kept)?,
@@ -205,9 +205,9 @@ impl<'a> Table<'a> {
             let id = id.ok_or_else(|| Error::invalid("a vertex file with foreign keys needs an id column"))?;
             plans.push(self.table(Rows::Edges(EdgePlan {
                 label: LabelPlan { constant: Some(foreign.label.as_str().into()), ..LabelPlan::default() },
-                source: EndPlan { column: id, space: space.clone(), skip_missing: true },
+                source: EndPlan { column: self.id_plan(id), space: space.clone(), skip_missing: true },
                 target: EndPlan {
-                    column: self.position(&foreign.column)?,
+                    column: IdPlan { column: self.position(&foreign.column)?, kind: None },
                     space: foreign.space.clone(),
                     skip_missing: foreign.missing == MissingRule::Skip,
                 },
@@ -218,6 +218,10 @@ impl<'a> Table<'a> {
             })));
         }
         Ok(plans)
+    }
+
+    fn id_plan(&self, column: usize) -> IdPlan {
+        IdPlan { column, kind: self.columns[column].id_kind.clone() }
     }
 
     fn vertex_space(&self, id: Option<usize>, label: &LabelPlan, referenced: &HashSet<String>) -> String {
@@ -238,6 +242,7 @@ impl<'a> Table<'a> {
     fn table(&self, rows: Rows) -> TablePlan {
         let nulls = self.rule.null.clone().or_else(|| self.defaults.null.clone());
         TablePlan {
+            quoted_nulls: nulls.is_some(),
             file: self.file,
             path: self.path.to_owned(),
             dialect: self.dialect,
@@ -254,7 +259,8 @@ impl<'a> Table<'a> {
             (Some(label), _) => Some(label.as_str().into()),
             (None, Some(_)) => None,
             (None, None) => {
-                let stem = self.path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+                let name = unpacked_name(self.path);
+                let stem = name.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
                 Some(SmolStr::from(from_file_name(&stem)))
             }
         };
@@ -287,10 +293,16 @@ impl<'a> Table<'a> {
                 Role::Id(_) if kept == Some(at) => self.id_property(at, column)?,
                 _ => None,
             };
-            let Some(plan) = plan else { continue };
-            if plans.iter().any(|other| other.key == plan.key) || self.rule.constants.contains_key(plan.key.as_str()) {
+            let Some(mut plan) = plan else { continue };
+            // Columns with the same key are different kinds of values for it, of which a row has one.
+            let same = |other: &PropertyPlan| other.key == plan.key && (other.kind.is_none() || other.kind == plan.kind);
+            if plans.iter().any(|other| same(other) || (other.key == plan.key && plan.kind.is_none()))
+                || self.rule.constants.contains_key(plan.key.as_str())
+            {
                 return Err(Error::invalid(format!("two columns would be the property '{}': rename one", plan.key)));
             }
+            let shared = plans.iter().find(|other| other.key == plan.key).map(|other| other.slot);
+            plan.slot = shared.unwrap_or_else(|| plans.iter().map(|other| other.slot + 1).max().unwrap_or(0));
             plans.push(plan);
         }
         Ok(plans)
@@ -306,7 +318,7 @@ impl<'a> Table<'a> {
             Some(name) => ColumnType::named(name)?,
             None => ColumnType::Id,
         };
-        Ok(Some(PropertyPlan { column: at, key: key.into(), kind: Some(kind), cardinality: None }))
+        Ok(Some(PropertyPlan { column: at, key: key.into(), slot: 0, kind: Some(kind), cardinality: None }))
     }
 
     fn property(
@@ -327,7 +339,7 @@ impl<'a> Table<'a> {
                 return Err(Error::invalid(format!("column {} has no name", at + 1)));
             }
             let key = column.name.as_str().into();
-            return Ok(Some(PropertyPlan { column: at, key, kind, cardinality }));
+            return Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }));
         };
         if rule.skip {
             return Ok(None);
@@ -343,7 +355,7 @@ impl<'a> Table<'a> {
             None => cardinality,
         };
         let kind = adjust(kind, rule, cardinality.is_some()).map_err(place)?;
-        Ok(Some(PropertyPlan { column: at, key, kind, cardinality }))
+        Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }))
     }
 }
 
@@ -381,10 +393,10 @@ fn dialect(path: &Path, rule: &FileRule, defaults: &Defaults, delimiter: Option<
     let given = rule.delimiter.or(defaults.delimiter).or(delimiter);
     let delimiter = match given {
         Some(delimiter) => ascii(delimiter, "delimiter")?,
-        None if path.extension().is_some_and(|extension| extension == "tsv") => b'\t',
+        None if unpacked_name(path).extension().is_some_and(|extension| extension == "tsv") => b'\t',
         None => {
             let mut front = Vec::new();
-            File::open(path)?.take(PEEK_BYTES).read_to_end(&mut front)?;
+            Input::open(path)?.take(PEEK_BYTES).read_to_end(&mut front)?;
             detect_delimiter(front.split(|byte| *byte == b'\n').next().unwrap_or_default())
         }
     };
@@ -411,7 +423,7 @@ fn ascii(character: char, what: &str) -> Result<u8> {
 
 /// The names of the columns: the rule's, or the first row.
 fn names(path: &Path, rule: &FileRule, dialect: Dialect, header: bool) -> Result<Vec<String>> {
-    let mut reader = RecordReader::new(File::open(path)?, dialect);
+    let mut reader = RecordReader::new(Input::open(path)?, dialect);
     let first = match reader.next()? {
         Outcome::Row => Some(&reader),
         Outcome::Broken(reason) if header => return Err(Error::invalid(format!("the header is broken: {reason}"))),

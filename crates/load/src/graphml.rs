@@ -11,7 +11,6 @@
 //! whole; ports and hyperedges are refused.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -19,10 +18,12 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::batch::{EdgeBatches, VertexBatches};
+use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
 use crate::column_type::ColumnType;
 use crate::context::{Context, Pass};
 use crate::id_map::FileId;
+use crate::input::Input;
+use crate::sink::{Cardinality, MultiProperty, MultiValue};
 
 /// Loads the nodes of a document.
 pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
@@ -39,7 +40,7 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
         if let Err(reason) = ctx.claim_user_id(table, FileId::parse(&id).to_user_id()) {
             return Ok(Err(reason));
         }
-        properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
+        set_properties(table, properties);
         batches.end_row(at, ctx.sink, &mut ctx.ids)?;
         ctx.files[file].vertices += 1;
         Ok(Ok(()))
@@ -51,7 +52,7 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
 /// there are any, those without.
 pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
     if load_edges_with_ids(ctx, file, path, true)? {
-        ctx.expect_pass(path)?;
+        ctx.expect_pass(file, path)?;
         load_edges_with_ids(ctx, file, path, false)?;
     }
     Ok(())
@@ -74,7 +75,7 @@ fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: boo
         let mut ends = Vec::with_capacity(2);
         for (which, id) in [("source", element.source), ("target", element.target)] {
             let id = id.ok_or_else(|| damaged(&format!("an edge has no {which}")))?;
-            match ctx.vertex(&FileId::parse(&id).to_user_id()) {
+            match ctx.vertex(&FileId::parse(&id).to_user_id())? {
                 Some(vertex) => ends.push(vertex),
                 None => return Ok(Err(format!("the {which} vertex '{id}' does not exist"))),
             }
@@ -124,7 +125,7 @@ struct Element {
 
 /// A document being read.
 struct Document {
-    reader: Reader<BufReader<File>>,
+    reader: Reader<BufReader<Input>>,
     lines: LineFinder,
     keys: BTreeMap<String, Key>,
     /// The text of the element being read, as far as it matters.
@@ -138,7 +139,7 @@ struct Document {
 
 impl Document {
     fn open(path: &Path) -> Result<Self> {
-        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, File::open(path)?));
+        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, Input::open(path)?));
         reader.config_mut().expand_empty_elements = true;
         Ok(Document {
             reader,
@@ -191,7 +192,7 @@ impl Document {
                     ctx.reject(pass, line, &reason, tag.as_bytes())?;
                 }
             }
-            ctx.row(pass, position);
+            ctx.row(pass, self.reader.get_ref().get_ref().bytes_taken())?;
         }
         let position = self.reader.buffer_position();
         if depth > 0 {
@@ -200,7 +201,7 @@ impl Document {
         if !root {
             return Err(self.place(damaged("there is no graphml element"), position));
         }
-        ctx.end_pass(pass, position);
+        ctx.end_pass(pass);
         Ok(())
     }
 
@@ -251,7 +252,8 @@ impl Document {
             Some("edge") => Some(Kind::Edge),
             _ => None,
         };
-        let kind = match attribute(tag, "attr.type")? {
+        // Our own name for a type that GraphML has none for comes first.
+        let kind = match attribute(tag, "mangrove.type")?.or(attribute(tag, "attr.type")?) {
             Some(name) => ColumnType::named(&name).map_err(|e| damaged(e.message()))?,
             None => ColumnType::String,
         };
@@ -314,6 +316,26 @@ impl Document {
     }
 }
 
+/// Gives the current row its properties; data that stands under one key more than once are several values.
+fn set_properties(table: &mut VertexTable, properties: Vec<(String, Value)>) {
+    let mut several: Vec<MultiProperty> = Vec::new();
+    let mut met: Vec<(String, Value)> = Vec::new();
+    for (key, value) in properties {
+        let values = |value| MultiValue { value, meta: Vec::new() };
+        if let Some(multi) = several.iter_mut().find(|multi| *multi.key == *key) {
+            multi.values.push(values(value));
+        } else if let Some(at) = met.iter().position(|(other, _)| *other == key) {
+            let (_, first) = met.swap_remove(at);
+            let values = vec![values(first), values(value)];
+            several.push(MultiProperty { row: table.row(), key: key.into(), cardinality: Cardinality::List, values });
+        } else {
+            met.push((key, value));
+        }
+    }
+    met.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
+    table.multi.extend(several);
+}
+
 fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::Syntax, format!("damaged GraphML: {what}"))
 }
@@ -353,7 +375,7 @@ fn character(reference: &BytesRef<'_>) -> Result<char> {
 /// Finds the line of a byte, for messages: by reading the file again, as far as it must and never back.
 struct LineFinder {
     path: PathBuf,
-    file: Option<BufReader<File>>,
+    file: Option<BufReader<Input>>,
     position: u64,
     line: u64,
 }
@@ -362,7 +384,7 @@ impl LineFinder {
     fn find(&mut self, position: u64) -> Result<u64> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufReader::new(File::open(&self.path)?)),
+            None => self.file.insert(BufReader::new(Input::open(&self.path)?)),
         };
         while self.position < position {
             let available = file.fill_buf()?;

@@ -1,43 +1,51 @@
-//! GraphSON in adjacency form: one vertex a line, with its out-edges (as TinkerPop's `GraphSONWriter` writes
-//! whole graphs), in version 3, 2 or untyped.
+//! JSON documents: GraphSON in adjacency form, one vertex a line with its edges (as TinkerPop's `GraphSONWriter` writes
+//! whole graphs, in version 3, 2 or untyped); the same as one object (`wrapAdjacencyList`); and our own lines, one
+//! vertex or edge each. Which it is shows in the members of each object, so no option says it.
 //!
-//! The file is read twice: all vertices, then all edges, so that an edge may point forward. Only `outE` is
-//! read, since the other end of every edge says the same again under `inE`. One line is in memory at a time.
+//! The file is read twice: all vertices, then all edges, so that an edge may point forward. Of adjacency only `outE` is
+//! read, since the other end of every edge says the same again under `inE`. One object is in memory at a time, of at
+//! most [`OBJECT_BYTES_MAX`].
 //!
-//! A line that is not JSON, or not a vertex, stops the load: the file is damaged or something else. A vertex
+//! What is not JSON, or neither a vertex nor an edge, stops the load: the file is damaged or something else. A vertex
 //! or edge that is whole but cannot be taken (its id exists, its target does not) is rejected.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use bigdecimal::BigDecimal;
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value};
-use num_bigint::BigInt;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
-use uuid::Uuid;
 
 use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
 use crate::context::{Context, Pass};
+use crate::input::Input;
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
-use crate::temporal;
+use crate::typed_json::{damaged, read_plain_value, read_value};
 
 type Object = Map<String, Json>;
+
+/// The longest line: a longer one is no vertex.
+const OBJECT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// How much of a file is looked at for what it is.
+const PEEK_BYTES: usize = 4 * 1024;
 
 /// Loads the vertices of a file.
 pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
     let mut batches = VertexBatches::default();
     let pass = Pass { file, path };
-    each_line(ctx, &pass, |ctx, line, text, vertex| {
-        let (id, label) = identity(vertex, "vertex")?;
-        let at = batches.open(label);
+    each_object(ctx, &pass, |ctx, place, object| {
+        let row = match VertexObject::of(object)? {
+            Some(row) => row,
+            None => return Ok(()),
+        };
+        let at = batches.open(row.label);
         let table = batches.at(at);
         // Read before the id is claimed: damage stops the load, but in any order.
-        let properties = properties(vertex)?;
-        if let Err(reason) = ctx.claim_user_id(table, id) {
-            ctx.rejects.remember(file, line);
-            return ctx.reject(&pass, line, &reason, text);
+        let properties = row.properties()?;
+        if let Err(reason) = ctx.claim_user_id(table, row.id) {
+            ctx.rejects.remember(file, place.line);
+            return ctx.reject(&pass, place.line, &reason, place.text);
         }
         properties.into_iter().for_each(|(key, values)| set_property(table, key, values));
         batches.end_row(at, ctx.sink, &mut ctx.ids)?;
@@ -47,115 +55,324 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
     batches.flush(ctx.sink, &mut ctx.ids)
 }
 
-/// Loads the edges of a file whose vertices are loaded.
+/// Loads the edges of a file whose vertices are loaded: first those with ids, then, in a further pass where there
+/// are any, those without.
 pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
-    let mut batches = EdgeBatches::default();
-    let pass = Pass { file, path };
-    each_line(ctx, &pass, |ctx, line, text, vertex| {
-        if ctx.rejects.contains(file, line) {
-            return Ok(());
-        }
-        let (id, _) = identity(vertex, "vertex")?;
-        for (label, edges) in object(vertex.get("outE"), "outE")? {
-            for edge in array(edges, "outE")? {
-                let edge = edge.as_object().ok_or_else(|| damaged("an edge is not an object"))?;
-                if let Err(reason) = load_edge(ctx, &mut batches, file, &id, label, edge)? {
-                    ctx.reject(&pass, line, &reason, text)?;
-                }
-            }
-        }
-        Ok(())
-    })?;
-    batches.flush(ctx.sink)
-}
-
-fn load_edge(
-    ctx: &mut Context<'_>,
-    batches: &mut EdgeBatches,
-    file: usize,
-    source: &UserId,
-    label: &str,
-    edge: &Object,
-) -> Result<Result<(), String>> {
-    let target = id(edge.get("inV").ok_or_else(|| damaged("an edge has no inV"))?)?;
-    let id = id(edge.get("id").ok_or_else(|| damaged("an edge has no id"))?)?;
-    let mut properties = Vec::new();
-    for (key, value) in object(edge.get("properties"), "properties")? {
-        // Version 2 wraps each property in an object with its key.
-        let inner = value.as_object().filter(|object| !object.contains_key("@type")).and_then(|o| o.get("value"));
-        let unwrapped = inner.or_else(|| value.pointer("/@value/value")).unwrap_or(value);
-        properties.push((key, read_value(unwrapped)?));
+    if load_edges_with_ids(ctx, file, path, true)? {
+        ctx.expect_pass(file, path)?;
+        load_edges_with_ids(ctx, file, path, false)?;
     }
-    let (Some(from), Some(to)) = (ctx.vertex(source), ctx.vertex(&target)) else {
-        return Ok(Err(format!("edge {id}: the target vertex {target} does not exist")));
-    };
-    if let Err(reason) = ctx.claim_edge_id(&id) {
-        return Ok(Err(reason));
-    }
-    let at = batches.open(label);
-    let table = batches.at(at);
-    table.edge(from, to, Some(id));
-    properties.into_iter().for_each(|(key, value)| table.columns.set_key(key, value));
-    batches.end_row(at, ctx.sink)?;
-    ctx.files[file].edges += 1;
-    Ok(Ok(()))
-}
-
-/// Goes over the lines of a file, each the JSON object of a vertex.
-fn each_line(
-    ctx: &mut Context<'_>,
-    pass: &Pass<'_>,
-    mut vertex: impl FnMut(&mut Context<'_>, u64, &[u8], &Object) -> Result<()>,
-) -> Result<()> {
-    let mut reader = BufReader::new(File::open(pass.path)?);
-    let (mut text, mut line, mut bytes) = (Vec::new(), 0_u64, 0_u64);
-    loop {
-        text.clear();
-        let taken = reader.read_until(b'\n', &mut text)?;
-        if taken == 0 {
-            break;
-        }
-        line += 1;
-        bytes += taken as u64;
-        if text.trim_ascii().is_empty() {
-            continue;
-        }
-        let place = |e: Error| e.context(format!("line {line}"));
-        let parsed: Json = serde_json::from_slice(&text).map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
-        // Version 2 may write the vertex itself as a typed value.
-        let object = match parsed.get("@value") {
-            Some(inner) => inner.as_object(),
-            None => parsed.as_object(),
-        };
-        let object = object.ok_or_else(|| place(damaged("not an object")))?;
-        if object.contains_key("vertices") {
-            let message = "the whole graph is one object; write it one vertex a line (wrapAdjacencyList(false))";
-            return Err(place(damaged(message)));
-        }
-        // Errors of sink and rejects have their own place.
-        vertex(ctx, line, text.trim_ascii_end(), object)
-            .map_err(|e| if e.kind() == ErrorKind::Syntax { place(e) } else { e })?;
-        ctx.row(pass, bytes);
-    }
-    ctx.end_pass(pass, bytes);
     Ok(())
 }
 
-fn damaged(what: &str) -> Error {
-    Error::new(ErrorKind::Syntax, format!("damaged GraphSON: {what}"))
+/// Loads the edges that have ids, or those that have none; returns whether there were others.
+fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: bool) -> Result<bool> {
+    let mut batches = EdgeBatches::default();
+    let pass = Pass { file, path };
+    let mut others = false;
+    each_object(ctx, &pass, |ctx, place, object| {
+        if ctx.rejects.contains(file, place.line) {
+            return Ok(());
+        }
+        each_edge(object, |edge| {
+            if edge.id.is_some() != ids {
+                others = true;
+                return Ok(());
+            }
+            match edge.load(ctx, &mut batches, file)? {
+                Ok(()) => Ok(()),
+                Err(reason) => ctx.reject(&pass, place.line, &reason, place.text),
+            }
+        })
+    })?;
+    batches.flush(ctx.sink)?;
+    Ok(others)
 }
 
-fn identity<'v>(vertex: &'v Object, what: &str) -> Result<(UserId, &'v str)> {
-    let id = id(vertex.get("id").ok_or_else(|| damaged(&format!("a {what} has no id")))?)?;
-    let label = match vertex.get("label") {
-        Some(label) => label.as_str().ok_or_else(|| damaged("a label is not a string"))?,
-        None => "vertex",
+/// A vertex in either form.
+struct VertexObject<'v> {
+    id: UserId,
+    label: &'v str,
+    object: &'v Object,
+    adjacency: bool,
+}
+
+impl<'v> VertexObject<'v> {
+    /// The vertex an object is; `None` where it is an edge.
+    fn of(object: &'v Object) -> Result<Option<Self>> {
+        let (id, adjacency) = match (object.get("vertex"), object.get("id")) {
+            (Some(id), None) => (id, false),
+            (None, _) if object.contains_key("edge") || object.contains_key("from") => return Ok(None),
+            (None, Some(id)) => (id, true),
+            _ => return Err(damaged("a vertex has no id")),
+        };
+        let label = label(object)?.unwrap_or("vertex");
+        Ok(Some(VertexObject { id: user_id(id, adjacency)?, label, object, adjacency }))
+    }
+
+    /// Each key with its values.
+    fn properties(&self) -> Result<Vec<(&'v String, Vec<MultiValue>)>> {
+        let mut all = Vec::new();
+        for (key, json) in object(self.object.get("properties"), "properties")? {
+            let values = match self.adjacency {
+                true => array(json, "a property")?.iter().map(|json| vertex_property(json, read_value)).collect::<Result<_>>()?,
+                false => vec![MultiValue { value: read_plain_value(json)?, meta: Vec::new() }],
+            };
+            all.push((key, values));
+        }
+        for (key, json) in object(self.object.get("multi"), "multi")? {
+            if all.iter().any(|(other, _)| *other == key) {
+                return Err(damaged(&format!("'{key}' is among both properties and multi")));
+            }
+            let values = array(json, "a property")?.iter().map(|json| vertex_property(json, read_plain_value));
+            all.push((key, values.collect::<Result<_>>()?));
+        }
+        Ok(all)
+    }
+}
+
+/// An edge in either form.
+struct EdgeObject<'e> {
+    id: Option<UserId>,
+    label: &'e str,
+    source: UserId,
+    target: UserId,
+    properties: Vec<(&'e str, Value)>,
+}
+
+/// Shows the edges an object has or is.
+fn each_edge(owner: &Object, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>) -> Result<()> {
+    if let Some(vertex) = VertexObject::of(owner)? {
+        for (label, edges) in object(owner.get("outE"), "outE")? {
+            for edge in array(edges, "outE")? {
+                let edge = edge.get("@value").unwrap_or(edge);
+                let edge = edge.as_object().ok_or_else(|| damaged("an edge is not an object"))?;
+                let target = edge.get("inV").ok_or_else(|| damaged("an edge has no inV"))?;
+                let mut properties = Vec::new();
+                for (key, value) in object(edge.get("properties"), "properties")? {
+                    // Version 2 wraps each property in an object with its key.
+                    let inner = value.as_object().filter(|object| !object.contains_key("@type")).and_then(|o| o.get("value"));
+                    let unwrapped = inner.or_else(|| value.pointer("/@value/value")).unwrap_or(value);
+                    properties.push((key.as_str(), read_value(unwrapped)?));
+                }
+                each(EdgeObject {
+                    id: edge.get("id").map(|id| user_id(id, true)).transpose()?,
+                    label,
+                    source: vertex.id.clone(),
+                    target: user_id(target, true)?,
+                    properties,
+                })?;
+            }
+        }
+        return Ok(());
+    }
+    let end = |which: &str| {
+        let json = owner.get(which).ok_or_else(|| damaged(&format!("an edge has no member '{which}'")))?;
+        user_id(json, false)
     };
-    Ok((id, label))
+    let properties = object(owner.get("properties"), "properties")?;
+    each(EdgeObject {
+        id: owner.get("edge").filter(|id| !id.is_null()).map(|id| user_id(id, false)).transpose()?,
+        label: label(owner)?.unwrap_or("edge"),
+        source: end("from")?,
+        target: end("to")?,
+        properties: properties.map(|(key, json)| Ok((key.as_str(), read_plain_value(json)?))).collect::<Result<_>>()?,
+    })
 }
 
-fn id(json: &Json) -> Result<UserId> {
-    let value = read_value(json)?;
+impl EdgeObject<'_> {
+    fn load(self, ctx: &mut Context<'_>, batches: &mut EdgeBatches, file: usize) -> Result<Result<(), String>> {
+        let name = self.id.as_ref().map_or_else(String::new, |id| format!("edge {id}: "));
+        let missing = |which: &str, id: &UserId| format!("{name}the {which} vertex {id} does not exist");
+        let Some(from) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
+        let Some(to) = ctx.vertex(&self.target)? else { return Ok(Err(missing("target", &self.target))) };
+        if let Some(Err(reason)) = self.id.as_ref().map(|id| ctx.claim_edge_id(id)) {
+            return Ok(Err(reason));
+        }
+        let at = batches.open(self.label);
+        let table = batches.at(at);
+        table.edge(from, to, self.id);
+        self.properties.into_iter().for_each(|(key, value)| table.columns.set_key(key, value));
+        batches.end_row(at, ctx.sink)?;
+        ctx.files[file].edges += 1;
+        Ok(Ok(()))
+    }
+}
+
+/// Where an object stands in its file.
+struct Place<'p> {
+    /// The line; in a document of one object, the number of the vertex.
+    line: u64,
+    /// The object as a reject shows it.
+    text: &'p [u8],
+}
+
+/// Goes over the objects of a file.
+fn each_object(
+    ctx: &mut Context<'_>,
+    pass: &Pass<'_>,
+    mut each: impl FnMut(&mut Context<'_>, Place<'_>, &Object) -> Result<()>,
+) -> Result<()> {
+    let mut reader = BufReader::with_capacity(256 * 1024, Input::open(pass.path)?);
+    if is_wrapped(reader.fill_buf()?) {
+        each_wrapped(ctx, pass, reader, &mut each)?;
+    } else {
+        each_line(ctx, pass, reader, &mut each)?;
+    }
+    ctx.end_pass(pass);
+    Ok(())
+}
+
+/// Whether the first member of a document's first object is the list of all vertices.
+fn is_wrapped(front: &[u8]) -> bool {
+    let mut front = front[..front.len().min(PEEK_BYTES)].trim_ascii_start();
+    for token in [&b"{"[..], b"\"vertices\"", b":"] {
+        match front.strip_prefix(token) {
+            Some(rest) => front = rest.trim_ascii_start(),
+            None => return false,
+        }
+    }
+    true
+}
+
+type EachObject<'f> = dyn FnMut(&mut Context<'_>, Place<'_>, &Object) -> Result<()> + 'f;
+
+fn each_line(
+    ctx: &mut Context<'_>,
+    pass: &Pass<'_>,
+    mut reader: BufReader<Input>,
+    each: &mut EachObject<'_>,
+) -> Result<()> {
+    let (mut text, mut line) = (Vec::new(), 0_u64);
+    loop {
+        text.clear();
+        let taken = (&mut reader).take(OBJECT_BYTES_MAX).read_until(b'\n', &mut text)?;
+        if taken == 0 {
+            return Ok(());
+        }
+        line += 1;
+        let place = |e: Error| e.context(format!("line {line}"));
+        if taken as u64 == OBJECT_BYTES_MAX {
+            return Err(place(damaged(&format!("the line is longer than {OBJECT_BYTES_MAX} bytes"))));
+        }
+        let front = if line == 1 { text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text) } else { &text };
+        if front.trim_ascii().is_empty() {
+            continue;
+        }
+        let parsed: Json = serde_json::from_slice(front).map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
+        let object = vertex_or_edge(&parsed).map_err(place)?;
+        // Errors of sink and rejects have their own place.
+        each(ctx, Place { line, text: text.trim_ascii_end() }, object)
+            .map_err(|e| if e.kind() == ErrorKind::Syntax { place(e) } else { e })?;
+        ctx.row(pass, reader.get_ref().bytes_taken())?;
+    }
+}
+
+fn vertex_or_edge(json: &Json) -> Result<&Object> {
+    // Version 2 may write the vertex itself as a typed value.
+    let object = match json.get("@value") {
+        Some(inner) => inner.as_object(),
+        None => json.as_object(),
+    };
+    object.ok_or_else(|| damaged("not an object"))
+}
+
+/// The vertices of a document that is one object, without having more than one of them in memory.
+fn each_wrapped(
+    ctx: &mut Context<'_>,
+    pass: &Pass<'_>,
+    reader: BufReader<Input>,
+    each: &mut EachObject<'_>,
+) -> Result<()> {
+    let mut failure = None;
+    let mut number = 0;
+    let taken_bytes = reader.get_ref().counter();
+    let take = |json: Json| {
+        number += 1;
+        let place = |e: Error| if e.kind() == ErrorKind::Syntax { e.context(format!("vertex {number}")) } else { e };
+        let text = if ctx.rejects.keeps_rows() { json.to_string() } else { String::new() };
+        let taken = vertex_or_edge(&json)
+            .and_then(|object| each(ctx, Place { line: number, text: text.as_bytes() }, object))
+            .map_err(place)
+            .and_then(|()| ctx.row(pass, taken_bytes.get()));
+        taken.map_err(|e| failure = Some(e))
+    };
+    let mut deserializer = serde_json::Deserializer::from_reader(reader);
+    let read = Document { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    match (failure, read) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(e)) => Err(damaged(&format!("not JSON: {e}"))),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// The object with all vertices; `take` gets each and says whether to go on.
+struct Document<F> {
+    take: F,
+}
+
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Document<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object with the member 'vertices'")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(member) = map.next_key::<String>()? {
+            if member == "vertices" {
+                map.next_value_seed(Vertices { take: &mut self.take })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Vertices<'f, F> {
+    take: &'f mut F,
+}
+
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Vertices<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Vertices<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of vertices")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        while let Some(vertex) = sequence.next_element::<Json>()? {
+            (self.take)(vertex).map_err(|()| A::Error::custom("stopped"))?;
+        }
+        Ok(())
+    }
+}
+
+fn label(object: &Object) -> Result<Option<&str>> {
+    let Some(label) = object.get("label") else { return Ok(None) };
+    label.as_str().map(Some).ok_or_else(|| damaged("a label is not a string"))
+}
+
+/// An id; in GraphSON a plain number is an int where it fits, in our lines a long.
+fn user_id(json: &Json, graphson: bool) -> Result<UserId> {
+    let value = if graphson { read_value(json)? } else { read_plain_value(json)? };
     UserId::from_value(&value)
         .ok_or_else(|| damaged(&format!("an id is an integer, a string or a UUID, not a {}", value.type_name())))
 }
@@ -173,23 +390,13 @@ fn array<'v>(json: &'v Json, what: &str) -> Result<&'v Vec<Json>> {
     json.as_array().ok_or_else(|| damaged(&format!("{what} does not hold a list")))
 }
 
-/// A vertex's properties: each key with its values.
-fn properties(vertex: &Object) -> Result<Vec<(&String, Vec<MultiValue>)>> {
-    object(vertex.get("properties"), "properties")?
-        .map(|(key, values)| {
-            let values = array(values, "a property")?.iter().map(vertex_property).collect::<Result<_>>()?;
-            Ok((key, values))
-        })
-        .collect()
-}
-
-fn vertex_property(json: &Json) -> Result<MultiValue> {
+fn vertex_property(json: &Json, read: fn(&Json) -> Result<Value>) -> Result<MultiValue> {
     let outer = json.as_object().ok_or_else(|| damaged("a vertex property is not an object"))?;
     let object_form = match outer.get("@value") {
         Some(inner) => inner.as_object().ok_or_else(|| damaged("a vertex property is not an object"))?,
         None => outer,
     };
-    let value = read_value(object_form.get("value").ok_or_else(|| damaged("a vertex property has no value"))?)?;
+    let value = read(object_form.get("value").ok_or_else(|| damaged("a vertex property has no value"))?)?;
     let meta = object(object_form.get("properties"), "the properties of a property")?
         .map(|(key, value)| Ok((key.as_str().into(), read_value(value)?)))
         .collect::<Result<_>>()?;
@@ -208,85 +415,4 @@ fn set_property(table: &mut VertexTable, key: &str, mut values: Vec<MultiValue>)
             table.multi.push(MultiProperty { row, key: key.into(), cardinality: Cardinality::List, values });
         }
     }
-}
-
-/// A value, typed (`{"@type": …, "@value": …}`) or plain: integers are ints where they fit and longs
-/// otherwise, other numbers are doubles.
-fn read_value(json: &Json) -> Result<Value> {
-    Ok(match json {
-        Json::Null => Value::Null,
-        Json::Bool(truth) => Value::Bool(*truth),
-        Json::String(text) => Value::string(text.as_str()),
-        Json::Number(number) => plain_number(number)?,
-        Json::Array(items) => Value::list(items.iter().map(read_value).collect::<Result<_>>()?),
-        Json::Object(object) => match (object.get("@type"), object.get("@value")) {
-            (Some(Json::String(kind)), value) => typed(kind, value.unwrap_or(&Json::Null))?,
-            _ => {
-                let entries = object.iter().map(|(key, value)| Ok((Value::string(key.as_str()), read_value(value)?)));
-                Value::map(entries.collect::<Result<_>>()?)
-            }
-        },
-    })
-}
-
-fn plain_number(number: &serde_json::Number) -> Result<Value> {
-    if let Some(whole) = number.as_i64() {
-        return Ok(i32::try_from(whole).map_or(Value::I64(whole), Value::I32));
-    }
-    let real = number.as_f64().filter(|real| real.is_finite());
-    real.map(Value::F64).ok_or_else(|| damaged(&format!("{number} is not a double")))
-}
-
-fn typed(kind: &str, json: &Json) -> Result<Value> {
-    let text = match json {
-        Json::String(text) => text.clone(),
-        Json::Number(number) => number.to_string(),
-        _ => String::new(),
-    };
-    let value = match kind {
-        "g:Int32" => text.parse().ok().map(Value::I32),
-        "g:Int64" => text.parse().ok().map(Value::I64),
-        // Java's names for what is not a number (`NaN`, `Infinity`) are Rust's too.
-        "g:Float" => text.parse().ok().map(Value::F32),
-        "g:Double" => text.parse().ok().map(Value::F64),
-        "gx:Byte" => text.parse().ok().map(Value::I8),
-        "gx:Int16" => text.parse().ok().map(Value::I16),
-        "gx:BigInteger" => text.parse::<BigInt>().ok().map(|number| Value::BigInt(Arc::new(number))),
-        "gx:BigDecimal" => text.parse::<BigDecimal>().ok().map(|number| Value::Decimal(Arc::new(number))),
-        "gx:Char" => text.parse().ok().map(Value::Char),
-        "g:UUID" => Uuid::try_parse(&text).ok().map(Value::Uuid),
-        "g:Date" | "g:Timestamp" => {
-            text.parse().ok().map(|millis| Value::DateTime(mangrove_graph::DateTime::from_epoch_millis(millis)))
-        }
-        "gx:OffsetDateTime" | "gx:Instant" | "gx:LocalDate" | "gx:LocalDateTime" | "gx:ZonedDateTime" => {
-            temporal::iso(&text).map(Value::DateTime)
-        }
-        "gx:Duration" => temporal::duration(&text).map(Value::Duration),
-        "g:List" | "g:Set" | "g:Map" => return collection(kind, json),
-        _ => return Err(damaged(&format!("the type {kind} cannot be stored in a property"))),
-    };
-    value.ok_or_else(|| damaged(&format!("{json} is not of the type {kind}")))
-}
-
-fn collection(kind: &str, json: &Json) -> Result<Value> {
-    let items = json.as_array().ok_or_else(|| damaged(&format!("a {kind} is not a list")))?;
-    let values = items.iter().map(read_value).collect::<Result<Vec<_>>>()?;
-    if kind == "g:List" {
-        return Ok(Value::list(values));
-    }
-    if kind == "g:Set" {
-        let mut distinct: Vec<Value> = Vec::with_capacity(values.len());
-        for value in values {
-            if !distinct.iter().any(|other| mangrove_graph::compare::equivalent(other, &value)) {
-                distinct.push(value);
-            }
-        }
-        return Ok(Value::Set(Arc::new(distinct)));
-    }
-    if values.len() % 2 != 0 {
-        return Err(damaged("a g:Map has a key without a value"));
-    }
-    let mut values = values.into_iter();
-    let entries = std::iter::from_fn(|| Some((values.next()?, values.next()?))).collect();
-    Ok(Value::map(entries))
 }

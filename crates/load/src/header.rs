@@ -2,10 +2,11 @@
 //!
 //! Four styles are understood, column by column, so that they may be mixed:
 //!
-//! - `~id`, `~label`, `~from`, `~to`, `name:type` — CSV as Gremlin services write it; `name:type(set)` and
-//!   `name:type[]` are multi-properties there.
+//! - `~id`, `~label`, `~from`, `~to`, `name:type` — CSV as Gremlin services write it; `name:type(set)`, `name:type(list)` and
+//!   `name:type[]` are multi-properties there. Ids may have a type (`~id:int`), which our own exporter writes where
+//!   their texts do not tell it.
 //! - `id:ID(Space)`, `:LABEL`, `:START_ID(Space)`, `:END_ID(Space)`, `:TYPE`, `name:type`, `name:type[]`,
-//!   `:IGNORE` — the headers of Neo4j's importer.
+//!   `:IGNORE` — the headers of Neo4j's importer, with `{id-type: …}` behind an id.
 //! - `Person.id|Person.id|creationDate` — edges as LDBC's generator writes them: the first two columns name
 //!   id spaces.
 //! - plain names: `id` is the id of a vertex; `from` and `to` (or `source` and `target`, `src` and `dst`)
@@ -42,6 +43,8 @@ pub(crate) struct HeaderColumn {
     /// Without type and markers; the property key.
     pub(crate) name: String,
     pub(crate) role: Role,
+    /// The type of the ids in a column of ids, where the header says it.
+    pub(crate) id_kind: Option<ColumnType>,
 }
 
 const PLAIN: Role = Role::Property { kind: None, cardinality: None };
@@ -61,15 +64,25 @@ pub(crate) fn parse_header<'a>(names: impl IntoIterator<Item = &'a str>) -> Resu
 
 fn parse_column(raw: &str, gremlin: bool) -> Result<HeaderColumn> {
     let global = || GLOBAL_SPACE.to_owned();
-    let column = |name: &str, role| HeaderColumn { raw: raw.to_owned(), name: name.to_owned(), role };
-    match raw {
-        "~id" => return Ok(column("id", Role::Id(Some(global())))),
-        "~label" => return Ok(column("label", Role::Label)),
-        "~from" => return Ok(column("from", Role::Source(global()))),
-        "~to" => return Ok(column("to", Role::Target(global()))),
-        _ => {}
+    let context = |e: Error| e.context(format!("column '{raw}'"));
+    let (text, options) = split_options(raw);
+    let mut id_kind = options.map(id_type).transpose().map_err(context)?.flatten();
+    if text.starts_with('~') {
+        let (name, kind) = text.split_once(':').map_or((text, None), |(name, kind)| (name, Some(kind)));
+        let role = match name {
+            "~id" => Some(Role::Id(Some(global()))),
+            "~label" => Some(Role::Label),
+            "~from" => Some(Role::Source(global())),
+            "~to" => Some(Role::Target(global())),
+            _ => None,
+        };
+        if let Some(role) = role {
+            let id_kind = kind.map(ColumnType::named).transpose().map_err(context)?;
+            return Ok(HeaderColumn { raw: raw.to_owned(), name: name[1..].to_owned(), role, id_kind });
+        }
     }
-    let Some((name, suffix)) = raw.rsplit_once(':') else { return Ok(column(raw, PLAIN)) };
+    let column = |name: &str, role, id_kind| HeaderColumn { raw: raw.to_owned(), name: name.to_owned(), role, id_kind };
+    let Some((name, suffix)) = text.rsplit_once(':') else { return Ok(column(raw, PLAIN, None)) };
     let (word, argument) = match suffix.split_once('(') {
         Some((word, rest)) => (word, rest.strip_suffix(')')),
         None => (suffix, None),
@@ -81,29 +94,56 @@ fn parse_column(raw: &str, gremlin: bool) -> Result<HeaderColumn> {
         "END_ID" => Role::Target(space()),
         "LABEL" | "TYPE" => Role::Label,
         "IGNORE" => Role::Ignore,
-        _ => property(word, argument, gremlin).map_err(|e| e.context(format!("column '{raw}'")))?,
+        _ => {
+            // Only ids have options here.
+            if let Some(options) = options {
+                let message = format!("the option {{{options}}} is not understood; say it in a mapping (type, format)");
+                return Err(context(Error::unsupported(message)));
+            }
+            id_kind = None;
+            property(word, argument, gremlin).map_err(context)?
+        }
     };
-    Ok(column(name, role))
+    Ok(column(name, role, id_kind))
+}
+
+/// A column's text without the options in braces behind it.
+fn split_options(raw: &str) -> (&str, Option<&str>) {
+    match raw.strip_suffix('}').and_then(|rest| rest.split_once('{')) {
+        Some((text, options)) if text.contains(':') => (text, Some(options)),
+        _ => (raw, None),
+    }
+}
+
+/// The type of ids in options as Neo4j's importer has them: `id-type: long, label: Person`.
+fn id_type(options: &str) -> Result<Option<ColumnType>> {
+    let mut kind = None;
+    for option in options.split(',') {
+        let (name, value) = option.split_once(':').unwrap_or((option, ""));
+        if name.trim() == "id-type" {
+            kind = Some(ColumnType::named(value.trim())?);
+        }
+    }
+    Ok(kind)
 }
 
 fn property(type_name: &str, argument: Option<&str>, gremlin: bool) -> Result<Role> {
     let kind = ColumnType::named(type_name)?;
     let several = match argument {
-        Some("set") => true,
-        Some("single") => false,
+        Some("set") => Some(Cardinality::Set),
+        Some("list") => Some(Cardinality::List),
+        Some("single") => None,
         Some(other) => {
-            return Err(Error::invalid(format!("'({other})' is not a cardinality; it is (single) or (set)")));
+            return Err(Error::invalid(format!("'({other})' is not a cardinality; it is (single), (set) or (list)")));
         }
-        None => gremlin && matches!(kind, ColumnType::List(..)),
+        None => (gremlin && matches!(kind, ColumnType::List(..))).then_some(Cardinality::Set),
     };
-    if !several {
-        return Ok(Role::Property { kind: Some(kind), cardinality: None });
-    }
+    let Some(cardinality) = several else { return Ok(Role::Property { kind: Some(kind), cardinality: None }) };
     let list = match kind {
         list @ ColumnType::List(..) => list,
         element => ColumnType::List(Box::new(element), crate::column_type::LIST_SEPARATOR),
     };
-    Ok(Role::Property { kind: Some(list), cardinality: Some(Cardinality::Set) })
+    Ok(Role::Property { kind: Some(list), cardinality: Some(cardinality) })
 }
 
 /// `A.id`, `B.id` in front.
@@ -213,6 +253,6 @@ mod tests {
     fn unknown_types_are_named() {
         let message = |header: &str| parse_header([header]).unwrap_err().message().to_owned();
         assert!(message("age:integr").starts_with("column 'age:integr': 'integr' is not a type"));
-        assert!(message("age:int(many)").contains("(single) or (set)"));
+        assert!(message("age:int(many)").contains("(single), (set) or (list)"));
     }
 }

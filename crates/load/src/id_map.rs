@@ -171,6 +171,14 @@ impl IdMap {
     }
 }
 
+impl IdMap {
+    /// Memory of the maps, without the texts longer than 23 bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = self.spaces.iter().map(|space| space.ints.allocation_size() + space.texts.allocation_size());
+        bytes.sum::<usize>() as u64
+    }
+}
+
 /// Ids that must not occur twice.
 #[derive(Default)]
 pub(crate) struct IdSet(HashSet<FileId, RandomState>);
@@ -179,6 +187,11 @@ impl IdSet {
     /// Adds an id; false where it is there already.
     pub(crate) fn claim(&mut self, id: &FileId) -> bool {
         self.0.insert(id.clone())
+    }
+
+    /// Memory, without the texts longer than 23 bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.allocation_size() as u64
     }
 }
 

@@ -65,6 +65,9 @@ pub struct LoadOptions {
     pub delimiter: Option<char>,
     /// Where rejected rows are written; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
+    /// Elements that exist already, in the graph or in the files before, are not rejected but replaced, as far as the sink does
+    /// so; ends of edges may be vertices of the graph.
+    pub upsert: bool,
     /// How many rows may be rejected; 0: the first bad row stops the load.
     pub max_rejects: u64,
     /// The time since some fixed point, for the report.
@@ -78,6 +81,7 @@ impl Default for LoadOptions {
             format: None,
             delimiter: None,
             rejects: None,
+            upsert: false,
             max_rejects: MAX_REJECTS_DEFAULT,
             clock: Arc::new(|| Duration::ZERO),
         }
@@ -91,6 +95,7 @@ impl fmt::Debug for LoadOptions {
             .field("format", &self.format)
             .field("delimiter", &self.delimiter)
             .field("rejects", &self.rejects)
+            .field("upsert", &self.upsert)
             .field("max_rejects", &self.max_rejects)
             .finish_non_exhaustive()
     }
@@ -116,15 +121,15 @@ pub fn load(
     let listing = Listing::new(files, options)?;
     let paths: Vec<PathBuf> = listing.files.iter().map(|file| file.path.clone()).collect();
     let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
-    let mut ctx = Context::new(sink, progress, rejects, &paths);
+    let mut ctx = Context::new(sink, progress, rejects, &paths, options.upsert);
     let mut plans = plan_tables(&listing, options)?;
     for plan in &plans {
         // One pass to load it, and one more to type it.
-        (0..1 + u32::from(plan.untyped())).try_for_each(|_| ctx.expect_pass(&plan.path))?;
+        (0..1 + u32::from(plan.untyped())).try_for_each(|_| ctx.expect_pass(plan.file, &plan.path))?;
     }
-    for (_, file) in listing.documents() {
+    for (at, file) in listing.documents() {
         // Vertices and edges.
-        (0..2).try_for_each(|_| ctx.expect_pass(&file.path))?;
+        (0..2).try_for_each(|_| ctx.expect_pass(at, &file.path))?;
     }
     for plan in plans.iter_mut().filter(|plan| plan.untyped()) {
         let path = plan.path.clone();

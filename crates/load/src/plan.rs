@@ -30,6 +30,8 @@ pub(crate) struct TablePlan {
     pub(crate) width: usize,
     /// Fields with this text have no value.
     pub(crate) nulls: Vec<String>,
+    /// Whether that holds in quotes too; else only an empty field in quotes may have none: see `table`.
+    pub(crate) quoted_nulls: bool,
     /// What a row becomes.
     pub(crate) rows: Rows,
 }
@@ -67,7 +69,7 @@ pub(crate) enum UserIds {
 pub(crate) struct VertexPlan {
     pub(crate) label: LabelPlan,
     /// The column with the id; a file without one has vertices that no edge file can name.
-    pub(crate) id: Option<usize>,
+    pub(crate) id: Option<IdPlan>,
     pub(crate) space: String,
     pub(crate) user_ids: UserIds,
     pub(crate) properties: Vec<PropertyPlan>,
@@ -81,17 +83,25 @@ pub(crate) struct EdgePlan {
     pub(crate) source: EndPlan,
     pub(crate) target: EndPlan,
     /// The column with the id users know the edge by.
-    pub(crate) id: Option<usize>,
+    pub(crate) id: Option<IdPlan>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
     /// Set where the edges are a foreign key of a vertex file.
     pub(crate) foreign: Option<ForeignKey>,
 }
 
+/// A column with ids.
+#[derive(Clone, Debug)]
+pub(crate) struct IdPlan {
+    pub(crate) column: usize,
+    /// `None`: the plain form of a whole number is one, anything else is text.
+    pub(crate) kind: Option<ColumnType>,
+}
+
 /// One end of an edge.
 #[derive(Clone, Debug)]
 pub(crate) struct EndPlan {
-    pub(crate) column: usize,
+    pub(crate) column: IdPlan,
     pub(crate) space: String,
     /// An edge whose end does not exist: dropped in silence, or (the rule) rejected.
     pub(crate) skip_missing: bool,
@@ -112,6 +122,8 @@ pub(crate) struct ForeignKey {
 pub(crate) struct PropertyPlan {
     pub(crate) column: usize,
     pub(crate) key: SmolStr,
+    /// Which of the different keys it is: columns of different kinds may share one, and a row has a value in one of them.
+    pub(crate) slot: usize,
     /// `None`: to be inferred from the whole column.
     pub(crate) kind: Option<ColumnType>,
     /// Set: the elements of the list become values of one multi-property.

@@ -20,7 +20,7 @@ use memchr::{memchr, memchr_iter};
 const CHUNK_BYTES: u64 = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The longest row: a longer one has lost a quote.
-pub(crate) const RECORD_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The longest line, quotes or not: a longer one is no line of a table.
 const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -54,13 +54,15 @@ pub(crate) struct RecordReader<R> {
     /// The unread part of `buffer` begins here.
     start: usize,
     at_end: bool,
-    bytes_read: u64,
     /// Lines before the unread part.
     lines: u64,
     /// The current row: its first line, its text without the line end, and its fields.
     line: u64,
     raw: Range<usize>,
     fields: Vec<Range<usize>>,
+    /// Which fields stand in quotes, where the row has a quote at all.
+    quoted: Vec<bool>,
+    any_quoted: bool,
     /// Fields whose text differs from the file's (doubled quotes, escapes) are ranges into this one, offset
     /// by `UNESCAPED`.
     unescaped: Vec<u8>,
@@ -78,11 +80,12 @@ impl<R: Read> RecordReader<R> {
             buffer: Vec::new(),
             start: 0,
             at_end: false,
-            bytes_read: 0,
             lines: 0,
             line: 0,
             raw: 0..0,
             fields: Vec::new(),
+            quoted: Vec::new(),
+            any_quoted: false,
             unescaped: Vec::new(),
         }
     }
@@ -111,9 +114,14 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// How many bytes of the input were taken so far, rounded up to what is buffered.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.bytes_read
+    /// What is read.
+    pub(crate) fn input(&self) -> &R {
+        &self.input
+    }
+
+    /// Whether a field of the current row stands in quotes.
+    pub(crate) fn is_quoted(&self, index: usize) -> bool {
+        self.any_quoted && self.quoted[index]
     }
 
     /// Goes to the next row.
@@ -167,7 +175,6 @@ impl<R: Read> RecordReader<R> {
         self.start = 0;
         let kept = self.buffer.len();
         let taken = (&mut self.input).take(self.chunk_bytes).read_to_end(&mut self.buffer)?;
-        self.bytes_read += taken as u64;
         self.at_end = taken == 0;
         debug_assert_eq!(self.buffer.len(), kept + taken);
         Ok(taken > 0)
@@ -189,6 +196,7 @@ impl<R: Read> RecordReader<R> {
     fn cut(&mut self, end: usize) -> io::Result<Outcome> {
         self.fields.clear();
         self.unescaped.clear();
+        self.any_quoted = false;
         let text = self.text(end);
         if let Some(quote) = self.dialect.quote
             && memchr(quote, text).is_some()
@@ -259,8 +267,11 @@ impl<R: Read> RecordReader<R> {
     fn cut_fields(&mut self, from: usize, to: usize, quote: u8) -> Cut {
         self.fields.clear();
         self.unescaped.clear();
+        self.quoted.clear();
+        self.any_quoted = true;
         let mut at = from;
         loop {
+            self.quoted.push(at < to && self.buffer[at] == quote);
             if at < to && self.buffer[at] == quote {
                 match self.cut_quoted_field(at + 1, to, quote) {
                     Some(next) => at = next,

@@ -38,6 +38,11 @@ impl Rejects {
         !self.rows.is_empty() && self.rows.contains(&(file, line))
     }
 
+    /// Whether rows are written anywhere.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Remembers that a row was rejected as a whole.
     pub(crate) fn remember(&mut self, file: usize, line: u64) {
         self.rows.insert((file, line));

@@ -74,8 +74,8 @@ pub struct EdgeBatch {
 /// Where loaded elements go. A label may be a set, written `a::b`.
 ///
 /// The loader promises: elements whose ids users chose come before those whose ids the store chooses (so that
-/// no automatic number is taken when it is chosen), user ids are distinct over all batches (of vertices, and apart from them of edges),
-/// edges join vertices that were returned by [`Sink::vertices`], and all vertices of a load come before its
+/// no automatic number is taken when it is chosen), user ids are distinct over all batches (of vertices, and apart from them of edges)
+/// unless the load replaces what exists, edges join vertices that were returned by [`Sink::vertices`] or [`Sink::find`], and all vertices of a load come before its
 /// first edge. An error ends the load; what was handed over before is for the sink's owner to drop.
 pub trait Sink {
     /// Takes vertices; returns their internal ids, one a row.
@@ -83,4 +83,17 @@ pub trait Sink {
 
     /// Takes edges.
     fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()>;
+
+    /// The vertex that is there already under an id of an id space (the empty name is that of the ids users
+    /// know). Asked only by loads that [replace](crate::LoadOptions::upsert), for ends of edges whose vertices are in no file.
+    fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
+        let _ = (space, id);
+        Ok(None)
+    }
+
+    /// Hears, now and then, how many bytes the loader holds besides what it handed over; an error ends the load.
+    fn holds(&mut self, bytes: u64) -> Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
 }

@@ -2,8 +2,6 @@
 //!
 //! A row is read as a whole before anything of it is kept, so a bad row leaves no trace but its reject.
 
-use std::fs::File;
-
 use mangrove_graph::{Result, UserId, Value};
 use smol_str::{SmolStr, format_smolstr};
 
@@ -11,11 +9,12 @@ use crate::batch::{EdgeBatches, VertexBatches};
 use crate::column_type::{ColumnType, Inference, list_items};
 use crate::context::{Context, Pass};
 use crate::id_map::{FileId, SpaceId, plain_integer};
-use crate::plan::{EdgePlan, EndPlan, GLOBAL_SPACE, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan};
+use crate::input::Input;
+use crate::plan::{EdgePlan, EndPlan, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan};
 use crate::record::{Outcome, RecordReader};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 
-type Reader = RecordReader<File>;
+type Reader = RecordReader<Input>;
 
 /// Why a row is not loaded.
 type Reason = String;
@@ -31,9 +30,8 @@ pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan) -> Result
     // Broken rows and rows of a wrong width say nothing; the pass that loads will reject them.
     each_row(ctx, &pass_plan, false, |_, reader| {
         for (column, inference) in untyped.iter().zip(&mut inferences) {
-            let field = reader.field(*column);
-            if !is_null(&pass_plan, field) {
-                inference.add(field);
+            if !is_null(&pass_plan, reader, *column) {
+                inference.add(reader.field(*column));
             }
         }
         Ok(Ok(()))
@@ -62,7 +60,7 @@ fn each_row(
     mut row: impl FnMut(&mut Context<'_>, &Reader) -> Result<Result<(), Reason>>,
 ) -> Result<()> {
     let pass = Pass { file: plan.file, path: &plan.path };
-    let mut reader = RecordReader::new(File::open(&plan.path)?, plan.dialect);
+    let mut reader = RecordReader::new(Input::open(&plan.path)?, plan.dialect);
     let mut header = plan.header;
     loop {
         let outcome = match reader.next()? {
@@ -84,9 +82,9 @@ fn each_row(
             }
             ctx.reject(&pass, reader.line(), &reason, reader.raw())?;
         }
-        ctx.row(&pass, reader.bytes_read());
+        ctx.row(&pass, reader.input().bytes_taken())?;
     }
-    ctx.end_pass(&pass, reader.bytes_read());
+    ctx.end_pass(&pass);
     Ok(())
 }
 
@@ -97,7 +95,7 @@ fn load_vertices(ctx: &mut Context<'_>, plan: &TablePlan, vertices: &VertexPlan)
     each_row(ctx, plan, true, |ctx, reader| {
         let read = read_label(plan, &vertices.label, reader)
             .and_then(|label| Ok((label, read_values(plan, &vertices.properties, reader, &mut values)?)))
-            .and_then(|(label, ())| Ok((label, read_id(plan, vertices.id, reader)?)));
+            .and_then(|(label, ())| Ok((label, needed_id(plan, vertices.id.as_ref(), reader)?)));
         let (label, id) = match read {
             Ok(read) => read,
             Err(reason) => return Ok(Err(reason)),
@@ -110,13 +108,14 @@ fn load_vertices(ctx: &mut Context<'_>, plan: &TablePlan, vertices: &VertexPlan)
             return Ok(Err(reason));
         }
         table.columns.define(vertices.properties.iter().map(|property| &property.key));
-        for (position, (property, value)) in vertices.properties.iter().zip(values.drain(..)).enumerate() {
+        for (property, value) in vertices.properties.iter().zip(values.drain(..)) {
             match (property.cardinality, value) {
+                (_, Value::Null) => {}
                 (Some(cardinality), Value::List(list)) if !list.is_empty() => {
                     table.multi.push(multi_property(table.row(), &property.key, cardinality, &list));
                 }
                 (Some(_), _) => {}
-                (None, value) => table.columns.set(position, value),
+                (None, value) => table.columns.set(property.slot, value),
             }
         }
         for (key, value) in &vertices.constants {
@@ -134,22 +133,23 @@ fn claim(
     ctx: &mut Context<'_>,
     plan: &VertexPlan,
     space: SpaceId,
-    id: FileId,
+    id: RowId,
     table: &mut crate::batch::VertexTable,
 ) -> Result<(), Reason> {
+    let RowId { key: id, user } = id;
     let user_id = match plan.user_ids {
         UserIds::Automatic => None,
-        UserIds::Own => Some(id.to_user_id()),
-        UserIds::Prefixed => Some(prefixed(plan, &id)),
+        UserIds::Own => Some(user),
+        UserIds::Prefixed => Some(prefixed(plan, &user)),
     };
     let globally = user_id.is_some() && (space != ctx.global || plan.user_ids == UserIds::Prefixed);
     // Looked up first: a claim cannot be taken back when the other one fails.
     if let (Some(user_id), true) = (&user_id, globally)
-        && ctx.vertex(user_id).is_some()
+        && ctx.is_taken(user_id)
     {
         return Err(format!("a vertex with the id {user_id} exists already"));
     }
-    if !ctx.ids.claim(space, &id) {
+    if !ctx.claim(space, &id) {
         return Err(format!("a vertex with the id {id}{} exists already", in_space(&plan.space)));
     }
     table.claim(space, id);
@@ -163,13 +163,13 @@ fn claim(
     }
 }
 
-fn prefixed(plan: &VertexPlan, id: &FileId) -> UserId {
+fn prefixed(plan: &VertexPlan, id: &UserId) -> UserId {
     let prefix = match (plan.space.as_str(), &plan.label.constant) {
         (GLOBAL_SPACE, Some(label)) => label.as_str(),
         (GLOBAL_SPACE, None) => VERTEX_LABEL,
         (space, _) => space,
     };
-    UserId::String(format_smolstr!("{prefix}:{}", id.to_user_id()))
+    UserId::String(format_smolstr!("{prefix}:{id}"))
 }
 
 fn multi_property(row: u32, key: &SmolStr, cardinality: Cardinality, list: &[Value]) -> MultiProperty {
@@ -229,8 +229,11 @@ impl EdgeRow<'_> {
         batches: &mut EdgeBatches,
     ) -> Result<Result<(), Reason>> {
         let (plan, edges) = (self.plan, self.edges);
-        let ends = end(ctx, plan, &edges.source, self.source, "source", reader)
-            .and_then(|source| Ok((source, end(ctx, plan, &edges.target, self.target, "target", reader)?)));
+        let source = end(ctx, plan, &edges.source, self.source, "source", reader)?;
+        let ends = match source {
+            Ok(source) => end(ctx, plan, &edges.target, self.target, "target", reader)?.map(|target| (source, target)),
+            Err(reason) => Err(reason),
+        };
         let (source, target) = match ends {
             Ok((Some(source), Some(target))) => (source, target),
             Ok(_) => return Ok(Ok(())),
@@ -238,9 +241,9 @@ impl EdgeRow<'_> {
         };
         let read = read_label(plan, &edges.label, reader)
             .and_then(|label| Ok((label, read_values(plan, &edges.properties, reader, &mut self.values)?)))
-            .and_then(|(label, ())| Ok((label, read_id(plan, edges.id, reader)?)));
+            .and_then(|(label, ())| Ok((label, needed_id(plan, edges.id.as_ref(), reader)?)));
         let (label, id) = match read {
-            Ok((Some(label), id)) => (label, id.map(|id| id.to_user_id())),
+            Ok((Some(label), id)) => (label, id.map(|id| id.user)),
             Ok((None, _)) => return Ok(Err("the edge has no label".to_owned())),
             Err(reason) => return Ok(Err(reason)),
         };
@@ -251,8 +254,10 @@ impl EdgeRow<'_> {
         let table = batches.at(at);
         table.edge(source, target, id);
         table.columns.define(edges.properties.iter().map(|property| &property.key));
-        for (position, value) in self.values.drain(..).enumerate() {
-            table.columns.set(position, value);
+        for (property, value) in edges.properties.iter().zip(self.values.drain(..)) {
+            if value != Value::Null {
+                table.columns.set(property.slot, value);
+            }
         }
         for (key, value) in &edges.constants {
             table.columns.set_key(key, value.clone());
@@ -271,7 +276,7 @@ impl EdgeRow<'_> {
         let (plan, edges) = (self.plan, self.edges);
         let foreign = edges.foreign.expect("called for foreign keys only");
         let (Ok(Some(own)), Ok(Some(keys))) =
-            (end(ctx, plan, &edges.source, self.source, "source", reader), text(plan, edges.target.column, reader))
+            (end(ctx, plan, &edges.source, self.source, "source", reader)?, text(plan, edges.target.column.column, reader))
         else {
             return Ok(Ok(()));
         };
@@ -284,7 +289,11 @@ impl EdgeRow<'_> {
             None => single.take(),
         };
         while let Some(key) = next() {
-            let Some(other) = ctx.ids.get(self.target, key) else {
+            let found = match ctx.ids.get(self.target, key) {
+                None => ctx.find(&edges.target.space, &FileId::parse(key).to_user_id())?,
+                found => found,
+            };
+            let Some(other) = found else {
                 if !edges.target.skip_missing {
                     outcome = Err(missing("target", key, &edges.target.space));
                 }
@@ -301,30 +310,37 @@ impl EdgeRow<'_> {
 
 /// The vertex at an end of an edge; `None` where the edge is to be dropped.
 fn end(
-    ctx: &Context<'_>,
+    ctx: &mut Context<'_>,
     plan: &TablePlan,
     end: &EndPlan,
     space: SpaceId,
     which: &str,
     reader: &Reader,
-) -> Result<Option<mangrove_graph::VertexId>, Reason> {
-    let field = reader.field(end.column);
+) -> Result<Result<Option<mangrove_graph::VertexId>, Reason>> {
+    let column = end.column.column;
+    let field = reader.field(column);
     // Almost all ids are numbers, which need not be text first.
     let found = match plain_integer(field) {
-        Some(number) if !is_null(plan, field) => ctx.ids.get_int(space, number),
+        Some(number) if end.column.kind.is_none() && !is_null(plan, reader, column) => ctx.ids.get_int(space, number),
         _ => None,
     };
     if found.is_some() {
-        return Ok(found);
+        return Ok(Ok(found));
     }
-    let Some(id) = text(plan, end.column, reader)? else {
-        return if end.skip_missing { Ok(None) } else { Err(format!("the edge has no {which}")) };
+    let id = match read_id(plan, &end.column, reader) {
+        Err(reason) => return Ok(Err(reason)),
+        Ok(None) if end.skip_missing => return Ok(Ok(None)),
+        Ok(None) => return Ok(Err(format!("the edge has no {which}"))),
+        Ok(Some(id)) => id,
     };
-    match ctx.ids.get(space, id.trim()) {
-        Some(vertex) => Ok(Some(vertex)),
-        None if end.skip_missing => Ok(None),
-        None => Err(missing(which, id, &end.space)),
-    }
+    let found = match ctx.ids.get_id(space, &id.key) {
+        None => ctx.find(&end.space, &id.user)?,
+        found => found,
+    };
+    Ok(match found {
+        None if !end.skip_missing => Err(missing(which, &id.user.to_string(), &end.space)),
+        found => Ok(found),
+    })
 }
 
 fn missing(which: &str, id: &str, space: &str) -> Reason {
@@ -335,25 +351,47 @@ fn in_space(space: &str) -> String {
     if space == GLOBAL_SPACE { String::new() } else { format!(" in the id space '{space}'") }
 }
 
-fn is_null(plan: &TablePlan, field: &[u8]) -> bool {
+/// Whether a field has no value. In quotes, only the texts that somebody named stand for that, and the empty one.
+fn is_null(plan: &TablePlan, reader: &Reader, column: usize) -> bool {
+    let field = reader.field(column);
     plan.nulls.iter().any(|null| null.as_bytes() == field)
+        && (plan.quoted_nulls || field.is_empty() || !reader.is_quoted(column))
 }
 
 /// A field as text; `None` where it has no value.
 fn text<'r>(plan: &TablePlan, column: usize, reader: &'r Reader) -> Result<Option<&'r str>, Reason> {
-    let field = reader.field(column);
-    if is_null(plan, field) {
+    if is_null(plan, reader, column) {
         return Ok(None);
     }
-    std::str::from_utf8(field).map(Some).map_err(|_| format!("field {} is not valid UTF-8", column + 1))
+    let text = std::str::from_utf8(reader.field(column));
+    text.map(Some).map_err(|_| format!("field {} is not valid UTF-8", column + 1))
 }
 
-fn read_id(plan: &TablePlan, column: Option<usize>, reader: &Reader) -> Result<Option<FileId>, Reason> {
-    let Some(column) = column else { return Ok(None) };
-    match text(plan, column, reader)? {
-        Some(id) => Ok(Some(FileId::parse(id.trim()))),
-        None => Err("the row has no id".to_owned()),
-    }
+/// An id in a row: as the map of ids has it, and as users see it.
+struct RowId {
+    key: FileId,
+    user: UserId,
+}
+
+fn read_id(plan: &TablePlan, id: &IdPlan, reader: &Reader) -> Result<Option<RowId>, Reason> {
+    let Some(text) = text(plan, id.column, reader)? else { return Ok(None) };
+    let Some(kind) = &id.kind else {
+        let key = FileId::parse(text.trim());
+        return Ok(Some(RowId { user: key.to_user_id(), key }));
+    };
+    let user = kind.parse(text).and_then(|value| UserId::from_value(&value));
+    let user = user.ok_or_else(|| format!("'{}' is no id of the type {}", start(text), kind.name()))?;
+    Ok(Some(RowId { key: FileId::from(&user), user }))
+}
+
+fn needed_id(plan: &TablePlan, id: Option<&IdPlan>, reader: &Reader) -> Result<Option<RowId>, Reason> {
+    let Some(id) = id else { return Ok(None) };
+    read_id(plan, id, reader)?.map(Some).ok_or_else(|| "the row has no id".to_owned())
+}
+
+/// The beginning of a text, for messages.
+fn start(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 /// The label of a row; `None` where neither the plan nor the row has one.
@@ -377,15 +415,24 @@ fn read_values(
     values: &mut Vec<Value>,
 ) -> Result<(), Reason> {
     values.clear();
-    for property in properties {
+    for (at, property) in properties.iter().enumerate() {
         let kind = property.kind.as_ref().unwrap_or(&ColumnType::String);
-        values.push(match text(plan, property.column, reader)? {
+        let value = match text(plan, property.column, reader)? {
+            // In quotes there is something, if it is empty.
+            None if !plan.quoted_nulls && reader.is_quoted(property.column) => kind.empty(),
             None => Value::Null,
             Some(text) => kind.parse(text).ok_or_else(|| {
-                let start: String = text.chars().take(80).collect();
-                format!("'{start}' in the column of '{}' is not of the type {}", property.key, kind.name())
+                format!("'{}' in the column of '{}' is not of the type {}", start(text), property.key, kind.name())
             })?,
+        };
+        // Slots ascend with the columns unless one is shared.
+        let shared = property.slot < at && properties[..at].iter().zip(&*values).any(|(other, other_value)| {
+            other.slot == property.slot && *other_value != Value::Null
         });
+        if shared && value != Value::Null {
+            return Err(format!("the row has two values for '{}', in columns of different types", property.key));
+        }
+        values.push(value);
     }
     Ok(())
 }

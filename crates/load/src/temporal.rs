@@ -49,20 +49,27 @@ impl TimeFormat {
     }
 }
 
+/// Digits of a year with a sign: more than any 64-bit number of seconds needs.
+const YEAR_DIGITS_MAX: usize = 12;
+
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Reads an ISO 8601 date or date and time.
+/// Reads an ISO 8601 date or date and time. A year of more digits than four has a sign in front.
 pub(crate) fn iso(text: &str) -> Option<DateTime> {
     let mut rest = text;
-    let year = number(&mut rest, 4, 4)?;
+    let year = match text.bytes().next()? {
+        b'+' => number(strip(&mut rest, '+')?, 4, YEAR_DIGITS_MAX)?,
+        b'-' => -number(strip(&mut rest, '-')?, 4, YEAR_DIGITS_MAX)?,
+        _ => number(&mut rest, 4, 4)?,
+    };
     let month = number(strip(&mut rest, '-')?, 1, 2)?;
     let day = number(strip(&mut rest, '-')?, 1, 2)?;
-    let midnight = days_since_epoch(year, month, day)? * 86_400;
+    let midnight = i128::from(days_since_epoch(year, month, day)?) * 86_400;
     if rest.is_empty() {
-        return Some(DateTime { seconds: midnight, nanos: 0, offset_seconds: 0 });
+        return Some(DateTime { seconds: i64::try_from(midnight).ok()?, nanos: 0, offset_seconds: 0 });
     }
     rest = rest.strip_prefix(['T', 't', ' '])?;
     let hour = number(&mut rest, 1, 2)?;
@@ -76,8 +83,60 @@ pub(crate) fn iso(text: &str) -> Option<DateTime> {
         None => 0,
     };
     let offset_seconds = offset(rest)?;
-    let seconds = midnight + seconds_of_day(hour, minute, second)? - i64::from(offset_seconds);
-    Some(DateTime { seconds, nanos, offset_seconds })
+    let seconds = midnight + i128::from(seconds_of_day(hour, minute, second)?) - i128::from(offset_seconds);
+    Some(DateTime { seconds: i64::try_from(seconds).ok()?, nanos, offset_seconds })
+}
+
+/// A point in time as [`iso`] reads it, with its offset, whatever the year.
+pub(crate) fn iso_text(time: DateTime) -> String {
+    let local = i128::from(time.seconds) + i128::from(time.offset_seconds);
+    let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
+    let (year, month, day) = date_of(days);
+    let sign = match year {
+        0..=9999 => "",
+        _ if year < 0 => "-",
+        _ => "+",
+    };
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let mut text = format!("{sign}{:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}", year.unsigned_abs());
+    if time.nanos > 0 {
+        text.push_str(format!(".{:09}", time.nanos).trim_end_matches('0'));
+    }
+    if time.offset_seconds == 0 {
+        text.push('Z');
+        return text;
+    }
+    let offset = time.offset_seconds.unsigned_abs();
+    let sign = if time.offset_seconds < 0 { '-' } else { '+' };
+    text.push_str(&format!("{sign}{:02}:{:02}", offset / 3600, offset / 60 % 60));
+    if offset % 60 > 0 {
+        text.push_str(&format!(":{:02}", offset % 60));
+    }
+    text
+}
+
+/// Year, month and day of a day counted from 1970-01-01: the other way round from [`days_since_epoch`].
+fn date_of(days: i128) -> (i128, i128, i128) {
+    // Years begin in March here, so that a leap day is the last day of its year; 400 of them have the same days.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i128::from(month <= 2), month, day)
+}
+
+/// A length of time as [`duration`] reads it.
+pub(crate) fn duration_text(length: Duration) -> String {
+    let nanos = i128::from(length.seconds) * 1_000_000_000 + i128::from(length.nanos);
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (seconds, fraction) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
+    match fraction {
+        0 => format!("{sign}PT{seconds}S"),
+        _ => format!("{sign}PT{seconds}.{}S", format!("{fraction:09}").trim_end_matches('0')),
+    }
 }
 
 /// Reads `yyyyMMdd[HHmmss[SSS]]`.
@@ -120,7 +179,8 @@ fn fraction(rest: &mut &str) -> Option<u32> {
     Some(nanos.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
 
-/// Reads an offset from UTC in seconds: nothing, `Z`, `+hh`, `+hh:mm`, `+hhmm`, or one of these behind a `Z`.
+/// Reads an offset from UTC in seconds: nothing, `Z`, `+hh`, `+hh:mm`, `+hhmm`, `+hh:mm:ss`, or one of
+/// these behind a `Z`.
 fn offset(text: &str) -> Option<i32> {
     let mut rest = text.strip_prefix(['Z', 'z']).unwrap_or(text);
     let sign = match rest.bytes().next() {
@@ -133,7 +193,12 @@ fn offset(text: &str) -> Option<i32> {
     let hours = number(&mut rest, 2, 2)?;
     rest = rest.strip_prefix(':').unwrap_or(rest);
     let minutes = if rest.is_empty() { 0 } else { number(&mut rest, 2, 2)? };
-    (rest.is_empty() && hours <= 18 && minutes < 60).then_some(sign * (hours as i32 * 3600 + minutes as i32 * 60))
+    let seconds = match strip(&mut rest, ':') {
+        Some(rest) => number(rest, 2, 2)?,
+        None => 0,
+    };
+    let fits = rest.is_empty() && hours < 26 && minutes < 60 && seconds < 60;
+    fits.then_some(sign * (hours as i32 * 3600 + minutes as i32 * 60 + seconds as i32))
 }
 
 fn seconds_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
@@ -178,14 +243,16 @@ fn units(text: &str, mut allowed: &[(char, i128)]) -> Option<i128> {
     let mut sum: i128 = 0;
     let mut rest = text;
     while !rest.is_empty() {
-        let whole = number(&mut rest, 1, 15)?;
+        // Java puts the sign of a negative length here: `PT-1.5S`.
+        let sign = if strip(&mut rest, '-').is_some() { -1 } else { 1 };
+        let whole = number(&mut rest, 1, 19)?;
         let nanos = match strip(&mut rest, '.') {
             Some(rest) => fraction(rest)?,
             None => 0,
         };
         let letter = rest.chars().next()?.to_ascii_uppercase();
         let at = allowed.iter().position(|(unit, _)| *unit == letter)?;
-        sum += (i128::from(whole) * 1_000_000_000 + i128::from(nanos)) * allowed[at].1;
+        sum += sign * (i128::from(whole) * 1_000_000_000 + i128::from(nanos)) * allowed[at].1;
         allowed = &allowed[at + 1..];
         rest = &rest[1..];
     }

@@ -1,0 +1,241 @@
+//! CSV, with headers that say what the columns are: our own, which is the CSV of Gremlin services (`~id`, `~label`, `name:type`)
+//! with types for everything a property can hold, and that of Neo4j's importer (`:ID`, `:LABEL`, `:START_ID`).
+//!
+//! In our own everything comes back but meta-properties. A text that is empty, or has the text of a missing value, stands in quotes; a
+//! field without a value is empty.
+//!
+//! Neo4j has fewer types and one column a key: lists of several values become arrays separated by `;`, and what
+//! has no type there becomes text. Both are counted.
+
+use mangrove_graph::{PropertyRow, Result, Value};
+
+use super::elements::{EdgeRow, Names, Selection, VertexRow, by_key};
+use super::kind::{Kind, Scalar, Schema, Shape};
+use super::tables::{IdKind, Setting, Table, check_key, is_plain_id};
+use super::text::{write_scalar, write_values};
+use super::{Counts, ExportFormat, Target};
+
+/// Writes a table.
+pub(crate) fn write(setting: &Setting<'_>, table: &Table, schema: &Schema, target: &mut Target<'_>) -> Result<Counts> {
+    let mut writer = Writer {
+        setting,
+        table,
+        schema,
+        neo4j: setting.options.format == ExportFormat::CsvNeo4j,
+        columns: Vec::new(),
+        spans: Vec::new(),
+        values: Vec::new(),
+        line: Vec::new(),
+        counts: Counts::default(),
+    };
+    target.losses.meta += schema.with_meta;
+    writer.header(target)?;
+    let labels = Selection::only(table.set);
+    match table.edges {
+        false => Selection::each_vertex(setting.view, &labels, &mut |row| writer.vertex(&row, target))?,
+        true => setting.selection.each_edge(setting.view, &labels, &mut |row| writer.edge(&row, target))?,
+    }
+    Ok(writer.counts)
+}
+
+struct Writer<'w> {
+    setting: &'w Setting<'w>,
+    table: &'w Table,
+    schema: &'w Schema,
+    neo4j: bool,
+    /// The kind of each column; `None`: of a mixed key in Neo4j's form, which is text.
+    columns: Vec<Kind>,
+    /// Where in `values` the text of each column is; an empty range: it has none.
+    spans: Vec<(usize, usize)>,
+    values: Vec<u8>,
+    line: Vec<u8>,
+    counts: Counts,
+}
+
+impl Writer<'_> {
+    fn header(&mut self, target: &mut Target<'_>) -> Result<()> {
+        let mut names = Names::new(self.setting.view);
+        let (vertices, edges) = (self.setting.vertex_ids.suffix(), self.setting.edge_ids.suffix());
+        let fixed = match (self.neo4j, self.table.edges) {
+            (true, false) => vec![":ID".to_owned(), ":LABEL".to_owned()],
+            (true, true) => [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec(),
+            (false, false) => vec![format!("~id{vertices}"), "~label".to_owned()],
+            (false, true) => {
+                vec![format!("~id{edges}"), format!("~from{vertices}"), format!("~to{vertices}"), "~label".to_owned()]
+            }
+        };
+        for name in &fixed {
+            self.field(name.as_bytes());
+        }
+        let mut last = None;
+        for (key, kind) in self.schema.columns() {
+            let name = names.key(key).clone();
+            check_key(&name, kind)?;
+            self.columns.push(kind);
+            if !self.neo4j {
+                self.field(format!("{name}:{}", kind.name()).as_bytes());
+            } else if last != Some(key) {
+                let kind = if self.schema.is_mixed(key) { None } else { Some(kind) };
+                self.field(format!("{name}:{}", neo4j_name(kind)).as_bytes());
+            }
+            last = Some(key);
+        }
+        self.end_line(target)
+    }
+
+    fn vertex(&mut self, row: &VertexRow<'_>, target: &mut Target<'_>) -> Result<()> {
+        self.id(row.id, self.setting.vertex_ids, target)?;
+        let label = if self.neo4j { self.table.label.replace("::", ";") } else { self.table.label.to_string() };
+        self.field(label.as_bytes());
+        self.properties(row.properties, target)?;
+        self.counts.vertices += 1;
+        self.end_line(target)?;
+        target.row(self.counts)
+    }
+
+    fn edge(&mut self, row: &EdgeRow<'_>, target: &mut Target<'_>) -> Result<()> {
+        if !self.neo4j {
+            self.id(row.id, self.setting.edge_ids, target)?;
+        }
+        self.id(row.source, self.setting.vertex_ids, target)?;
+        self.id(row.target, self.setting.vertex_ids, target)?;
+        let label = self.table.label.clone();
+        self.field(label.as_bytes());
+        self.properties(row.properties, target)?;
+        self.counts.edges += 1;
+        self.end_line(target)?;
+        target.row(self.counts)
+    }
+
+    fn id(&mut self, id: &Value, kind: IdKind, target: &mut Target<'_>) -> Result<()> {
+        self.values.clear();
+        if self.neo4j {
+            target.losses.ids += u64::from(!is_plain_id(id));
+            write_scalar(&mut self.values, Scalar::of(id), id)?;
+        } else {
+            write_scalar(&mut self.values, kind.scalar(id), id)?;
+        }
+        let text = std::mem::take(&mut self.values);
+        self.field(&text);
+        self.values = text;
+        Ok(())
+    }
+
+    fn properties(&mut self, properties: &[PropertyRow], target: &mut Target<'_>) -> Result<()> {
+        self.values.clear();
+        self.spans.clear();
+        self.spans.resize(self.columns.len(), NONE);
+        for values in by_key(properties) {
+            let kind = Kind::of(values);
+            let at = self.schema.position_of(values[0].key, kind);
+            let begin = self.values.len();
+            if self.neo4j {
+                let mixed = self.schema.is_mixed(values[0].key);
+                let lost = mixed || !is_neo4j(kind);
+                target.losses.values += u64::from(lost);
+                write_neo4j(&mut self.values, kind, values)?;
+            } else {
+                write_values(&mut self.values, kind, values)?;
+            }
+            self.spans[at] = (begin, self.values.len());
+        }
+        let (values, spans) = (std::mem::take(&mut self.values), std::mem::take(&mut self.spans));
+        let mut columns = self.schema.columns().map(|(key, _)| key).zip(&spans).peekable();
+        while let Some((key, mut span)) = columns.next() {
+            // In Neo4j's form the columns of a key are one.
+            while self.neo4j
+                && let Some((_, next)) = columns.next_if(|(other, _)| *other == key)
+            {
+                span = if *span == NONE { next } else { span };
+            }
+            match *span {
+                NONE => self.empty(),
+                (begin, end) => self.field(&values[begin..end]),
+            }
+        }
+        (self.values, self.spans) = (values, spans);
+        Ok(())
+    }
+
+    fn separate(&mut self) {
+        if !self.line.is_empty() {
+            self.line.push(b',');
+        }
+    }
+
+    /// A field without a value. The first field of a line is an id, so the line is not empty before it.
+    fn empty(&mut self) {
+        self.line.push(b',');
+    }
+
+    fn field(&mut self, text: &[u8]) {
+        self.separate();
+        let plain = !text.is_empty()
+            && text != b"\\N"
+            && memchr::memchr3(b',', b'"', b'\n', text).is_none()
+            && memchr::memchr(b'\r', text).is_none();
+        if plain {
+            self.line.extend_from_slice(text);
+            return;
+        }
+        self.line.push(b'"');
+        let mut rest = text;
+        while let Some(quote) = memchr::memchr(b'"', rest) {
+            self.line.extend_from_slice(&rest[..=quote]);
+            self.line.push(b'"');
+            rest = &rest[quote + 1..];
+        }
+        self.line.extend_from_slice(rest);
+        self.line.push(b'"');
+    }
+
+    fn end_line(&mut self, target: &mut Target<'_>) -> Result<()> {
+        self.line.push(b'\n');
+        target.out.write_all(&self.line)?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+const NONE: (usize, usize) = (usize::MAX, 0);
+
+/// The type of a column for Neo4j's importer; `None`: values of several kinds, which become text.
+fn neo4j_name(kind: Option<Kind>) -> String {
+    let Some(kind) = kind else { return "string".to_owned() };
+    let scalar = match kind.scalar {
+        Scalar::Bool => "boolean",
+        Scalar::I8 => "byte",
+        Scalar::I16 => "short",
+        Scalar::I32 => "int",
+        Scalar::I64 => "long",
+        Scalar::F32 => "float",
+        Scalar::F64 => "double",
+        Scalar::Char => "char",
+        Scalar::DateTime => "datetime",
+        Scalar::Duration => "duration",
+        _ => "string",
+    };
+    if kind.shape == Shape::One { scalar.to_owned() } else { format!("{scalar}[]") }
+}
+
+/// Whether values of a kind load as what they are from Neo4j's form.
+fn is_neo4j(kind: Kind) -> bool {
+    let scalar =
+        !matches!(kind.scalar, Scalar::BigInt | Scalar::Decimal | Scalar::Bytes | Scalar::Uuid | Scalar::Any);
+    scalar && kind.shape != Shape::Several
+}
+
+fn write_neo4j(out: &mut Vec<u8>, kind: Kind, values: &[PropertyRow]) -> Result<()> {
+    let items: Vec<&Value> = match (kind.shape, &values[0].value) {
+        (Shape::One, value) => return write_scalar(out, kind.scalar, value),
+        (Shape::List, Value::List(items)) => items.iter().collect(),
+        _ => values.iter().map(|property| &property.value).collect(),
+    };
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b';');
+        }
+        write_scalar(out, kind.scalar, item)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! GraphML as TinkerPop's `GraphMLWriter` lays it out: labels as the data `labelV` and `labelE`, a declared key for
+//! every property.
+//!
+//! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings
+//! with their own type beside (`mangrove.type`), which other readers pass over. A key with several values has
+//! several data elements; meta-properties have no place and are counted as lost. Characters that XML
+//! cannot hold make a text `any`: a JSON string, in which they are escaped.
+//!
+//! Ids of a document are texts: one that is the plain form of a 64-bit number is read as that number. An id of
+//! another type would come back as something else, and is counted.
+
+use std::io::Write;
+
+use mangrove_graph::{GraphView, PropertyRow, Result, Value};
+
+use super::elements::{Names, Selection, by_key};
+use super::kind::{Kind, Scalar, Schema, Shape};
+use super::text::{write_scalar, write_values};
+use super::{Counts, Target};
+use crate::id_map::plain_integer;
+use crate::typed_json::write_value;
+
+const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
+     xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns \
+     http://graphml.graphdrawing.org/xmlns/1.1/graphml.xsd\">\n";
+
+/// Writes the graph.
+pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
+    let mut names = Names::new(view);
+    let (mut of_vertices, mut of_edges) = (Schema::default(), Schema::default());
+    Selection::each_vertex(view, &selection.labels, &mut |row| {
+        of_vertices.add_for_xml(row.properties);
+        Ok(())
+    })?;
+    selection.each_edge(view, &selection.labels, &mut |row| {
+        of_edges.add_for_xml(row.properties);
+        Ok(())
+    })?;
+    target.losses.meta += of_vertices.with_meta;
+    let mut text = Vec::from(HEAD);
+    text.extend_from_slice(b"<key id=\"labelV\" for=\"node\" attr.name=\"labelV\" attr.type=\"string\"/>\n");
+    text.extend_from_slice(b"<key id=\"labelE\" for=\"edge\" attr.name=\"labelE\" attr.type=\"string\"/>\n");
+    declare(&mut text, &mut names, &mut of_vertices, 'n', "node");
+    declare(&mut text, &mut names, &mut of_edges, 'e', "edge");
+    text.extend_from_slice(b"<graph id=\"G\" edgedefault=\"directed\">\n");
+    let mut counts = Counts::default();
+    Selection::each_vertex(view, &selection.labels, &mut |row| {
+        text.extend_from_slice(b"<node id=\"");
+        write_id(&mut text, row.id, target)?;
+        text.extend_from_slice(b"\"><data key=\"labelV\">");
+        escape(&mut text, names.set(row.label).as_bytes());
+        text.extend_from_slice(b"</data>");
+        write_data(&mut text, &of_vertices, 'n', row.properties)?;
+        text.extend_from_slice(b"</node>\n");
+        counts.vertices += 1;
+        hand_over(&mut text, counts, target)
+    })?;
+    selection.each_edge(view, &selection.labels, &mut |row| {
+        for (open, id) in [(&b"<edge id=\""[..], row.id), (b"\" source=\"", row.source), (b"\" target=\"", row.target)] {
+            text.extend_from_slice(open);
+            write_id(&mut text, id, target)?;
+        }
+        text.extend_from_slice(b"\"><data key=\"labelE\">");
+        escape(&mut text, names.set(row.label).as_bytes());
+        text.extend_from_slice(b"</data>");
+        write_data(&mut text, &of_edges, 'e', row.properties)?;
+        text.extend_from_slice(b"</edge>\n");
+        counts.edges += 1;
+        hand_over(&mut text, counts, target)
+    })?;
+    text.extend_from_slice(b"</graph>\n</graphml>\n");
+    target.out.write_all(&text)?;
+    Ok(counts)
+}
+
+fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut Target<'_>) -> Result<()> {
+    target.out.write_all(text)?;
+    text.clear();
+    target.row(counts)
+}
+
+/// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
+fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, letter: char, element: &str) {
+    schema.seal();
+    for (at, (key, kind)) in schema.columns().enumerate() {
+        write!(text, "<key id=\"{letter}{at}\" for=\"{element}\" attr.name=\"").expect("a buffer takes everything");
+        escape(text, names.key(key).as_bytes());
+        let (known, own) = match kind {
+            Kind { shape: Shape::List, scalar } => ("string", Some(format!("{}[]", scalar.name()))),
+            Kind { scalar, .. } => match scalar {
+                Scalar::Bool => ("boolean", None),
+                Scalar::I32 => ("int", None),
+                Scalar::I64 => ("long", None),
+                Scalar::F32 => ("float", None),
+                Scalar::F64 => ("double", None),
+                Scalar::String => ("string", None),
+                other => ("string", Some(other.name().to_owned())),
+            },
+        };
+        write!(text, "\" attr.type=\"{known}\"").expect("a buffer takes everything");
+        if let Some(own) = own {
+            write!(text, " mangrove.type=\"{own}\"").expect("a buffer takes everything");
+        }
+        text.extend_from_slice(b"/>\n");
+    }
+}
+
+fn write_data(text: &mut Vec<u8>, schema: &Schema, letter: char, properties: &[PropertyRow]) -> Result<()> {
+    let mut field = Vec::new();
+    for values in by_key(properties) {
+        let kind = kind_in_xml(values);
+        let at = schema.position_of(values[0].key, kind);
+        for property in values {
+            field.clear();
+            match kind.shape {
+                Shape::List => write_values(&mut field, kind, values)?,
+                _ => write_scalar(&mut field, kind.scalar, &property.value)?,
+            }
+            write!(text, "<data key=\"{letter}{at}\">").expect("a buffer takes everything");
+            escape(text, &field);
+            text.extend_from_slice(b"</data>");
+        }
+    }
+    Ok(())
+}
+
+impl Schema {
+    fn add_for_xml(&mut self, properties: &[PropertyRow]) {
+        for values in by_key(properties) {
+            self.add_kind(values, kind_in_xml(values));
+        }
+    }
+}
+
+/// The kind of values in a document: texts with characters that XML cannot hold are anything.
+fn kind_in_xml(values: &[PropertyRow]) -> Kind {
+    let kind = Kind::of(values);
+    let illegal = |value: &Value| match value {
+        Value::String(text) => !text.chars().all(is_xml),
+        Value::Char(character) => !is_xml(*character) || character.is_whitespace(),
+        _ => false,
+    };
+    let any = match &values[0].value {
+        // Texts in lists are JSON strings anyway, which leaves the two characters that JSON does not escape.
+        Value::List(_) => false,
+        _ => values.iter().any(|property| illegal(&property.value)),
+    };
+    if any { Kind { scalar: Scalar::Any, ..kind } } else { kind }
+}
+
+fn is_xml(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut Target<'_>) -> Result<()> {
+    let mut field = Vec::new();
+    match id {
+        Value::String(id) => field.extend_from_slice(id.as_bytes()),
+        Value::I32(number) => write!(field, "{number}").expect("a buffer takes everything"),
+        Value::I64(number) => write!(field, "{number}").expect("a buffer takes everything"),
+        Value::Uuid(uuid) => write!(field, "{uuid}").expect("a buffer takes everything"),
+        other => write_value(&mut field, other)?,
+    }
+    let same = match id {
+        Value::I32(_) | Value::I64(_) => true,
+        Value::String(_) => plain_integer(&field).is_none() && field.trim_ascii() == field.as_slice(),
+        _ => false,
+    };
+    target.losses.ids += u64::from(!same);
+    escape(text, &field);
+    Ok(())
+}
+
+/// Writes a text into an element or an attribute.
+fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    // What was checked to be text is; ids and names with characters XML cannot hold lose them.
+    for character in String::from_utf8_lossy(text).chars() {
+        match character {
+            '&' => out.extend_from_slice(b"&amp;"),
+            '<' => out.extend_from_slice(b"&lt;"),
+            '>' => out.extend_from_slice(b"&gt;"),
+            '"' => out.extend_from_slice(b"&quot;"),
+            // Parsers make one line end of all, and a space of one in an attribute.
+            '\r' => out.extend_from_slice(b"&#13;"),
+            '\n' => out.extend_from_slice(b"&#10;"),
+            '\t' => out.extend_from_slice(b"&#9;"),
+            _ if is_xml(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            // Within JSON, where the others are escaped already.
+            _ => write!(out, "\\u{:04x}", u32::from(character)).expect("a buffer takes everything"),
+        }
+    }
+}

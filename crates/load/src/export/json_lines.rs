@@ -1,0 +1,98 @@
+//! JSON lines: one vertex or one edge a line.
+//!
+//! ```json
+//! {"vertex":1,"label":"person","properties":{"name":"marko","age":{"@type":"g:Int32","@value":29}}}
+//! {"edge":7,"label":"knows","from":1,"to":2,"properties":{"weight":0.5}}
+//! ```
+//!
+//! All vertices come first. Whole numbers without a type are longs, others doubles; what JSON has no form for is typed as
+//! GraphSON 3 has it. A key with several values, or values with meta-properties, stands under `multi` with a
+//! list of `{"value": …, "properties": {…}}`.
+
+use mangrove_graph::{GraphView, PropertyRow, Result};
+
+use super::elements::{Names, Selection, by_key};
+use super::graphson::write_meta;
+use super::{Counts, Target};
+use crate::typed_json::{write_plain_value, write_string};
+
+/// Writes the graph.
+pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut names = Names::new(view);
+    let mut line = Vec::new();
+    Selection::each_vertex(view, &selection.labels, &mut |vertex| {
+        line.clear();
+        line.extend_from_slice(b"{\"vertex\":");
+        write_plain_value(&mut line, vertex.id)?;
+        line.extend_from_slice(b",\"label\":");
+        write_string(&mut line, names.set(vertex.label));
+        let plain = |values: &&[PropertyRow]| matches!(values, [only] if only.meta.is_empty());
+        let singles = by_key(vertex.properties).filter(plain).map(|values| &values[0]);
+        write_singles(&mut line, &mut names, singles)?;
+        write_multi(&mut line, &mut names, by_key(vertex.properties).filter(|values| !plain(values)))?;
+        line.extend_from_slice(b"}\n");
+        counts.vertices += 1;
+        target.out.write_all(&line)?;
+        target.row(counts)
+    })?;
+    selection.each_edge(view, &selection.labels, &mut |edge| {
+        line.clear();
+        for (member, value) in [("{\"edge\":", edge.id), (",\"from\":", edge.source), (",\"to\":", edge.target)] {
+            line.extend_from_slice(member.as_bytes());
+            write_plain_value(&mut line, value)?;
+        }
+        line.extend_from_slice(b",\"label\":");
+        write_string(&mut line, names.set(edge.label));
+        write_singles(&mut line, &mut names, edge.properties.iter())?;
+        line.extend_from_slice(b"}\n");
+        counts.edges += 1;
+        target.out.write_all(&line)?;
+        target.row(counts)
+    })?;
+    Ok(counts)
+}
+
+fn write_singles<'p>(
+    line: &mut Vec<u8>,
+    names: &mut Names<'_>,
+    properties: impl Iterator<Item = &'p PropertyRow>,
+) -> Result<()> {
+    let mut any = false;
+    for property in properties {
+        line.extend_from_slice(if any { b"," } else { b",\"properties\":{" });
+        any = true;
+        write_string(line, names.key(property.key));
+        line.push(b':');
+        write_plain_value(line, &property.value)?;
+    }
+    if any {
+        line.push(b'}');
+    }
+    Ok(())
+}
+
+fn write_multi<'p>(
+    line: &mut Vec<u8>,
+    names: &mut Names<'_>,
+    groups: impl Iterator<Item = &'p [PropertyRow]>,
+) -> Result<()> {
+    let mut any = false;
+    for values in groups {
+        line.extend_from_slice(if any { b"," } else { b",\"multi\":{" });
+        any = true;
+        write_string(line, names.key(values[0].key));
+        line.extend_from_slice(b":[");
+        for (at, property) in values.iter().enumerate() {
+            line.extend_from_slice(if at > 0 { b",{\"value\":" } else { b"{\"value\":" });
+            write_plain_value(line, &property.value)?;
+            write_meta(line, names, property)?;
+            line.push(b'}');
+        }
+        line.push(b']');
+    }
+    if any {
+        line.push(b'}');
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Files being written: compressed by their names, and there only when they are whole.
+//!
+//! A file is written under another name beside its own and renamed when it is complete, so an export that stops leaves
+//! no half file that looks like a whole one, and replaces what was there only by something whole.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{Error, ErrorKind, Result};
+
+use crate::input::Compression;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A file being written. Dropped before [`Output::finish`], it leaves nothing.
+pub(crate) struct Output {
+    path: PathBuf,
+    partial: PathBuf,
+    packer: Option<Packer>,
+}
+
+enum Packer {
+    Plain(BufWriter<File>),
+    Gzip(BufWriter<flate2::write::GzEncoder<File>>),
+    Zstd(BufWriter<zstd::Encoder<'static, File>>),
+    Bzip2(BufWriter<bzip2::write::BzEncoder<File>>),
+}
+
+impl Output {
+    /// Begins a file; its extension says how it is compressed.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let failed = |e: io::Error| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", path.display()));
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).map_err(failed)?;
+        let packer = match Compression::of(path) {
+            None => Packer::Plain(BufWriter::with_capacity(BUFFER_BYTES, file)),
+            Some(Compression::Gzip) => {
+                let encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+                Packer::Gzip(BufWriter::with_capacity(BUFFER_BYTES, encoder))
+            }
+            Some(Compression::Zstd) => {
+                let encoder = zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(failed)?;
+                Packer::Zstd(BufWriter::with_capacity(BUFFER_BYTES, encoder))
+            }
+            Some(Compression::Bzip2) => {
+                let encoder = bzip2::write::BzEncoder::new(file, bzip2::Compression::default());
+                Packer::Bzip2(BufWriter::with_capacity(BUFFER_BYTES, encoder))
+            }
+        };
+        Ok(Output { path: path.to_owned(), partial, packer: Some(packer) })
+    }
+
+    /// Ends the file and gives it its name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let packer = self.packer.take().expect("a file is finished once, by value");
+        let finished = packer.finish().and_then(|()| std::fs::rename(&self.partial, &self.path));
+        finished.map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", self.path.display())))
+    }
+}
+
+impl Packer {
+    fn finish(self) -> io::Result<()> {
+        let file = match self {
+            Packer::Plain(writer) => writer.into_inner()?,
+            Packer::Gzip(writer) => writer.into_inner()?.finish()?,
+            Packer::Zstd(writer) => writer.into_inner()?.finish()?,
+            Packer::Bzip2(writer) => writer.into_inner()?.finish()?,
+        };
+        file.sync_all()
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Packer::Plain(writer) => writer,
+            Packer::Gzip(writer) => writer,
+            Packer::Zstd(writer) => writer,
+            Packer::Bzip2(writer) => writer,
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.packer.as_mut().expect("there until finish, which takes it by value").writer().write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.packer.as_mut().expect("there until finish, which takes it by value").writer().flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.packer.take().is_some() {
+            // Best effort: what stays behind is named as what it is.
+            let _ = std::fs::remove_file(&self.partial);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Values as the text of a field: what [`crate::column_type::ColumnType::parse`] reads back.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use mangrove_graph::{PropertyRow, Result, Value};
+
+use super::kind::{Kind, Scalar, Shape};
+use crate::temporal;
+use crate::typed_json::{write_string, write_value};
+
+/// Writes what stands under one key of one element, which is of this kind.
+pub(crate) fn write_values(out: &mut Vec<u8>, kind: Kind, values: &[PropertyRow]) -> Result<()> {
+    match (kind.shape, &values[0].value) {
+        (Shape::One, value) => write_scalar(out, kind.scalar, value),
+        (Shape::List, Value::List(items)) => write_items(out, kind.scalar, items.iter()),
+        _ => write_items(out, kind.scalar, values.iter().map(|property| &property.value)),
+    }
+}
+
+/// A list in brackets; texts in it as JSON strings, so that they may hold commas and brackets.
+fn write_items<'v>(out: &mut Vec<u8>, scalar: Scalar, items: impl Iterator<Item = &'v Value>) -> Result<()> {
+    out.push(b'[');
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        match item {
+            Value::String(text) if scalar != Scalar::Any => write_string(out, text),
+            Value::Char(character) if scalar != Scalar::Any => write_string(out, character.encode_utf8(&mut [0; 4])),
+            item => write_scalar(out, scalar, item)?,
+        }
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes one value.
+pub(crate) fn write_scalar(out: &mut Vec<u8>, scalar: Scalar, value: &Value) -> Result<()> {
+    let taken = "a buffer takes everything";
+    match value {
+        _ if scalar == Scalar::Any => return write_value(out, value),
+        Value::String(text) => out.extend_from_slice(text.as_bytes()),
+        Value::Bool(truth) => write!(out, "{truth}").expect(taken),
+        Value::I8(number) => write!(out, "{number}").expect(taken),
+        Value::I16(number) => write!(out, "{number}").expect(taken),
+        Value::I32(number) => write!(out, "{number}").expect(taken),
+        Value::I64(number) => write!(out, "{number}").expect(taken),
+        Value::BigInt(number) => write!(out, "{number}").expect(taken),
+        Value::Decimal(number) => write!(out, "{number}").expect(taken),
+        Value::F32(number) => write!(out, "{number:?}").expect(taken),
+        Value::F64(number) => write!(out, "{number:?}").expect(taken),
+        Value::Char(character) => write!(out, "{character}").expect(taken),
+        Value::Uuid(uuid) => write!(out, "{uuid}").expect(taken),
+        Value::Bytes(bytes) => out.extend_from_slice(BASE64_STANDARD.encode(bytes).as_bytes()),
+        Value::DateTime(time) => out.extend_from_slice(temporal::iso_text(*time).as_bytes()),
+        Value::Duration(length) => out.extend_from_slice(temporal::duration_text(*length).as_bytes()),
+        other => return write_value(out, other),
+    }
+    Ok(())
+}

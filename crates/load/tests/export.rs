@@ -1,0 +1,287 @@
+//! What is exported loads again as an equal graph: generated graphs with values of every type, in every format.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Folder, Graph, load_clean};
+use mangrove_graph::{Catalog, DateTime, Duration, UserId, Value};
+use mangrove_load::LoadOptions;
+use mangrove_load::export::{ExportFormat, ExportOptions, Losses, export};
+use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, Store, StoreOptions};
+use mangrove_txn::TransactionManager;
+use proptest::prelude::*;
+
+/// A property key with its values, each with meta-properties.
+type Property = (String, Vec<(Value, Meta)>);
+type Meta = Vec<(String, Value)>;
+
+/// A graph to be written.
+#[derive(Clone, Debug)]
+struct Model {
+    vertices: Vec<(UserId, String, Vec<Property>)>,
+    /// Ends are positions in `vertices`.
+    edges: Vec<(UserId, String, usize, usize, Vec<(String, Value)>)>,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("\\N".to_owned()),
+        Just("007".to_owned()),
+        Just(" a,\"b\"\r\n;|[x]{y}<&>'\t\u{0}\u{1f}\u{fffe} ".to_owned()),
+        proptest::string::string_regex("[a-c0-9,;:\"\\\\\n\r é😀]{0,8}").unwrap(),
+    ]
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<bool>().prop_map(Value::Bool),
+        any::<i8>().prop_map(Value::I8),
+        any::<i16>().prop_map(Value::I16),
+        any::<i32>().prop_map(Value::I32),
+        any::<i64>().prop_map(Value::I64),
+        any::<f32>().prop_map(Value::F32),
+        prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::NEG_INFINITY), Just(-0.0), Just(1e300)].prop_map(Value::F64),
+        any::<i128>().prop_map(|n| Value::BigInt(Arc::new((num_bigint::BigInt::from(n)) * n))),
+        (any::<i64>(), -30_i64..30).prop_map(|(n, scale)| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), scale)))),
+        any::<char>().prop_map(Value::Char),
+        text().prop_map(Value::string),
+        proptest::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Value::Bytes(bytes.into())),
+        any::<u128>().prop_map(|n| Value::Uuid(uuid::Uuid::from_u128(n))),
+        (prop_oneof![any::<i64>().prop_map(|s| s / 1_000_000), -100_000_000_000_i64..300_000_000_000], 0_u32..1_000_000_000, -64_800..64_800)
+            .prop_map(|(seconds, nanos, offset_seconds)| Value::DateTime(DateTime { seconds, nanos, offset_seconds })),
+        (any::<i64>().prop_map(|s| s / 2), 0_u32..1_000_000_000)
+            .prop_map(|(seconds, nanos)| Value::Duration(Duration { seconds, nanos })),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let list = |of| proptest::collection::vec(of, 0..4).prop_map(Value::list);
+    prop_oneof![
+        12 => scalar(),
+        2 => proptest::collection::vec(text().prop_map(Value::string), 0..4).prop_map(Value::list),
+        1 => proptest::collection::vec(any::<i32>().prop_map(Value::I32), 1..4).prop_map(Value::list),
+        1 => list(scalar().boxed()),
+        1 => list(list(scalar().boxed()).boxed()),
+        1 => (scalar(), scalar()).prop_map(|(a, b)| Value::map(vec![(Value::string("k"), a), (Value::I64(1), b)])),
+        1 => any::<i32>().prop_map(|n| Value::Set(Arc::new(vec![Value::I32(n), Value::string("x")]))),
+        1 => proptest::collection::vec(any::<f32>(), 0..4).prop_map(|items| Value::F32Array(items.into())),
+    ]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![Just("name"), Just("since"), Just("größe: cm"), Just("a,b")].prop_map(str::to_owned)
+}
+
+fn label() -> impl Strategy<Value = String> {
+    prop_oneof![Just("person"), Just("Ort::Stadt"), Just("a b"), Just("x/y")].prop_map(str::to_owned)
+}
+
+fn model(with_meta: bool) -> impl Strategy<Value = Model> {
+    let meta = proptest::collection::vec(
+        (key(), value()).prop_map(|(key, value)| (key, value)),
+        0..if with_meta { 2 } else { 1 },
+    );
+    let meta = meta.prop_map(move |meta| if with_meta { meta } else { Vec::new() });
+    let property = (key(), proptest::collection::vec((value(), meta), 1..3));
+    let vertex = (label(), proptest::collection::vec(property, 0..4));
+    let edge = (label(), any::<prop::sample::Index>(), any::<prop::sample::Index>(), proptest::collection::vec((key(), value()), 0..3));
+    let ids = prop_oneof![Just(0_u8), Just(1), Just(2), Just(3)];
+    (ids, proptest::collection::vec(vertex, 1..6), proptest::collection::vec(edge, 0..6)).prop_map(|(ids, vertices, edges)| {
+        let id = |at: usize| match (ids, at % 4) {
+            (0, _) | (3, 0) => UserId::int(at as i64 * 3 - 1),
+            (1, _) | (3, 1) => UserId::from_value(&Value::I32(at as i32)).unwrap(),
+            (2, _) | (3, 2) => UserId::from(format!("id {at} \"é\"").as_str()),
+            _ => UserId::Uuid(uuid::Uuid::from_u128(at as u128)),
+        };
+        let unique = |mut properties: Vec<Property>| {
+            properties.sort_by(|a, b| a.0.cmp(&b.0));
+            properties.dedup_by(|a, b| a.0 == b.0);
+            properties
+        };
+        let count = vertices.len();
+        let vertices =
+            vertices.into_iter().enumerate().map(|(at, (label, properties))| (id(at), label, unique(properties))).collect();
+        let edges = edges.into_iter().enumerate().map(|(at, (label, from, to, mut properties))| {
+            properties.sort_by(|a, b| a.0.cmp(&b.0));
+            properties.dedup_by(|a, b| a.0 == b.0);
+            (id(at), label, from.index(count), to.index(count), properties)
+        });
+        Model { vertices, edges: edges.collect() }
+    })
+}
+
+/// The model in a store: by the typed bulk loader, an element a call, so without any of our file formats.
+fn build(model: &Model) -> TransactionManager {
+    let manager = TransactionManager::new(Arc::new(Store::new(&StoreOptions::default())));
+    let mut load = manager.bulk_load().unwrap();
+    let mut vertices = Vec::new();
+    for (id, label, properties) in &model.vertices {
+        let catalog = load.store().catalog();
+        let label = catalog.intern_label_text(label);
+        let column = |(key, values): &Property| BulkColumn {
+            key: catalog.intern_key(key),
+            values: match values.as_slice() {
+                [(value, meta)] if meta.is_empty() => ColumnData::Any(vec![Some(value.clone())]),
+                several => ColumnData::Multi(vec![MultiProperty {
+                    values: several.iter().enumerate().map(|(at, value)| multi_value(catalog, at, value)).collect(),
+                }]),
+            },
+        };
+        let columns: Vec<_> = properties.iter().map(column).collect();
+        vertices.extend(load.vertices(label, 1, Some(std::slice::from_ref(id)), &columns).unwrap());
+    }
+    for (id, label, from, to, properties) in &model.edges {
+        let catalog = load.store().catalog();
+        let label = catalog.intern_label_text(label);
+        let column = |(key, value): &(String, Value)| BulkColumn {
+            key: catalog.intern_key(key),
+            values: ColumnData::Any(vec![Some(value.clone())]),
+        };
+        let columns: Vec<_> = properties.iter().map(column).collect();
+        let ends = [(vertices[*from], vertices[*to])];
+        load.edges(label, &ends, Some(std::slice::from_ref(id)), &columns).unwrap();
+    }
+    load.finish().unwrap();
+    manager
+}
+
+fn multi_value(catalog: &Catalog, at: usize, (value, meta): &(Value, Meta)) -> MultiValue {
+    let meta = meta.iter().map(|(key, value)| (catalog.intern_key(key), value.clone())).collect();
+    MultiValue { ordinal: at as u32, value: value.clone(), meta: Arc::new(meta) }
+}
+
+/// A graph as text that is equal where graphs are: a line an element, with lines for its properties.
+type Lines = BTreeMap<String, Vec<String>>;
+
+fn line(key: &str, at: usize, value: &Value, meta: impl Iterator<Item = (String, String)>) -> String {
+    let mut meta: Vec<_> = meta.collect();
+    meta.sort();
+    format!("{key} {at} {} {meta:?}", normal(value))
+}
+
+fn element(head: String, mut properties: Vec<String>) -> Vec<String> {
+    properties.sort();
+    properties.insert(0, head);
+    properties
+}
+
+fn id_text(id: &UserId) -> String {
+    format!("{:?}", id.to_value())
+}
+
+fn lines_of_model(model: &Model) -> Lines {
+    let mut lines = Lines::new();
+    for (id, label, properties) in &model.vertices {
+        let mut found = Vec::new();
+        for (key, values) in properties {
+            found.extend(values.iter().enumerate().map(|(at, (value, meta))| {
+                line(key, at, value, meta.iter().map(|(key, value)| (key.clone(), normal(value))))
+            }));
+        }
+        lines.insert(format!("v {}", id_text(id)), element(sorted_label(label), found));
+    }
+    for (id, label, from, to, properties) in &model.edges {
+        let (from, to) = (id_text(&model.vertices[*from].0), id_text(&model.vertices[*to].0));
+        let found = properties.iter().map(|(key, value)| line(key, 0, value, std::iter::empty())).collect();
+        lines.insert(format!("e {}", id_text(id)), element(format!("{} {from} {to}", sorted_label(label)), found));
+    }
+    lines
+}
+
+fn lines_of_graph(graph: &Graph) -> Lines {
+    let mut lines = Lines::new();
+    let id = |at: usize| id_text(graph.vertices[at].id.as_ref().unwrap());
+    for (at, vertex) in graph.vertices.iter().enumerate() {
+        let mut found: Vec<_> =
+            vertex.properties.iter().map(|(key, value)| line(key, 0, value, std::iter::empty())).collect();
+        for multi in &vertex.multi {
+            found.extend(multi.values.iter().enumerate().map(|(at, value)| {
+                line(&multi.key, at, &value.value, value.meta.iter().map(|(key, value)| (key.to_string(), normal(value))))
+            }));
+        }
+        lines.insert(format!("v {}", id(at)), element(sorted_label(&vertex.label), found));
+    }
+    for edge in &graph.edges {
+        let head = format!("{} {} {}", sorted_label(&edge.label), id(edge.source), id(edge.target));
+        let found = edge.properties.iter().map(|(key, value)| line(key, 0, value, std::iter::empty())).collect();
+        lines.insert(format!("e {}", id_text(edge.id.as_ref().unwrap())), element(head, found));
+    }
+    lines
+}
+
+/// A label set, whatever order its labels were met in.
+fn sorted_label(label: &str) -> String {
+    let mut labels: Vec<&str> = label.split("::").collect();
+    labels.sort_unstable();
+    labels.join("::")
+}
+
+/// A value as text in which equal decimals are equal.
+fn normal(value: &Value) -> String {
+    match value {
+        Value::Decimal(number) => format!("Decimal {}", number.normalized()),
+        Value::List(items) => format!("List {:?}", items.iter().map(normal).collect::<Vec<_>>()),
+        Value::Map(entries) => {
+            format!("Map {:?}", entries.iter().map(|(key, value)| (normal(key), normal(value))).collect::<Vec<_>>())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("MANGROVE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
+}
+
+/// Exports generated graphs and loads them again.
+#[track_caller]
+fn check(name: &str, with_meta: bool, format: ExportFormat, file: &str, fits: fn(&Model) -> bool) {
+    let folder = Folder::new(&format!("export-{name}"), &[]);
+    let path = folder.file(file);
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(model in model(with_meta).prop_filter("the format has no place for it", fits))| {
+        let _ = std::fs::remove_dir_all(&path);
+        let snapshot = build(&model).hold_snapshot().unwrap();
+        let report = export(&snapshot, &path, &ExportOptions::new(format), &mut |_| Ok(())).unwrap();
+        prop_assert_eq!(report.losses, Losses::default());
+        let loaded = load_clean(std::slice::from_ref(&path), &LoadOptions::default());
+        prop_assert_eq!(lines_of_graph(&loaded), lines_of_model(&model));
+    });
+}
+
+#[test]
+fn graphson_keeps_everything() {
+    check("graphson", true, ExportFormat::GraphSonAdjacency, "g.json", |_| true);
+}
+
+#[test]
+fn wrapped_graphson_keeps_everything() {
+    check("wrapped", true, ExportFormat::GraphSon, "g.json", |_| true);
+}
+
+#[test]
+fn json_lines_keep_everything() {
+    check("lines", true, ExportFormat::JsonLines, "g.jsonl", |_| true);
+}
+
+/// GraphML has no types of ids and no meta-properties; everything else comes back.
+#[test]
+fn graphml_keeps_everything_but_meta_properties() {
+    fn plain(model: &Model) -> bool {
+        let plain = |id: &UserId| match id {
+            UserId::Int(id) => !id.narrow,
+            UserId::String(_) => true,
+            UserId::Uuid(_) => false,
+        };
+        model.vertices.iter().all(|(id, ..)| plain(id)) && model.edges.iter().all(|(id, ..)| plain(id))
+    }
+    check("graphml", false, ExportFormat::GraphMl, "g.graphml", plain);
+}
+
+/// The ids of a CSV file have types where their texts do not tell them.
+#[test]
+fn csv_keeps_everything_but_meta_properties() {
+    check("csv", false, ExportFormat::Csv, "g", |_| true);
+}
