@@ -34,7 +34,7 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 .PHONY: test-full
 test-full: tools ## `make test` with many more random cases, every official client, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_CASES=$(FULL_CASES) MANGROVE_CLIENTS=all ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_TEST_FULL=1 MANGROVE_CASES=$(FULL_CASES) MANGROVE_CLIENTS=all ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Random traversals and transactions, checked, for SOAK_HOURS hours, new seeds every round

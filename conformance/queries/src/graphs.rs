@@ -1,0 +1,72 @@
+//! The graphs the queries are asked of.
+
+use std::path::{Path, PathBuf};
+
+use mangrove::{Database, LoadOptions, Mapping};
+use mangrove_testdata::dataset;
+
+/// A data set of LDBC's social network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataSet {
+    /// Scale factor 0.1: 1,528 persons, 1.5 million edges. The published answers are about it.
+    Tenth,
+    /// Scale factor 0.003, with update streams of all eight kinds.
+    Small,
+}
+
+impl DataSet {
+    /// Its name among the data sets.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataSet::Tenth => "ldbc_snb_sf0.1",
+            DataSet::Small => "ldbc_snb_sf0.003",
+        }
+    }
+
+    /// Its folder; `None` (and a word about it) where the data is not there.
+    pub fn folder(self) -> Option<PathBuf> {
+        dataset(self.name())
+    }
+
+    /// The folder of its CSV files.
+    pub fn files(self, folder: &Path) -> PathBuf {
+        folder.join(match self {
+            DataSet::Tenth => "data",
+            DataSet::Small => "vanilla",
+        })
+    }
+}
+
+/// A database with the data set of this folder and an index for each kind of vertex that parameters name.
+///
+/// # Panics
+///
+/// When the files do not load without a single bad row.
+pub fn loaded(set: DataSet, folder: &Path) -> Database {
+    let mapping = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mappings/ldbc-snb.toml");
+    let options =
+        LoadOptions { mapping: Some(Mapping::read(&mapping).expect("the mapping ships")), ..LoadOptions::default() };
+    let db = Database::in_memory();
+    let report = db.load(&[set.files(folder)], &options, &mut |_| {}).expect("the data set loads");
+    assert_eq!(report.rejects, 0, "{}", set.name());
+    let by_id = ["Person", "Post", "Comment", "Forum", "Tag", "Place", "Organisation"].map(|label| (label, "id"));
+    for (label, key) in by_id.into_iter().chain([("Tag", "name"), ("Person", "firstName")]) {
+        db.create_index(Some(label), key, false, false).expect("an index on loaded data");
+    }
+    // A message is a post or a comment: who asks by id alone knows no label.
+    db.create_index(None, "id", false, false).expect("an index on loaded data");
+    db
+}
+
+/// Makes all likes ten seconds younger.
+///
+/// The mixed validation file of scale factor 0.1 comes of a generator whose likes are all exactly that much later than in the
+/// CSV files beside it (its IC7 answers say so; nothing else differs).
+///
+/// # Panics
+///
+/// When the database refuses.
+pub fn shift_likes(db: &Database) {
+    let script = "g.withSack(10000L).E().hasLabel('likes').sack(sum).by('creationDate').property('creationDate', sack()).iterate()";
+    db.query(script).and_then(mangrove::ResultStream::collect).expect("likes have dates");
+}

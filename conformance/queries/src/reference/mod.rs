@@ -1,0 +1,145 @@
+//! A second answer to the papers' queries and to updates: plain loops over maps.
+//!
+//! The program reads the CSV files itself and knows the engine by no import; what it is for is to be obviously right, so it
+//! keeps one form of everything: a vertex is a number, its properties are texts, its edges two lists by relation. Each
+//! query of a set is a function that says in loops what the traversal says in steps.
+
+mod answers;
+mod cq;
+mod grasper;
+mod lbv;
+mod load;
+mod patterns;
+mod templates;
+mod updates;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub use answers::answer;
+pub use load::load;
+pub use updates::apply;
+
+/// A vertex, by its place in [`Graph::vertices`].
+pub type Vertex = usize;
+
+/// A vertex's label, number within its kind, and properties.
+#[derive(Clone, Debug)]
+pub struct VertexData {
+    /// `Person`, `Post`, `Comment` and so on: the first label.
+    pub kind: String,
+    /// LDBC's id, unique within a kind.
+    pub id: i64,
+    /// The properties but the id; a date is milliseconds.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// An edge.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Its relation.
+    pub label: String,
+    /// Where it comes from.
+    pub from: Vertex,
+    /// Where it leads.
+    pub to: Vertex,
+    /// Its only property, if it has one: the key and a number.
+    pub property: Option<(String, i64)>,
+}
+
+/// A social network.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// All vertices.
+    pub vertices: Vec<VertexData>,
+    /// All edges.
+    pub edges: Vec<Edge>,
+    by_id: HashMap<(String, i64), Vertex>,
+    /// By relation and vertex: the places of edges in `edges`.
+    out: HashMap<String, HashMap<Vertex, Vec<usize>>>,
+    into: HashMap<String, HashMap<Vertex, Vec<usize>>>,
+}
+
+impl Graph {
+    /// Adds a vertex.
+    pub fn add_vertex(&mut self, kind: &str, id: i64, properties: BTreeMap<String, String>) -> Vertex {
+        self.vertices.push(VertexData { kind: kind.to_owned(), id, properties });
+        let vertex = self.vertices.len() - 1;
+        assert!(self.by_id.insert((kind.to_owned(), id), vertex).is_none(), "{kind} {id} is there twice");
+        vertex
+    }
+
+    /// Adds an edge.
+    pub fn add_edge(&mut self, label: &str, from: Vertex, to: Vertex, property: Option<(String, i64)>) {
+        let at = self.edges.len();
+        self.edges.push(Edge { label: label.to_owned(), from, to, property });
+        self.out.entry(label.to_owned()).or_default().entry(from).or_default().push(at);
+        self.into.entry(label.to_owned()).or_default().entry(to).or_default().push(at);
+    }
+
+    /// The vertex of a kind with this id.
+    pub fn find(&self, kind: &str, id: i64) -> Vertex {
+        self.by_id[&(kind.to_owned(), id)]
+    }
+
+    /// The vertex of a kind with this id, if there is one.
+    pub fn get(&self, kind: &str, id: i64) -> Option<Vertex> {
+        self.by_id.get(&(kind.to_owned(), id)).copied()
+    }
+
+    /// The vertices of a kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Vertex> + 'a {
+        (0..self.vertices.len()).filter(move |vertex| self.vertices[*vertex].kind == kind)
+    }
+
+    /// The edges of a relation that leave a vertex.
+    pub fn out_edges(&self, vertex: Vertex, label: &str) -> impl Iterator<Item = &Edge> {
+        self.out.get(label).and_then(|by| by.get(&vertex)).into_iter().flatten().map(|at| &self.edges[*at])
+    }
+
+    /// The edges of a relation that come to a vertex.
+    pub fn in_edges(&self, vertex: Vertex, label: &str) -> impl Iterator<Item = &Edge> {
+        self.into.get(label).and_then(|by| by.get(&vertex)).into_iter().flatten().map(|at| &self.edges[*at])
+    }
+
+    /// Where a relation leads from a vertex.
+    pub fn out(&self, vertex: Vertex, label: &str) -> Vec<Vertex> {
+        self.out_edges(vertex, label).map(|edge| edge.to).collect()
+    }
+
+    /// Whence a relation comes to a vertex.
+    pub fn into(&self, vertex: Vertex, label: &str) -> Vec<Vertex> {
+        self.in_edges(vertex, label).map(|edge| edge.from).collect()
+    }
+
+    /// The friends of a person.
+    pub fn friends(&self, person: Vertex) -> Vec<Vertex> {
+        let mut friends = self.out(person, "knows");
+        friends.extend(self.into(person, "knows"));
+        friends
+    }
+
+    /// LDBC's id of a vertex.
+    pub fn id(&self, vertex: Vertex) -> i64 {
+        self.vertices[vertex].id
+    }
+
+    /// Whether a vertex is of this kind.
+    pub fn is(&self, vertex: Vertex, kind: &str) -> bool {
+        self.vertices[vertex].kind == kind
+    }
+
+    /// A property.
+    pub fn text(&self, vertex: Vertex, key: &str) -> Option<&str> {
+        self.vertices[vertex].properties.get(key).map(String::as_str)
+    }
+
+    /// A property that is a number.
+    pub fn number(&self, vertex: Vertex, key: &str) -> Option<i64> {
+        self.text(vertex, key).map(|text| text.parse().expect("the property is a number"))
+    }
+
+    /// Whether a vertex's creation date is in `[from, to)`.
+    pub fn created_between(&self, vertex: Vertex, from: i64, to: i64) -> bool {
+        self.number(vertex, "creationDate").is_some_and(|date| from <= date && date < to)
+    }
+}

@@ -1,0 +1,59 @@
+//! Walks of k edges, and subgraphs of friendships.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Value as Json, json};
+
+use super::answers::Given;
+use super::{Graph, Vertex};
+
+/// The answer to one of the queries; `None` for a name that is none.
+pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
+    if let Some((hops, rest)) = name.split_once("-hop") {
+        let ends = walks(graph, given.person(graph), hops.parse().expect("a number of hops"));
+        return Some(vec![if rest.is_empty() { json!(ends.values().sum::<u64>()) } else { json!(ends.len()) }]);
+    }
+    let friends: Vec<BTreeSet<Vertex>> =
+        (0..graph.vertices.len()).map(|vertex| graph.friends(vertex).into_iter().collect()).collect();
+    let persons: Vec<Vertex> = graph.of_kind("Person").collect();
+    let pairs = persons.iter().flat_map(|a| persons.iter().filter(move |b| a < *b).map(move |b| (*a, *b)));
+    let common = |a: Vertex, b: Vertex| friends[a].intersection(&friends[b]).copied().collect::<Vec<_>>();
+    let two_of = |n: usize| n * n.saturating_sub(1) / 2;
+    let count: usize = match name {
+        "triangle" => {
+            pairs.filter(|(a, b)| friends[*a].contains(b)).map(|(a, b)| common(a, b).len()).sum::<usize>() / 3
+        }
+        // A ring has two diagonals, and is found by either.
+        "four-cycle" => pairs.map(|(a, c)| two_of(common(a, c).len())).sum::<usize>() / 2,
+        "chorded four-cycle" => {
+            pairs.filter(|(a, c)| friends[*a].contains(c)).map(|(a, c)| two_of(common(a, c).len())).sum()
+        }
+        // Each of a clique's six pairs has the other two among its common friends.
+        "four-clique" => {
+            let known = pairs.filter(|(a, b)| friends[*a].contains(b)).map(|(a, b)| common(a, b));
+            let linked = |among: &[Vertex]| {
+                among.iter().map(|c| among.iter().filter(|d| friends[*c].contains(d)).count()).sum::<usize>() / 2
+            };
+            known.map(|among| linked(&among)).sum::<usize>() / 6
+        }
+        _ => return None,
+    };
+    Some(vec![json!(count)])
+}
+
+/// Where walks of so many edges from a vertex end, and how many end there.
+fn walks(graph: &Graph, start: Vertex, hops: usize) -> HashMap<Vertex, u64> {
+    let mut ends: HashMap<Vertex, u64> = HashMap::from([(start, 1)]);
+    for _ in 0..hops {
+        let mut next: HashMap<Vertex, u64> = HashMap::new();
+        for edge in &graph.edges {
+            for (one, other) in [(edge.from, edge.to), (edge.to, edge.from)] {
+                if let Some(count) = ends.get(&one) {
+                    *next.entry(other).or_default() += count;
+                }
+            }
+        }
+        ends = next;
+    }
+    ends
+}

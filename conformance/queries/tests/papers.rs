@@ -1,0 +1,55 @@
+//! The papers' queries: the engine's answers are those of plain loops over the same files.
+
+use std::sync::OnceLock;
+
+use mangrove::Database;
+use mangrove_queries::papers::check;
+use mangrove_queries::reference::{self, Graph};
+use mangrove_queries::{DataSet, QuerySet, Runner, loaded};
+
+/// The graph of scale factor 0.1 twice: in the engine, and in maps.
+fn graphs() -> Option<&'static (Database, Graph)> {
+    static GRAPHS: OnceLock<Option<(Database, Graph)>> = OnceLock::new();
+    let load = || {
+        let folder = DataSet::Tenth.folder()?;
+        Some((loaded(DataSet::Tenth, &folder), reference::load(&DataSet::Tenth.files(&folder))))
+    };
+    GRAPHS.get_or_init(load).as_ref()
+}
+
+/// Checks all answers of a set; what takes long only where the long form of the tests was asked for.
+fn check_set(name: &str) {
+    let Some((db, graph)) = graphs() else { return };
+    let (set, runner) = (QuerySet::named(name), Runner::new(db));
+    let full = std::env::var_os("MANGROVE_TEST_FULL").is_some();
+    let queries = set.queries.iter().filter(|query| full || !query.slow);
+    let questions = queries.flat_map(|query| set.parameters_of(query).iter().map(move |given| (query, given)));
+    let problems: Vec<String> =
+        questions.filter_map(|(query, given)| check(&runner, graph, &set, query, given).err()).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn banyan_complex_queries() {
+    check_set("banyan-cq");
+}
+
+#[test]
+fn gtran_templates() {
+    check_set("gtran-templates");
+}
+
+#[test]
+fn gtran_lbv() {
+    check_set("gtran-lbv");
+}
+
+#[test]
+fn grasper() {
+    check_set("grasper");
+}
+
+#[test]
+fn walks_and_patterns() {
+    check_set("patterns");
+}
