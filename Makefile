@@ -8,6 +8,7 @@ PYTHON ?= python3
 # What CI's cases are multiplied by in `make test-full`, and how long `make soak` goes on.
 FULL_CASES ?= 100000
 SOAK_HOURS ?= 4
+FUZZ_SECONDS ?= 60
 # What is served, and how: make serve ARGS="--load modern.json"
 ARGS ?=
 BENCH_ARGS ?=
@@ -37,8 +38,12 @@ test-full: tools ## `make test` with many more random cases, every official clie
 	@MANGROVE_TEST_FULL=1 MANGROVE_CASES=$(FULL_CASES) MANGROVE_CLIENTS=all ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
-soak: tools ## Random traversals and transactions, checked, for SOAK_HOURS hours, new seeds every round
+soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours
 	@.ci/soak $(SOAK_HOURS)
+
+.PHONY: fuzz
+fuzz: ## Show every decoder mutated inputs, for FUZZ_SECONDS each
+	@fuzz/run.sh $(FUZZ_SECONDS)
 
 .PHONY: miri
 miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has it

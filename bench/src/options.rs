@@ -47,11 +47,13 @@ pub enum Suite {
     Large,
     /// Commits, checkpoints and recovery, on a disk (`--dir`)
     Durability,
+    /// Requests over the wire: connections, encodings, sizes of results
+    Wire,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 18] = [
+    pub const ALL: [Suite; 19] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -70,6 +72,7 @@ impl Suite {
         Suite::Supernode,
         Suite::Large,
         Suite::Durability,
+        Suite::Wire,
     ];
 
     /// The name in reports.
@@ -93,6 +96,7 @@ impl Suite {
             Suite::Supernode => "supernode",
             Suite::Large => "large",
             Suite::Durability => "durability",
+            Suite::Wire => "wire",
         }
     }
 }

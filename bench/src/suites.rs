@@ -14,6 +14,7 @@ mod optimizations;
 mod point;
 mod scan;
 mod supernode;
+mod wire;
 
 use mangrove::Result;
 
@@ -43,6 +44,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Supernode => supernode::run(&context, report),
         Suite::Large => large::run(&context, report),
         Suite::Durability => durability::run(&context, report),
+        Suite::Wire => wire::run(&context, report),
     })
 }
 

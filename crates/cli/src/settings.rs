@@ -162,6 +162,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, unless it says otherwise";
     "query_memory_limit" "SIZE" engine.query_memory_bytes: "How much memory one query may hold at a time";
     "result_count_max" "COUNT" engine.result_count_max: "How many results a query may have";
+    "held_result_bytes_max" "SIZE" server.limits.held_result_bytes_max: "About how many bytes results that are held back may take";
     "held_result_count_max" "COUNT" server.limits.held_result_count_max:
         "Results that a script of several statements may hold back until its commit";
     "worker_count_max" "COUNT" server.limits.worker_count_max: "Queries at once";
@@ -170,6 +171,9 @@ pub const SETTINGS: &[Setting] = settings! {
     "connection_count_max" "COUNT" server.limits.connection_count_max: "Connections at once";
     "in_flight_count_max" "COUNT" server.limits.in_flight_count_max: "Requests of one connection at once";
     "message_bytes_max" "SIZE" server.limits.message_bytes_max: "The size of a request";
+    "body_bytes_max" "SIZE" server.limits.body_bytes_max: "The size of the body of an HTTP request";
+    "body_timeout" "TIME" server.limits.body_timeout: "How long the body of an HTTP request may take to arrive";
+    "batch_bytes_max" "SIZE" server.limits.batch_bytes_max: "About how many bytes of results a response holds";
     "batch_size" "COUNT" server.limits.batch_size: "Results in one message, unless the request says otherwise";
     "batch_size_max" "COUNT" server.limits.batch_size_max: "The largest batch a request may ask for";
     "outgoing_count_max" "COUNT" server.limits.outgoing_count_max:

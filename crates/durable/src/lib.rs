@@ -9,6 +9,7 @@
 //! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
 //! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
 //! | [`manifest`] | which files make up the graph |
+//! | [`content`] | the decoders behind the checksums, for who tests them with any bytes |
 //! | [`lock`] | one process at a time |
 //! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
 //!
@@ -19,6 +20,7 @@
 
 pub mod checkpoint;
 pub mod codec;
+pub mod content;
 mod damage;
 pub mod disk;
 pub mod durable;

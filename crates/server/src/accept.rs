@@ -29,6 +29,7 @@ use tower_service::Service;
 
 use crate::http;
 use crate::server::Shared;
+use crate::stall::Stalling;
 use crate::tls::Tls;
 
 /// Connections beyond the limit that are still told so.
@@ -132,7 +133,7 @@ async fn http1(
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.header_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Stalling::new(stream, shared.limits.write_stall_max)), service)
         .with_upgrades();
     tokio::pin!(connection);
     let mut shutdown = shared.shutdown();

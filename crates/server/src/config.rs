@@ -32,6 +32,10 @@ pub struct Limits {
     /// Size of a request. A larger one is answered with an error up to [`Limits::frame_bytes_max`]; beyond
     /// that the connection is closed.
     pub message_bytes_max: usize,
+    /// Size of the body of an HTTP request. A larger one is answered with 413.
+    pub body_bytes_max: usize,
+    /// How long the body of an HTTP request may take to arrive.
+    pub body_timeout: Duration,
     /// Requests of one connection that run or wait; while there are as many, the connection is not read.
     pub in_flight_count_max: usize,
     /// Queries that run at once on the whole server. Each has a thread, which mostly waits where the engine has
@@ -43,8 +47,13 @@ pub struct Limits {
     pub batch_size: usize,
     /// The largest batch size a request may ask for.
     pub batch_size_max: usize,
+    /// About how many bytes of results a response message holds: a batch of fewer results than asked for is sent when it
+    /// has as many. One result of more is sent on its own.
+    pub batch_bytes_max: usize,
     /// Results of a script of several statements, which are held back until its transaction is committed.
     pub held_result_count_max: usize,
+    /// About how many bytes those may take.
+    pub held_result_bytes_max: usize,
     /// Response messages that wait for a slow client before its queries are held back.
     pub outgoing_count_max: usize,
     /// How long a client may take none of a response before its connection is dropped.
@@ -79,12 +88,16 @@ impl Default for Limits {
         Limits {
             connection_count_max: 1_024,
             message_bytes_max: 10 << 20,
+            body_bytes_max: 10 << 20,
+            body_timeout: Duration::from_secs(60),
             in_flight_count_max: 64,
             worker_count_max: 256,
             evaluation_timeout: Some(Duration::from_secs(30)),
             batch_size: 64,
             batch_size_max: 65_536,
+            batch_bytes_max: 1 << 20,
             held_result_count_max: 100_000,
+            held_result_bytes_max: 256 << 20,
             outgoing_count_max: 16,
             write_stall_max: Duration::from_secs(60),
             ping_interval: Duration::from_secs(30),
@@ -148,6 +161,8 @@ impl Config {
         for (name, value) in [
             ("connection_count_max", limits.connection_count_max),
             ("message_bytes_max", limits.message_bytes_max),
+            ("body_bytes_max", limits.body_bytes_max),
+            ("batch_bytes_max", limits.batch_bytes_max),
             ("in_flight_count_max", limits.in_flight_count_max),
             ("worker_count_max", limits.worker_count_max),
             ("batch_size", limits.batch_size),

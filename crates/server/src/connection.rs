@@ -1,7 +1,7 @@
 //! One WebSocket connection: reads requests, starts them, writes answers.
 //!
 //! Reading and writing are two tasks with a bounded channel of response messages between the queries and
-//! the writer. Requests outside a session run concurrently, each as a task; those of a session go to its
+//! the writer ([`crate::outgoing`]). Requests outside a session run concurrently, each as a task; those of a session go to its
 //! own task ([`crate::session`]). Two bounds hold a client back that asks faster than it reads: when as many
 //! requests are in flight as may be, the connection is not read, and when the channel is full, the queries
 //! wait. A client that takes nothing at all for too long is dropped.
@@ -10,15 +10,13 @@
 //! server is asked to stop, queries have some time to finish first ([`Limits::drain_max`]).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use futures_util::stream::SplitSink;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::StreamExt;
 use smol_str::SmolStr;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -27,11 +25,12 @@ use crate::auth::Login;
 use crate::config::Limits;
 use crate::gate::{Gate, Passage};
 use crate::job::{Call, Job, Reply, Work};
+use crate::outgoing::{Outgoing, outgoing};
 use crate::program::{Evaluation, Policy, Program};
 use crate::protocol;
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
-use crate::sink::ChannelSink;
+use crate::sink::{ChannelSink, HeldMax};
 use crate::status::Failure;
 use crate::wire;
 use crate::worker::Watch;
@@ -39,11 +38,14 @@ use crate::worker::Watch;
 /// The longest reason a close frame can carry.
 const CLOSE_REASON_BYTES_MAX: usize = 123;
 
+/// Pings and pongs in a row that are read without a word that goes through the queue of responses.
+const CONTROL_BURST_MAX: u32 = 64;
+
 struct Connection {
     id: ConnectionId,
     gate: Gate,
     shared: Arc<Shared>,
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Outgoing,
     in_flight: Arc<Semaphore>,
     gone: watch::Receiver<bool>,
     requests: JoinSet<()>,
@@ -53,9 +55,9 @@ struct Connection {
 pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: SmolStr, login: Option<Login>) {
     let _alive = shared.alive();
     let (sink, mut stream) = socket.split();
-    let (outgoing, queue) = mpsc::channel(shared.limits.outgoing_count_max);
+    let (outgoing, writer) = outgoing(sink, shared.limits.outgoing_count_max);
     let (gone, gone_receiver) = watch::channel(false);
-    let mut writer = tokio::spawn(write(sink, queue, shared.limits.write_stall_max, shared.limits.ping_interval));
+    let mut writer = tokio::spawn(writer.run(shared.limits.write_stall_max, shared.limits.ping_interval));
     let mut shutdown = shared.shutdown();
     let mut connection = Connection {
         id: shared.next_connection_id(),
@@ -106,6 +108,7 @@ impl Connection {
         loop {
             let permit = self.place().await;
             while self.requests.try_join_next().is_some() {}
+            let mut control_count = 0;
             let message = loop {
                 let next = tokio::select! {
                     next = timeout(self.shared.limits.silence_max, stream.next()) => next,
@@ -120,8 +123,14 @@ impl Connection {
                 };
                 match next {
                     Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
-                    // Tungstenite answers pings itself.
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                    // Tungstenite answers pings itself, as fast as they come: who sends many has to take a word of ours
+                    // now and then, or waits with everything that would otherwise be answered unread.
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                        control_count += 1;
+                        if control_count % CONTROL_BURST_MAX == 0 {
+                            self.send(Message::Pong(Bytes::new())).await;
+                        }
+                    }
                     Some(Ok(Message::Close(_))) | None => return None,
                     Some(Err(e)) => return Some((close_code::POLICY, e.to_string())),
                 }
@@ -229,42 +238,10 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let engine = Arc::clone(&shared.engine);
     let cancellation = watch.cancellation.clone();
-    let policy = Policy {
-        conflict_retry_count_max: shared.limits.conflict_retry_count_max,
-        held_result_count_max: shared.limits.held_result_count_max,
-    };
+    let policy =
+        Policy { conflict_retry_count_max: shared.limits.conflict_retry_count_max, held: HeldMax::of(&shared.limits) };
     let outcome = shared.workers.run(watch, move || {
         Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
     });
     outcome.await
-}
-
-/// Writes messages until the connection's side of the channel is gone, the client is, or it takes nothing.
-async fn write(
-    mut sink: SplitSink<WebSocket, Message>,
-    mut queue: mpsc::Receiver<Message>,
-    stall_max: Duration,
-    ping_interval: Duration,
-) {
-    // Also while there is much to write: a client that reads for minutes must have something to answer.
-    let mut pings = tokio::time::interval(ping_interval);
-    pings.reset();
-    loop {
-        let message = tokio::select! {
-            message = queue.recv() => match message {
-                Some(message) => message,
-                None => break,
-            },
-            _ = pings.tick() => Message::Ping(Bytes::new()),
-        };
-        match timeout(stall_max, sink.send(message)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return,
-            Err(_) => {
-                tracing::warn!("a client took nothing for {stall_max:?}; its connection is dropped");
-                return;
-            }
-        }
-    }
-    let _ = timeout(stall_max, sink.close()).await;
 }

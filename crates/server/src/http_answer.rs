@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::config::Limits;
+use crate::sink::HeldMax;
 use crate::status::{Failure, Status};
 use crate::wire::{Batch, Form, Gone};
 
@@ -47,7 +48,7 @@ enum Made {
     /// Text, and whether there is a result before or in it.
     Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
     /// Every result, since the count comes first.
-    Whole { encoding: Encoding, held: Batch, count_max: usize },
+    Whole { encoding: Encoding, held: Batch, bytes: u64, max: HeldMax },
 }
 
 impl HttpAnswer {
@@ -58,7 +59,7 @@ impl HttpAnswer {
                 Made::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
             }
             Encoding::GraphBinary | Encoding::GraphBinaryText => {
-                Made::Whole { encoding, held: Batch::new(form), count_max: limits.held_result_count_max }
+                Made::Whole { encoding, held: Batch::new(form), bytes: 0, max: HeldMax::of(limits) }
             }
         };
         HttpAnswer { request, body, pieces, stall_max: limits.write_stall_max }
@@ -88,8 +89,20 @@ impl HttpAnswer {
                 let is_enough = pending.len() >= PIECE_BYTES_MIN;
                 Ok(is_enough.then(|| Piece::More(std::mem::take(pending).into())))
             }
-            Made::Whole { held, count_max, .. } => {
-                if held.len() + batch.len() > *count_max {
+            Made::Whole { held, bytes, max, .. } => {
+                *bytes = bytes.saturating_add(batch.weight());
+                if *bytes > max.bytes {
+                    return Err(Error::new(
+                        ErrorKind::MemoryLimit,
+                        format!(
+                            "a GraphBinary answer over HTTP is held back until it is whole, and it has more than {} bytes \
+                             (the limit held_result_bytes_max); accept GraphSON, which streams, or use a WebSocket",
+                            max.bytes
+                        ),
+                    ));
+                }
+                let count_max = max.count;
+                if held.len() + batch.len() > count_max {
                     return Err(Error::new(
                         ErrorKind::MemoryLimit,
                         format!(

@@ -145,7 +145,7 @@ fn streamed(first: Bytes, pieces: mpsc::Receiver<Piece>, here: watch::Sender<boo
 }
 
 /// The encoding of the answer: of the media types in `Accept` the first that is known, those of a lower weight later.
-fn accepted(headers: &HeaderMap) -> Result<Encoding, Failure> {
+pub fn accepted(headers: &HeaderMap) -> Result<Encoding, Failure> {
     let header = headers.get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or_default());
     let header = header.collect::<Vec<_>>().join(",");
     if header.trim().is_empty() {
@@ -178,30 +178,38 @@ async fn from_body(request: Request, limits: &Limits) -> Refused<message::Reques
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // What is no type of ours (curl says that it sends a form) is taken for JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
-    let read = timeout(limits.write_stall_max, to_bytes(request.into_body(), limits.message_bytes_max)).await;
+    let read = timeout(limits.body_timeout, to_bytes(request.into_body(), limits.body_bytes_max)).await;
     let body = match read {
         Ok(Ok(body)) => body,
         Ok(Err(e)) => {
             let message = format!(
-                "the body was not read: {e}; it may have {} bytes (the limit message_bytes_max)",
-                limits.message_bytes_max
+                "the body was not read: {e}; it may have {} bytes: send less at once, or raise the limit body_bytes_max",
+                limits.body_bytes_max
             );
             return Err((StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message)));
         }
         Err(_) => {
-            let message = format!("the body did not arrive within {} s", limits.write_stall_max.as_secs_f32());
+            let message = format!(
+                "the body did not arrive within {} s (the limit body_timeout)",
+                limits.body_timeout.as_secs_f32()
+            );
             return Err((StatusCode::REQUEST_TIMEOUT, Failure::malformed(message)));
         }
     };
-    let decoded = match encoding.is_json() {
-        true => graphson::decode_body(&body, edge::fresh_uuid()),
-        false => encoding.decode_request(&body),
-    };
+    let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
     decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
 }
 
+/// The request in the body of a `POST`; one that has no id is given this one.
+pub fn from_bytes(encoding: Encoding, body: &[u8], fresh: Uuid) -> Result<message::Request> {
+    match encoding.is_json() {
+        true => graphson::decode_body(body, fresh),
+        false => encoding.decode_request(body),
+    }
+}
+
 /// The request in the parameters of a `GET`.
-fn from_parameters(query: &str) -> Result<message::Request, Failure> {
+pub fn from_parameters(query: &str) -> Result<message::Request, Failure> {
     let mut arguments: Vec<(SmolStr, Argument)> = Vec::new();
     let (mut bindings, mut aliases) = (Vec::new(), Vec::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -1,15 +1,15 @@
 //! One request on its way through the server: what to do, where the answer goes, and what ends it early.
 
-use axum::extract::ws::Message;
 use smol_str::SmolStr;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use crate::access::Caller;
 use crate::cancel::Cancellation;
+use crate::outgoing::Outgoing;
 use crate::program::Evaluation;
-use crate::sink::ChannelSink;
+use crate::sink::{BatchSize, ChannelSink};
 use crate::status::Failure;
 use crate::wire::{self, Carrier, Form, Format};
 
@@ -24,8 +24,8 @@ pub struct Call {
     pub format: Format,
     /// How results are written.
     pub form: Form,
-    /// How many results a response holds.
-    pub batch_size: usize,
+    /// How much a response holds.
+    pub batch_size: BatchSize,
     /// What to do.
     pub work: Work,
 }
@@ -64,10 +64,10 @@ pub struct Reply {
     pub format: Format,
     /// How results are written.
     pub form: Form,
-    /// How many results a response holds.
-    pub batch_size: usize,
+    /// How much a response holds.
+    pub batch_size: BatchSize,
     /// The connection.
-    pub outgoing: mpsc::Sender<Message>,
+    pub outgoing: Outgoing,
 }
 
 impl Reply {

@@ -24,7 +24,7 @@ use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::edge;
 use crate::engine::{Engine, Materialize, QueryRequest, ResultSink};
-use crate::sink::{ChannelSink, Discard, HeldResults};
+use crate::sink::{ChannelSink, Discard, HeldMax, HeldResults};
 use crate::status::Failure;
 use crate::transaction::Slot;
 
@@ -103,7 +103,7 @@ impl Program {
         match self.statements.as_slice() {
             [Statement::Query(request, take)] => run_alone(engine, request, *take, policy, &mut sink)?,
             _ => {
-                let mut held = HeldResults::new(policy.held_result_count_max);
+                let mut held = HeldResults::new(policy.held);
                 let mut slot = Slot::default();
                 self.run_in(engine, &mut slot, &mut held)?;
                 slot.commit()?;
@@ -152,7 +152,7 @@ pub struct Policy {
     /// How many times a query is run again after a conflict.
     pub conflict_retry_count_max: u32,
     /// How many results may be held back.
-    pub held_result_count_max: usize,
+    pub held: HeldMax,
 }
 
 /// One query as one transaction, run again after a conflict.

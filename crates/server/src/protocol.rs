@@ -23,6 +23,7 @@ use crate::config::Limits;
 use crate::engine::Materialize;
 use crate::job::{Call, Work};
 use crate::program::{Evaluation, Gremlin};
+use crate::sink::BatchSize;
 use crate::status::{Failure, Status};
 use crate::wire::{Form, Format};
 
@@ -80,7 +81,14 @@ pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<Call, 
         ("close", "session") => (Form::Values, true),
         ("authentication", _) => {
             let (work, form) = (Work::Authenticate(sasl(request)), Form::Values);
-            return Ok(Call { request: request.id, session: None, format, form, batch_size: 1, work });
+            return Ok(Call {
+                request: request.id,
+                session: None,
+                format,
+                form,
+                batch_size: BatchSize { count: 1, bytes: 1 },
+                work,
+            });
         }
         (op, processor) => {
             return Err(Failure::malformed(format!(
@@ -151,12 +159,16 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
     Ok(Evaluation { gremlin, aliases, parameters, timeout, materialize, commits })
 }
 
-fn batch_size(request: &Request, limits: &Limits) -> Result<usize, Failure> {
-    match request.batch_size().map_err(invalid)? {
-        None => Ok(limits.batch_size),
-        Some(0) => Err(Failure::invalid("the request's `batchSize` is 0: no result would ever be sent; use 1 or more")),
-        Some(size) => Ok(usize::try_from(size).unwrap_or(usize::MAX).min(limits.batch_size_max)),
-    }
+fn batch_size(request: &Request, limits: &Limits) -> Result<BatchSize, Failure> {
+    let count = match request.batch_size().map_err(invalid)? {
+        None => limits.batch_size,
+        Some(0) => {
+            let message = "the request's `batchSize` is 0: no result would ever be sent; use 1 or more";
+            return Err(Failure::invalid(message));
+        }
+        Some(size) => usize::try_from(size).unwrap_or(usize::MAX).min(limits.batch_size_max),
+    };
+    Ok(BatchSize { count, bytes: limits.batch_bytes_max as u64 })
 }
 
 /// The message of SASL: base64 text as the drivers send it, or bytes.

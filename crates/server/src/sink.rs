@@ -9,16 +9,29 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use tokio::runtime::Handle;
 
 use crate::cancel::{Cancellation, Reason};
+use crate::config::Limits;
 use crate::engine::ResultSink;
 use crate::status::Failure;
 use crate::status::Status;
+use crate::weight::weight;
 use crate::wire::{Batch, Carrier, Form};
+
+/// How much a batch holds.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchSize {
+    /// So many results.
+    pub count: usize,
+    /// About so many bytes, unless one result alone has more.
+    pub bytes: u64,
+}
 
 /// Sends the results of one request.
 pub struct ChannelSink {
     carrier: Carrier,
     batch: Batch,
-    batch_size: usize,
+    size: BatchSize,
+    /// About how many bytes the batch has.
+    bytes: u64,
     /// Why a batch could not be written, which the engine only hears of as an error of the sink.
     unencodable: Option<Failure>,
     /// How many response messages are out.
@@ -29,11 +42,12 @@ pub struct ChannelSink {
 
 impl ChannelSink {
     /// A sink for one request. To be used on a blocking thread of the same runtime.
-    pub fn new(carrier: Carrier, form: Form, batch_size: usize, cancellation: Cancellation, runtime: Handle) -> Self {
+    pub fn new(carrier: Carrier, form: Form, size: BatchSize, cancellation: Cancellation, runtime: Handle) -> Self {
         ChannelSink {
             carrier,
             batch: Batch::new(form),
-            batch_size,
+            size,
+            bytes: 0,
             unencodable: None,
             sent_count: 0,
             cancellation,
@@ -54,6 +68,7 @@ impl ChannelSink {
     /// Forgets results that were not sent.
     pub fn reset(&mut self) {
         self.batch.clear();
+        self.bytes = 0;
     }
 
     /// Sends what is left: the query is over. Its transaction may be committed by now, so a time limit that
@@ -62,6 +77,7 @@ impl ChannelSink {
         let status = if self.sent_count == 0 && self.batch.len() == 0 { Status::NO_CONTENT } else { Status::SUCCESS };
         let parcel = self.carrier.pack(status, &self.batch)?;
         let Some(parcel) = parcel else { return Ok(()) };
+        let Err(parcel) = self.carrier.write_now(parcel) else { return Ok(()) };
         self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Reason::Gone.error().into())
     }
 
@@ -72,9 +88,11 @@ impl ChannelSink {
             failure.error
         })?;
         self.batch.clear();
+        self.bytes = 0;
         // What is kept for later is sent, too, as far as running the query again goes.
         self.sent_count += 1;
         let Some(parcel) = parcel else { return Ok(()) };
+        let Err(parcel) = self.carrier.write_now(parcel) else { return Ok(()) };
         let (cancellation, carrier) = (&self.cancellation, &self.carrier);
         self.runtime.block_on(async {
             tokio::select! {
@@ -85,16 +103,19 @@ impl ChannelSink {
         })
     }
 
-    /// Makes room for one result.
-    fn room(&mut self) -> Result<()> {
-        if self.batch.len() == self.batch_size { self.flush() } else { Ok(()) }
+    /// Makes room for one result of so many bytes.
+    fn room(&mut self, bytes: u64) -> Result<()> {
+        let is_heavy = self.batch.len() > 0 && self.bytes.saturating_add(bytes) > self.size.bytes;
+        if is_heavy || self.batch.len() == self.size.count { self.flush() } else { Ok(()) }
     }
 
     fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
         // Traversers carry their bulk, values are repeated.
         let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
+        let bytes = weight(&value);
         for _ in 0..times {
-            self.room()?;
+            self.room(bytes)?;
+            self.bytes = self.bytes.saturating_add(bytes);
             self.batch.push(value.clone(), bulk);
         }
         Ok(())
@@ -114,13 +135,30 @@ impl ResultSink for ChannelSink {
 #[derive(Debug)]
 pub struct HeldResults {
     results: Vec<(Value, u64)>,
-    count_max: usize,
+    bytes: u64,
+    max: HeldMax,
+}
+
+/// How much may be held back.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldMax {
+    /// So many results (`held_result_count_max`).
+    pub count: usize,
+    /// About so many bytes (`held_result_bytes_max`).
+    pub bytes: u64,
+}
+
+impl HeldMax {
+    /// What the limits say.
+    pub fn of(limits: &Limits) -> Self {
+        HeldMax { count: limits.held_result_count_max, bytes: limits.held_result_bytes_max as u64 }
+    }
 }
 
 impl HeldResults {
     /// An empty one that takes at most so many.
-    pub fn new(count_max: usize) -> Self {
-        HeldResults { results: Vec::new(), count_max }
+    pub fn new(max: HeldMax) -> Self {
+        HeldResults { results: Vec::new(), bytes: 0, max }
     }
 
     /// The results.
@@ -131,13 +169,24 @@ impl HeldResults {
 
 impl ResultSink for HeldResults {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        if self.results.len() + results.len() > self.count_max {
+        self.bytes = results.iter().map(|(value, _)| weight(value)).fold(self.bytes, u64::saturating_add);
+        if self.bytes > self.max.bytes {
+            return Err(Error::new(
+                ErrorKind::MemoryLimit,
+                format!(
+                    "a script of several statements is one transaction whose results are held back until it is \
+                     committed, and they have more than {} bytes (held_result_bytes_max); send the last statement on its own",
+                    self.max.bytes
+                ),
+            ));
+        }
+        if self.results.len() + results.len() > self.max.count {
             return Err(Error::new(
                 ErrorKind::MemoryLimit,
                 format!(
                     "a script of several statements is one transaction whose results are held back until it is \
                      committed, and there are more than {} of them (held_result_count_max); send the last statement on its own",
-                    self.count_max
+                    self.max.count
                 ),
             ));
         }

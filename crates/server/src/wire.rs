@@ -5,11 +5,12 @@ use axum::extract::ws::Message;
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Encoding;
 use mangrove_gremlin::message::{ResponseData, ResponseHead};
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::http_answer::{HttpAnswer, Piece};
+use crate::outgoing::Outgoing;
 use crate::status::{Failure, Status};
+use crate::weight::weight;
 
 /// How the messages of a WebSocket are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,16 @@ impl Batch {
         }
     }
 
+    /// About how many bytes they take.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Batch::Values(values) => values.iter().map(weight).fold(0, u64::saturating_add),
+            Batch::Traversers(traversers) => {
+                traversers.iter().map(|(_, value)| weight(value)).fold(0, u64::saturating_add)
+            }
+        }
+    }
+
     /// Forgets them.
     pub fn clear(&mut self) {
         match self {
@@ -113,7 +124,7 @@ pub enum Carrier {
         /// How messages are written.
         format: Format,
         /// The connection's queue.
-        outgoing: mpsc::Sender<Message>,
+        outgoing: Outgoing,
     },
     /// The body of an HTTP answer.
     Http(Box<HttpAnswer>),
@@ -140,12 +151,20 @@ impl Carrier {
         }
     }
 
+    /// Writes it on this thread, if that can be done at once. Else it is handed back, to be sent.
+    pub fn write_now(&self, parcel: Parcel) -> Result<(), Parcel> {
+        match (self, parcel) {
+            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => {
+                outgoing.write_now(message).map_err(Parcel::Message)
+            }
+            (_, parcel) => Err(parcel),
+        }
+    }
+
     /// Sends it when there is room. An error if nobody is there.
     pub async fn send(&self, parcel: Parcel) -> Result<(), Gone> {
         match (self, parcel) {
-            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => {
-                outgoing.send(message).await.map_err(|_| Gone)
-            }
+            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => outgoing.send(message).await,
             (Carrier::Http(answer), Parcel::Piece(piece)) => answer.send(piece).await,
             // Each carrier is handed back what it packed.
             (Carrier::Socket { .. }, Parcel::Piece(_)) | (Carrier::Http(_), Parcel::Message(_)) => Err(Gone),

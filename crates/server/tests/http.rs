@@ -123,7 +123,7 @@ async fn a_body_may_be_a_whole_request_in_any_encoding() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_in_json_with_a_status() {
-    let server = Running::start(|limits| limits.message_bytes_max = 500).await;
+    let server = Running::start(|limits| limits.body_bytes_max = 500).await;
     for (body, status, code, words) in [
         (json!({ "gremlin": "g.inject('fail')" }), 500, 597, "failed as asked"),
         (json!({ "gremlin": "g.dance()" }), 500, 597, "dance"),
@@ -132,7 +132,7 @@ async fn what_is_wrong_is_said_in_json_with_a_status() {
         (json!({ "gremlin": "nowhere.V()" }), 500, 499, "nowhere"),
         (json!({ "script": "g.V()" }), 400, 499, "gremlin"),
         (json!([1]), 400, 498, "a request is an object"),
-        (json!({ "gremlin": "x".repeat(600) }), 413, 498, "message_bytes_max"),
+        (json!({ "gremlin": "x".repeat(600) }), 413, 498, "body_bytes_max"),
     ] {
         let answer = post(&server, "", body.clone()).await;
         let problem = answer.json();

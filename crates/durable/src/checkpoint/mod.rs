@@ -36,7 +36,8 @@ mod segment;
 mod take;
 
 pub(crate) use load::load;
-pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible};
+pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
+pub(crate) use page::{put_image, read_image};
 pub use segment::SEGMENT_DIR;
 pub(crate) use segment::check_file;
 pub use take::CheckpointReport;

@@ -51,7 +51,7 @@ pub(crate) struct Indexes {
 }
 
 /// Reads names into an empty catalog, and what the indexes are like.
-pub(super) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<Indexes, Malformed> {
+pub(crate) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<Indexes, Malformed> {
     let mut reader = Reader::new(bytes);
     for id in 0..reader.count()? {
         let twice = reader.malformed("a label that has a number already");

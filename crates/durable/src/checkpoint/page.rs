@@ -56,7 +56,7 @@ pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<PageKind, Malformed> 
 }
 
 /// Appends an image.
-pub(super) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
+pub(crate) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
     out.push(kind_byte(image.name.kind));
     for n in [u32::from(image.name.tablet.0), image.name.number, image.labels.0, image.capacity, image.used] {
         put_varint(u64::from(n), out);
@@ -76,7 +76,7 @@ pub(super) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
 }
 
 /// Reads an image. Whether it is one of a page that there can be is for `restore` to say.
-pub(super) fn read_image(reader: &mut Reader<'_>) -> Result<PageImage, Malformed> {
+pub(crate) fn read_image(reader: &mut Reader<'_>) -> Result<PageImage, Malformed> {
     let kind = read_kind(reader)?;
     let name = PageName { tablet: read_tablet(reader)?, kind, number: reader.varint_u32()? };
     let (labels, capacity, used) = (LabelSetId(reader.varint_u32()?), reader.varint_u32()?, reader.varint_u32()?);

@@ -135,6 +135,10 @@ pub fn read(
             "expected the segment that the newest manifest names, and it is missing; restore the graph from a backup";
         return Err(damage(&path, 0, what));
     }
+    if first_segment.checked_add(seqs.len() as u64).is_none() {
+        let path = disk.describe(&segment_path(first_segment));
+        return Err(damage(&path, 0, "its number leaves none for the segments after it"));
+    }
     let mut reading = Reading { disk, database, each, end, carried: Carried::default(), is_first: true, stopped: None };
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
@@ -288,7 +292,8 @@ impl Reading<'_> {
         self.is_first = false;
         self.end.batches += 1;
         self.end.commits += commits;
-        self.end.next_batch = batch.number + 1;
+        // A number that has none after it is followed by no batch.
+        self.end.next_batch = batch.number.saturating_add(1);
         Ok(())
     }
 

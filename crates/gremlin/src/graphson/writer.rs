@@ -16,15 +16,21 @@ use crate::print::direction_name;
 use crate::terms::{CARDINALITY_VALUE, token_name};
 use crate::text::{Plain, decimal};
 
+/// The bytes that values of multisets may take in one result, beyond the first time each is written, where a dialect
+/// writes each as often as it occurs. Nobody can read so many lines.
+const COPIED_BYTES_MAX: u64 = 16 << 20;
+
 /// Appends JSON to a buffer.
 pub(super) struct Writer<'a> {
     dialect: Dialect,
     out: &'a mut Vec<u8>,
+    /// How many more bytes values of multisets may take that are there already.
+    copied_bytes_left: u64,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(dialect: Dialect, out: &'a mut Vec<u8>) -> Self {
-        Writer { dialect, out }
+        Writer { dialect, out, copied_bytes_left: COPIED_BYTES_MAX }
     }
 
     /// Bytes as they are.
@@ -193,8 +199,6 @@ impl<'a> Writer<'a> {
 
     /// Values and bulks in turn; in the dialects that have no multisets every occurrence.
     fn bulk_set(&mut self, entries: &[(Value, u64)]) -> Result<()> {
-        /// A bulk may be any number, and nobody can read so many lines.
-        const REPEATED_COUNT_MAX: u64 = 1_000_000;
         if !self.has_text_keys() {
             return self.typed("g:BulkSet", |writer| {
                 writer.items(entries, |writer, (value, bulk)| {
@@ -204,18 +208,37 @@ impl<'a> Writer<'a> {
                 })
             });
         }
-        let total = entries.iter().fold(0_u64, |total, (_, bulk)| total.saturating_add(*bulk));
-        if total > REPEATED_COUNT_MAX {
-            return Err(Error::evaluation(format!(
-                "a multiset of {total} values, each written as often as it occurs, is too long to send; ask for \
-                 GraphSON 3 with types or GraphBinary, which count them"
-            )));
+        self.raw(b"[");
+        let mut is_first = true;
+        for (value, bulk) in entries.iter().filter(|(_, bulk)| *bulk > 0) {
+            if !std::mem::replace(&mut is_first, false) {
+                self.raw(b",");
+            }
+            self.repeated(value, *bulk)?;
         }
-        let values: Vec<&Value> = entries
-            .iter()
-            .flat_map(|(value, bulk)| std::iter::repeat_n(value, usize::try_from(*bulk).unwrap_or(usize::MAX)))
-            .collect();
-        self.items(&values, |writer, value| writer.value(value))
+        self.raw(b"]");
+        Ok(())
+    }
+
+    /// A value so many times. It is written once and then copied; a few bytes of request may ask for any number of copies,
+    /// of multisets in multisets, so all copies of one result have a limit together.
+    fn repeated(&mut self, value: &Value, times: u64) -> Result<()> {
+        let begin = self.out.len();
+        self.value(value)?;
+        let end = self.out.len();
+        let copies = (end - begin + 1) as u64;
+        let left = copies.checked_mul(times - 1).and_then(|bytes| self.copied_bytes_left.checked_sub(bytes));
+        self.copied_bytes_left = left.ok_or_else(|| {
+            Error::evaluation(format!(
+                "a multiset that has a value {times} times, each written out, is too long to send; ask for GraphSON 3 with \
+                 types or GraphBinary, which count them"
+            ))
+        })?;
+        for _ in 1..times {
+            self.raw(b",");
+            self.out.extend_from_within(begin..end);
+        }
+        Ok(())
     }
 
     fn bulk(&mut self, bulk: u64) -> Result<()> {

@@ -18,8 +18,8 @@ use crate::environment::Environment;
 use crate::lookup::column_slot;
 use crate::rows::{Column, Rows};
 
-/// The most members that a bulk set is spelled out into.
-const SPELLED_OUT_MAX: u64 = 1 << 26;
+/// The most members that a bulk set is spelled out into: 128 MiB of values, which no limit of the query's counts.
+const SPELLED_OUT_MAX: u64 = 1 << 22;
 
 /// The members of a collection: of lists, sets and paths their objects, of bulk sets each as often as it
 /// counts, of maps the entries. `None` where the value is no collection.

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Tries a server from outside: hostile clients (hostile.py) and long runs (long.py). Needs Python and Linux, nothing else.
+
+    run.py MANGROVE [hostile] [long] [--whole] [--only NAME] [--seed N]
+
+Short forms take about two minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
+runs. The last line is `N passed, N failed`.
+"""
+
+import argparse
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import hostile
+import long
+from server import Server
+from wire import good
+
+# What a server may hold more than before a scenario, when it is over: allocators keep some of what was freed.
+KEPT_MIB = 96
+
+# How long a good client may wait.
+GOOD_SECONDS = 10
+
+
+def check(name, server, act, secured=None):
+    """Runs a scenario; what is wrong with it, or with the server afterwards."""
+    fds, rss = server.fds(), server.rss()
+    begin = time.monotonic()
+    wrong = act()
+    wrong = wrong or (None if server.is_alive() else "the server is gone")
+    if server.is_alive():
+        wrong = wrong or good(server.address, GOOD_SECONDS, secured) or server.settles(fds, rss + KEPT_MIB)
+        rest = f"memory {rss:.0f} -> {server.rss():.0f} MiB, files {fds} -> {server.fds()}"
+    else:
+        rest = ""
+    print(f"{'FAILED' if wrong else 'ok':7}{name:28}{time.monotonic() - begin:6.1f} s  {rest}{'  ' + wrong if wrong else ''}",
+          flush=True)
+    return wrong is None
+
+
+def hostile_clients(options, only):
+    server = Server(options.mangrove, **hostile.SETTINGS)
+    good(server.address, GOOD_SECONDS)
+    outcomes = []
+    for number, scenario in enumerate(hostile.SCENARIOS):
+        if only(scenario.__name__):
+            chance = random.Random(options.seed * 1000 + number)
+            outcomes.append(check(scenario.__name__, server, lambda: scenario(server, chance, 5 if options.whole else 1)))
+            if not server.is_alive():
+                server = Server(options.mangrove, **hostile.SETTINGS)
+    return outcomes + [ended(server)]
+
+
+def hostile_to_tls(options, only):
+    if not only(hostile.tls_garbage.__name__):
+        return []
+    if not shutil.which("openssl"):
+        print("left out: tls_garbage, because there is no openssl to make a certificate")
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = f"{folder}/key.pem", f"{folder}/certificate.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key,
+             "-out", certificate], check=True, capture_output=True)
+        server = Server(options.mangrove, tls_certificate=certificate, tls_key=key, **hostile.SETTINGS)
+        secured = lambda stream: hostile.trusting().wrap_socket(stream)
+        good(server.address, GOOD_SECONDS, secured)
+        chance = random.Random(options.seed)
+        act = lambda: hostile.tls_garbage(server, chance, 5 if options.whole else 1)
+        return [check(hostile.tls_garbage.__name__, server, act, secured), ended(server)]
+
+
+def long_runs(options, only):
+    outcomes = []
+    for run in long.RUNS:
+        if not only(run.__name__):
+            continue
+        server = Server(options.mangrove, **long.SETTINGS)
+        good(server.address, GOOD_SECONDS)
+        outcomes.append(check(run.__name__, server, lambda: run(server, options.whole)))
+        outcomes.append(ended(server))
+    return outcomes
+
+
+def ended(server):
+    wrong = server.stop()
+    if wrong:
+        print(f"FAILED the end of the server: {wrong}")
+    return wrong is None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mangrove")
+    parser.add_argument("parts", nargs="*", help="hostile, long; both by default")
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--only", help="scenarios whose name has this in it")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    # For thousands of connections, here and in the server, which inherits it.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else 65536, hard))
+    only = lambda name: options.only is None or options.only in name
+    outcomes = []
+    for part, run in [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("long", long_runs)]:
+        if not options.parts or part in options.parts:
+            outcomes += run(options, only)
+    print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed")
+    return 1 if False in outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Shows the targets mutated inputs: with the stable toolchain, all of them one after the other,
+#   fuzz/run.sh SECONDS [TARGET...]
+# or with libFuzzer, which keeps what reaches new branches (Rust's nightly toolchain and a C++ compiler):
+#   fuzz/run.sh coverage SECONDS [TARGET...]
+# Inputs that did harm are left in target/fuzz. One that is understood goes to fuzz/corpus/TARGET, beside its fix.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=stable
+if [ "${1:-}" = coverage ]; then
+    mode=coverage
+    shift
+fi
+seconds=${1:?usage: fuzz/run.sh [coverage] SECONDS [TARGET...]}
+shift
+found=target/fuzz
+mkdir -p "$found"
+
+if [ "$mode" = stable ]; then
+    cargo build --quiet --package mangrove-fuzz
+    targets=()
+    for target in "$@"; do targets+=(--target "$target"); done
+    exec "${CARGO_TARGET_DIR:-target}/debug/mangrove-fuzz" --seconds "$seconds" --seed "${MANGROVE_FIRST:-$RANDOM}" "${targets[@]}"
+fi
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
+# With a target named, build scripts go without the flags.
+RUSTFLAGS=$flags CARGO_TARGET_DIR=target/coverage \
+    cargo +nightly build --quiet --manifest-path fuzz/coverage/Cargo.toml --target "$host"
+program=target/coverage/$host/debug/mangrove-fuzz-coverage
+if [ $# = 0 ]; then
+    # Their names are the folders' of the corpus.
+    set -- $(ls fuzz/corpus)
+fi
+failed=0
+for target in "$@"; do
+    # New inputs go to the first folder; those in the repository are only read.
+    mkdir -p "$found/corpus/$target"
+    echo "== $target"
+    MANGROVE_FUZZ_TARGET=$target "$program" "$found/corpus/$target" "fuzz/corpus/$target" -max_total_time="$seconds" \
+        -max_len=4096 -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$found/$target-" \
+        2>"$found/$target.log" || failed=$((failed + 1))
+    grep -E '^stat::number_of_executed_units|^#.*DONE|SUMMARY|panicked' "$found/$target.log" || true
+done
+[ "$failed" = 0 ]

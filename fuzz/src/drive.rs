@@ -1,0 +1,184 @@
+//! Shows inputs to a target, on any toolchain, and says what was found.
+//!
+//! An input that aborts the process (a stack that overflows, memory that is not there) takes its driver along. The same
+//! seed makes the same inputs: with [`Options::trail`] each is written to a file before it is shown, which then holds the
+//! last one.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use crate::mutate::mutate;
+use crate::{STACK_BYTES, Target};
+
+/// How memory is counted: by the allocator of whoever has one that counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Begins to count anew.
+    pub reset: fn(),
+    /// The most bytes since then, less those that were there when it began.
+    pub peak: fn() -> usize,
+}
+
+/// How inputs are shown.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// For how long.
+    pub time: Duration,
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// How memory is counted.
+    pub memory: Option<Memory>,
+    /// What [`Target::time_max`] is multiplied by: for programs that are not optimized, and busy machines.
+    pub patience: u32,
+    /// Where each input is written before it is shown.
+    pub trail: Option<PathBuf>,
+}
+
+/// An input that did harm.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What it did.
+    pub harm: String,
+    /// The input.
+    pub input: Vec<u8>,
+}
+
+/// What was shown.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How many inputs.
+    pub executions: u64,
+    /// How many of them were accepted.
+    pub accepted: u64,
+    /// The most memory that one took.
+    pub peak_bytes: usize,
+    /// The longest that one took.
+    pub longest: Duration,
+    /// What did harm; of one kind of harm the first.
+    pub findings: Vec<Finding>,
+}
+
+/// Where inputs are kept that were found, and a few to begin with.
+pub fn corpus(target: &Target) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
+}
+
+/// The seeds of a target, and its corpus.
+pub fn inputs(target: &Target) -> Vec<Vec<u8>> {
+    let mut inputs = (target.seeds)();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(corpus(target))
+        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .unwrap_or_default();
+    paths.sort_unstable();
+    inputs.extend(paths.iter().filter_map(|path| std::fs::read(path).ok()));
+    inputs
+}
+
+/// Shows a target its seeds and corpus, and mutations of them until the time is over. On a thread with as much stack as
+/// those of the server.
+///
+/// # Panics
+///
+/// If there is no thread to be had.
+pub fn drive(target: &'static Target, options: &Options) -> Report {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name(target.name.to_owned()).stack_size(STACK_BYTES);
+        let driver = thread.spawn_scoped(scope, || Driver::new(target, options).run());
+        driver.expect("the system has a thread").join().expect("panics of targets are caught")
+    })
+}
+
+struct Driver<'a> {
+    target: &'static Target,
+    options: &'a Options,
+    report: Report,
+}
+
+impl<'a> Driver<'a> {
+    fn new(target: &'static Target, options: &'a Options) -> Self {
+        Driver { target, options, report: Report::default() }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "how long a target takes is what is asked here")]
+    fn run(mut self) -> Report {
+        let mut inputs = inputs(self.target);
+        // What is made once, when the first input comes, is not that input's.
+        let _ = catch_unwind(|| (self.target.run)(inputs.first().map_or(b"", Vec::as_slice)));
+        for input in &inputs {
+            self.show(input);
+        }
+        let end = Instant::now() + self.options.time;
+        let mut random = SmallRng::seed_from_u64(self.options.seed);
+        while Instant::now() < end {
+            let input = mutate(&mut random, &inputs, self.target.shape);
+            // What is accepted is worth changing further; a bounded number of them.
+            if self.show(&input) && input.len() < KEPT_BYTES_MAX {
+                if inputs.len() < KEPT_COUNT_MAX {
+                    inputs.push(input);
+                } else {
+                    let place = rand::Rng::random_range(&mut random, 0..inputs.len());
+                    inputs[place] = input;
+                }
+            }
+        }
+        self.report
+    }
+
+    /// Shows an input; whether it was accepted.
+    #[allow(clippy::disallowed_methods, reason = "how long a target takes is what is asked here")]
+    fn show(&mut self, input: &[u8]) -> bool {
+        if let Some(trail) = &self.options.trail {
+            std::fs::write(trail, input).expect("the trail can be written");
+        }
+        if let Some(memory) = self.options.memory {
+            (memory.reset)();
+        }
+        let since = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.target.run)(input)));
+        let elapsed = since.elapsed();
+        let peak = self.options.memory.map_or(0, |memory| (memory.peak)());
+        self.report.executions += 1;
+        self.report.accepted += u64::from(matches!(outcome, Ok(true)));
+        self.report.longest = self.report.longest.max(elapsed);
+        self.report.peak_bytes = self.report.peak_bytes.max(peak);
+        let time_max = self.target.time_max * self.options.patience;
+        let memory_max = self.target.memory_max(input.len());
+        if let Err(panic) = &outcome {
+            self.found(format!("panicked: {}", words(panic.as_ref())), input);
+        } else if elapsed > time_max {
+            self.found(format!("took longer than {time_max:?}"), input);
+        } else if peak > memory_max {
+            self.found(
+                format!("held more memory than it may ({} bytes of input)", input.len().next_power_of_two()),
+                input,
+            );
+        }
+        matches!(outcome, Ok(true))
+    }
+
+    fn found(&mut self, harm: String, input: &[u8]) {
+        match self.report.findings.iter_mut().find(|finding| finding.harm == harm) {
+            // The shortest is the easiest to understand.
+            Some(known) if input.len() < known.input.len() => known.input = input.to_vec(),
+            Some(_) => {}
+            None => self.report.findings.push(Finding { harm, input: input.to_vec() }),
+        }
+    }
+}
+
+/// Inputs that are kept to be changed further.
+const KEPT_COUNT_MAX: usize = 4_096;
+
+/// And how long they may be.
+const KEPT_BYTES_MAX: usize = 4_096;
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("something that is no text")
+}

@@ -1,0 +1,71 @@
+//! Everything that reads what a stranger wrote, shown anything.
+//!
+//! A [`Target`] is one decoder (or the whole way of a script through the engine) as a function of bytes. It may refuse
+//! them in any way it likes; it must not panic, not overflow a stack of [`STACK_BYTES`], not take longer than
+//! [`Target::time_max`] and not hold more memory than [`Target::memory_max`] allows for so many bytes. Where what was
+//! accepted can be written again, the target also checks that it then reads as the same.
+//!
+//! Two drivers show inputs to the targets:
+//!
+//! - [`drive`], on any toolchain: everything in [`seeds`] and in `corpus/`, then mutations of it ([`mutate`]), which
+//!   know numbers, lengths, brackets and the words of each language. CI does that for a second a target; `make fuzz` for as long as one likes.
+//! - `coverage/`, where Rust's nightly toolchain and a C++ compiler are: libFuzzer, which keeps what reaches new
+//!   branches (`fuzz/run.sh coverage`).
+//!
+//! An input that was found to do harm is put into `corpus/<target>/` beside the fix, and is shown to the target from then on.
+//!
+//! Not here: hostile bytes against a server that runs, with its timeouts and connections (`conformance/abuse`); files
+//! behind their checksums (the tests of `durable` flip every bit of those).
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod drive;
+pub mod mutate;
+pub mod seeds;
+mod targets;
+
+use std::time::Duration;
+
+pub use targets::TARGETS;
+
+/// The stack that an input has: what the server's threads have.
+pub const STACK_BYTES: usize = 2 << 20;
+
+/// What inputs look like, for who mutates them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Numbers of one to eight bytes, lengths among them.
+    Binary,
+    /// Words, numbers and brackets; the words that are worth a try.
+    Text(&'static [&'static str]),
+}
+
+/// Something that reads bytes.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name, and its folder's in `corpus/`.
+    pub name: &'static str,
+    /// What its inputs look like.
+    pub shape: Shape,
+    /// Reads an input; whether it was accepted. Panics where something is wrong.
+    pub run: fn(&[u8]) -> bool,
+    /// Inputs to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Bytes that an input may make it hold: so many, and so many more for each of its own.
+    memory: (usize, usize),
+    /// How long an input may take where nothing else runs.
+    pub time_max: Duration,
+}
+
+impl Target {
+    /// The target of this name.
+    pub fn find(name: &str) -> Option<&'static Target> {
+        TARGETS.iter().find(|target| target.name == name)
+    }
+
+    /// How many bytes an input of this length may make it hold.
+    pub fn memory_max(&self, length: usize) -> usize {
+        self.memory.0 + self.memory.1 * length
+    }
+}

@@ -1,0 +1,117 @@
+//! The program `mangrove-fuzz`: shows targets mutated inputs for as long as one likes, or single files.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::Parser;
+use mangrove_fuzz::drive::{Memory, Options, drive};
+use mangrove_fuzz::{TARGETS, Target};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// What was allocated when counting began.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
+/// Show everything that reads what a stranger wrote anything
+#[derive(Parser, Debug)]
+#[command(name = "mangrove-fuzz", max_term_width = 100)]
+struct Cli {
+    /// The targets; all of them by default
+    #[arg(long, value_delimiter = ',')]
+    target: Vec<String>,
+    /// For how long each
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Where random numbers begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where inputs that did harm are put
+    #[arg(long, value_name = "DIR", default_value = "target/fuzz")]
+    findings: PathBuf,
+    /// Write each input to a file in there first: the last one is what aborted the process
+    #[arg(long)]
+    trail: bool,
+    /// Show the target these files instead, once each
+    files: Vec<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<usize, String> {
+    let unknown = |name: &String| {
+        let known: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        format!("there is no target `{name}`; there are {}", known.join(", "))
+    };
+    let targets: Vec<&'static Target> = match cli.target.is_empty() {
+        true => TARGETS.iter().collect(),
+        false => {
+            cli.target.iter().map(|name| Target::find(name).ok_or_else(|| unknown(name))).collect::<Result<_, _>>()?
+        }
+    };
+    let cannot = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    if !cli.files.is_empty() {
+        for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {
+            let input = std::fs::read(file).map_err(|error| cannot(file, error))?;
+            println!(
+                "{} {}: {}",
+                target.name,
+                file.display(),
+                if (target.run)(&input) { "accepted" } else { "refused" }
+            );
+        }
+        return Ok(0);
+    }
+    std::fs::create_dir_all(&cli.findings).map_err(|error| cannot(&cli.findings, error))?;
+    // What a panic says is in its finding; by the thousand it would hide everything else.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut harm_count = 0;
+    for target in targets {
+        let options = Options {
+            time: Duration::from_secs_f64(cli.seconds),
+            seed: cli.seed,
+            memory: Some(MEMORY),
+            patience: if cfg!(debug_assertions) { 5 } else { 1 },
+            trail: cli.trail.then(|| cli.findings.join(format!("{}.trail", target.name))),
+        };
+        let report = drive(target, &options);
+        println!(
+            "{:20} {:>10} inputs, {:>9} accepted, longest {:>9.1?}, at most {:>6.1} MiB, {} found",
+            target.name,
+            report.executions,
+            report.accepted,
+            report.longest,
+            report.peak_bytes as f64 / f64::from(1 << 20),
+            report.findings.len()
+        );
+        for (number, finding) in report.findings.iter().enumerate() {
+            let path = cli.findings.join(format!("{}-{number}", target.name));
+            std::fs::write(&path, &finding.input).map_err(|error| cannot(&path, error))?;
+            println!("    {}: {}", path.display(), finding.harm);
+        }
+        harm_count += report.findings.len();
+    }
+    Ok(harm_count)
+}
+
+const MEMORY: Memory = Memory {
+    reset: || {
+        ALLOCATOR.reset_peak_usage();
+        BEFORE.store(ALLOCATOR.current_usage(), Ordering::Relaxed);
+    },
+    peak: || ALLOCATOR.peak_usage().saturating_sub(BEFORE.load(Ordering::Relaxed)),
+};

@@ -1,0 +1,130 @@
+//! Scripts and bytecode, from their text or bytes to their results on a small graph.
+
+use std::cell::RefCell;
+
+use mangrove::{Bytecode, Database, ErrorKind, Limits, Parameters, Prepared, QueryOptions, Result};
+use mangrove_graph::DateTime;
+use mangrove_gremlin::message::Gremlin;
+use mangrove_gremlin::{ParseOptions, Statement, Terminal, graphbinary, parse};
+use uuid::Uuid;
+
+use super::wire::written_everywhere;
+
+/// A script may run for so long.
+const TIME_NANOS: u64 = 200_000_000;
+
+/// And hold so much.
+const MEMORY_BYTES: u64 = 32 << 20;
+
+/// Results are looked at up to here.
+const RESULT_COUNT_MAX: usize = 1_000;
+
+/// Runs on one database before another takes its place: names that scripts make up stay in its catalog.
+const RUN_COUNT_MAX: u32 = 1_000;
+
+/// The graph that scripts run on.
+const GRAPH: &[&str] = &[
+    "g.addV('person').property(id,1).property('name','marko').property('age',29)",
+    "g.addV('person').property(id,2).property('name','vadas').property('age',27)",
+    "g.addV('software').property(id,3).property('name','lop').property('lang','java')",
+    "g.addV('person').property(id,4).property('name','josh').property('age',32)",
+    "g.addV('software').property(id,5).property('name','ripple').property(list,'lang','java').property(list,'lang','scala')",
+    "g.addV('person').property(id,6).property('name','peter').property('age',35)",
+    "g.V(1).addE('knows').to(__.V(2)).property('weight',0.5d)",
+    "g.V(1).addE('knows').to(__.V(4)).property('weight',1.0d)",
+    "g.V(1).addE('created').to(__.V(3)).property('weight',0.4d)",
+    "g.V(4).addE('created').to(__.V(5)).property('weight',1.0d)",
+    "g.V(4).addE('created').to(__.V(3)).property('weight',0.4d)",
+    "g.V(6).addE('created').to(__.V(3)).property('weight',0.2d)",
+];
+
+/// A script; what is read prints as something that reads as the same.
+pub fn script(bytes: &[u8]) -> bool {
+    let Some(statements) = std::str::from_utf8(bytes).ok().and_then(statements_of) else { return false };
+    for statement in statements {
+        let Statement::Traversal { source, bytecode, .. } = statement else { continue };
+        let text = bytecode.to_string();
+        let printed = text.replacen('g', &source, 1);
+        if let Some(again) = statements_of(&printed) {
+            let [Statement::Traversal { bytecode: again, .. }] = again.as_slice() else {
+                panic!("{printed:?} is not one traversal")
+            };
+            assert_eq!(text, again.to_string(), "printed, it reads as something else");
+        }
+    }
+    true
+}
+
+/// A script that is run.
+pub fn query(bytes: &[u8]) -> bool {
+    let Some(statements) = std::str::from_utf8(bytes).ok().and_then(statements_of) else { return false };
+    let mut is_good = false;
+    for statement in statements {
+        if let Statement::Traversal { bytecode, terminal, .. } = statement {
+            is_good |= on_database(|database| run(database, &bytecode, terminal, &Parameters::new()));
+        }
+    }
+    is_good
+}
+
+/// A request in GraphBinary whose traversal is run.
+pub fn request(bytes: &[u8]) -> bool {
+    let Ok(request) = graphbinary::decode_request(bytes) else { return false };
+    let (Ok(gremlin), Ok(parameters)) = (request.gremlin(), request.bindings()) else { return false };
+    match gremlin {
+        Gremlin::Bytecode(bytecode) => {
+            on_database(|database| run_prepared(database, &database.prepare_bytecode(bytecode)?, &parameters))
+        }
+        Gremlin::Text(text) => query(text.as_bytes()),
+    }
+}
+
+fn statements_of(text: &str) -> Option<Vec<Statement>> {
+    let now = Some(DateTime { seconds: 1_600_000_000, nanos: 0, offset_seconds: 0 });
+    parse(text, &ParseOptions { now, fresh_uuid: Some(Uuid::nil()), ..Default::default() }).ok()
+}
+
+thread_local! {
+    static DATABASE: RefCell<Option<(Database, u32)>> = const { RefCell::new(None) };
+}
+
+fn on_database(run: impl FnOnce(&Database) -> Result<()>) -> bool {
+    let database = DATABASE.with_borrow_mut(|kept| {
+        let (database, runs) = kept.take().filter(|(_, runs)| *runs < RUN_COUNT_MAX).unwrap_or_else(|| (new(), 0));
+        *kept = Some((database.clone(), runs + 1));
+        database
+    });
+    match run(&database) {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(error.kind() != ErrorKind::Bug, "a bug: {error}");
+            false
+        }
+    }
+}
+
+fn new() -> Database {
+    let database = Database::in_memory();
+    for script in GRAPH {
+        database.query(script).and_then(|results| results.collect().map(drop)).expect("the graph is right");
+    }
+    database
+}
+
+fn run(database: &Database, bytecode: &Bytecode, terminal: Terminal, parameters: &Parameters) -> Result<()> {
+    run_prepared(database, &Prepared::new(bytecode, Terminal::Explain)?, parameters)?;
+    run_prepared(database, &Prepared::new(bytecode, terminal)?, parameters)
+}
+
+/// Runs it in a transaction that leaves nothing.
+fn run_prepared(database: &Database, prepared: &Prepared, parameters: &Parameters) -> Result<()> {
+    let options = QueryOptions {
+        limits: Limits { time_nanos: Some(TIME_NANOS), memory_bytes: MEMORY_BYTES },
+        ..QueryOptions::default()
+    };
+    let transaction = database.begin()?;
+    for result in transaction.run_with(prepared, parameters, &options)?.take(RESULT_COUNT_MAX) {
+        written_everywhere(&result?);
+    }
+    Ok(())
+}
