@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
-use mangrove_flow::executor::Executors;
+use mangrove_flow::executor::{ExecutorLoad, Executors};
 use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_store::{Store, StoreOptions};
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
 use crate::durability::{DurabilityOptions, Home};
 use crate::load_sink::{UpsertKeys, UpsertSink};
-use crate::prepared::{PlanCache, Prepared};
+use crate::prepared::{PlanCache, PlanCacheReport, Prepared};
 use crate::services::ServiceDesk;
 use crate::stream::{Materialize, ResultStream};
 use crate::transaction::Transaction;
@@ -351,6 +351,16 @@ impl Database {
     /// What the graph's records use of memory.
     pub fn memory(&self) -> mangrove_store::MemoryReport {
         self.inner.manager.store().memory()
+    }
+
+    /// How well plans are reused.
+    pub fn plan_cache(&self) -> PlanCacheReport {
+        self.inner.plans.report()
+    }
+
+    /// What the executors are doing; nothing until a query needs them.
+    pub fn executor_load(&self) -> ExecutorLoad {
+        self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
     /// How many commits the oldest running snapshot is behind: versions that old are still kept for it.

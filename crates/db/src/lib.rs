@@ -60,6 +60,7 @@ pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
 pub use mangrove_flow::Limits;
+pub use mangrove_flow::executor::ExecutorLoad;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
     ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexRange, KeyId, LabelFilter, LabelSetId,
@@ -71,7 +72,7 @@ pub use mangrove_load::{Format, Mapping};
 pub use mangrove_steps::environment::Services;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
-pub use prepared::Prepared;
+pub use prepared::{PlanCacheReport, Prepared};
 pub use retry::Retries;
 pub use services::ServiceDesk;
 pub use stream::{Materialize, ResultStream};

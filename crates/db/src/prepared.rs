@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result};
@@ -154,6 +155,19 @@ const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
 #[derive(Default)]
 pub(crate) struct PlanCache {
     plans: Mutex<Plans>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// How well plans are reused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanCacheReport {
+    /// Plans that are kept.
+    pub plans: u64,
+    /// Look-ups that found one.
+    pub hits: u64,
+    /// Look-ups after which a text was parsed, or bytecode compiled.
+    pub misses: u64,
 }
 
 #[derive(Default)]
@@ -163,11 +177,22 @@ struct Plans {
 }
 
 impl PlanCache {
+    /// How well it does.
+    pub fn report(&self) -> PlanCacheReport {
+        PlanCacheReport {
+            plans: self.plans.lock().by_text.len() as u64,
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
+    }
+
     /// The script, prepared now or before.
     pub fn script(&self, script: &str) -> Result<Prepared> {
         if let Some((None, prepared)) = self.plans.lock().by_text.get(script) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(prepared.clone());
         }
+        self.misses.fetch_add(1, Ordering::Relaxed);
         let (prepared, volatile) = prepare_script(script)?;
         if !volatile {
             self.keep(script, None, &prepared);
@@ -182,8 +207,10 @@ impl PlanCache {
         if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
             && known == bytecode
         {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(prepared.clone());
         }
+        self.misses.fetch_add(1, Ordering::Relaxed);
         let prepared = Prepared::new(bytecode, Terminal::None)?;
         self.keep(&script, Some(bytecode.clone()), &prepared);
         Ok(prepared)

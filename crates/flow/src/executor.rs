@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -57,6 +57,22 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
+    /// Threads that run a task, and turns begun: for whoever watches, so nothing is published with them.
+    busy: AtomicU64,
+    turns: AtomicU64,
+}
+
+/// What executors are doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExecutorLoad {
+    /// Threads.
+    pub threads: u64,
+    /// Threads that run a task now.
+    pub busy: u64,
+    /// Tasks that wait for a thread.
+    pub queued: u64,
+    /// Turns of tasks so far.
+    pub turns: u64,
 }
 
 impl Shared {
@@ -116,6 +132,16 @@ impl Executors {
         self.shared.push(cell);
     }
 
+    /// What they are doing.
+    pub fn load(&self) -> ExecutorLoad {
+        ExecutorLoad {
+            threads: self.threads.len() as u64,
+            busy: self.shared.busy.load(Ordering::Relaxed),
+            queued: self.shared.queue.lock().cells.len() as u64,
+            turns: self.shared.turns.load(Ordering::Relaxed),
+        }
+    }
+
     /// How many threads.
     pub fn count(&self) -> usize {
         self.threads.len()
@@ -151,7 +177,10 @@ fn work(shared: &Shared) {
                 }
             }
         };
+        shared.turns.fetch_add(1, Ordering::Relaxed);
+        shared.busy.fetch_add(1, Ordering::Relaxed);
         run_once(shared, cell);
+        shared.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -260,5 +289,16 @@ mod tests {
         let (say, heard) = mpsc::channel();
         executors.spawn(|_| Box::new(Countdown { left: 1, say, name: 9 }));
         assert_eq!(heard.recv().unwrap(), 9);
+    }
+
+    #[test]
+    fn the_load_counts_threads_turns_and_what_waits() {
+        let executors = Executors::start(2).unwrap();
+        assert_eq!(executors.load(), ExecutorLoad { threads: 2, ..ExecutorLoad::default() });
+        let (say, heard) = mpsc::channel();
+        executors.spawn(|_| Box::new(Countdown { left: 3, say, name: 1 }));
+        heard.recv().unwrap();
+        let load = executors.load();
+        assert_eq!((load.turns, load.queued), (4, 0));
     }
 }
