@@ -47,6 +47,8 @@ pub enum Command {
     /// Add, remove and list the users of a server, and change their passwords and roles
     #[command(subcommand, after_help = USER_HELP)]
     User(UserCommand),
+    /// Say whether a server takes requests
+    Health(HealthArgs),
     /// List the queries that run on a server
     Queries(QueriesArgs),
     /// Stop a query that runs on a server
@@ -70,6 +72,27 @@ pub enum Command {
     Bench(BenchArgs),
     /// Make a graph from a seed, in memory or in files
     Generate(GenerateArgs),
+    /// Print what completes this program's command line in a shell
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+/// `mangrove health`.
+#[derive(Args, Debug)]
+pub struct HealthArgs {
+    /// The server [default: where MANGROVE_LISTEN says, or ws://127.0.0.1:8182]
+    #[arg(long)]
+    pub url: Option<String>,
+}
+
+/// `mangrove completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
 }
 
 /// Which graph.
@@ -308,6 +331,13 @@ pub enum GraphCommand {
         /// In memory: it is gone when the server ends
         #[arg(long)]
         memory: bool,
+        /// Refuse writes while it uses this much memory [default: the server's]
+        #[arg(long, value_name = "SIZE")]
+        memory_limit: Option<Size>,
+        /// A traversal source and its isolation level, serializable or snapshot; may be given several times [default: NAME
+        /// and NAMEsi]
+        #[arg(long = "source", value_name = "NAME=LEVEL")]
+        sources: Vec<String>,
         /// Where.
         #[command(flatten)]
         server: ServerArgs,

@@ -16,7 +16,7 @@ use futures_util::{SinkExt, StreamExt};
 use mangrove::{Error, ErrorKind, Parameters, Result, Value};
 use mangrove_gremlin::Argument;
 use mangrove_gremlin::graphbinary::{Request, Response, decode_response, encode_request};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
@@ -33,6 +33,9 @@ use uuid::Uuid;
 /// How long to wait for a server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PARTIAL_CONTENT: u16 = 206;
+
+/// More than `/health` ever says.
+const HEALTH_BYTES_MAX: u64 = 64 << 10;
 
 /// Where Debian and its kin keep the certificates that a system trusts.
 const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -117,6 +120,29 @@ impl Client {
     }
 }
 
+/// What a server answers to `GET /health`: the status of HTTP and the body.
+pub fn health(url: &str, patience: Duration) -> Result<(u16, String)> {
+    let target = Target::parse(url)?;
+    let failed = |why: String| Error::new(ErrorKind::Io, format!("{}: {why}", target.url()));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.to_string()))?;
+    let asked = async {
+        let mut wire = target.wire().await?;
+        let request = format!("GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.authority);
+        wire.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        // A TLS peer that closes without a farewell has said what it had to say.
+        let _ = wire.take(HEALTH_BYTES_MAX).read_to_end(&mut answer).await;
+        Ok::<_, Error>(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let answer = runtime.block_on(async { tokio::time::timeout(patience, asked).await });
+    let answer = answer.map_err(|_| failed(format!("no answer in {} s", patience.as_secs_f32())))?;
+    let answer = answer.map_err(|e| e.context(target.url()))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    status.map(|status| (status, body.to_owned())).ok_or_else(|| failed("it does not speak HTTP".to_owned()))
+}
+
 /// What a status of the protocol means for the one who asked.
 fn kind_of(code: u16) -> ErrorKind {
     match code {
@@ -179,25 +205,29 @@ impl Target {
         Ok(Some(value.parse().expect("base64 is a header's value")))
     }
 
+    /// The connection without anything said on it.
+    async fn wire(&self) -> Result<Box<dyn Wire>> {
+        let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Io, e.to_string());
+        let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let port = if self.is_encrypted { 443 } else { 80 };
+        let address = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
+        let stream = TcpStream::connect(&address).await.map_err(|e| failed(&e))?;
+        if !self.is_encrypted {
+            return Ok(Box::new(stream));
+        }
+        let request = self.url().into_client_request().map_err(|e| failed(&e))?;
+        let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(|e| failed(&e))?;
+        Ok(Box::new(connector()?.connect(name, stream).await.map_err(|e| failed(&e))?))
+    }
+
     async fn open(&self) -> Result<WebSocketStream<Box<dyn Wire>>> {
         let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Io, e.to_string());
         let mut request = self.url().into_client_request().map_err(|e| failed(&e))?;
         if let Some(value) = self.authorization()? {
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let port = if self.is_encrypted { 443 } else { 80 };
-        let address = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
-        let stream = TcpStream::connect(&address).await.map_err(|e| failed(&e))?;
-        let stream: Box<dyn Wire> = match self.is_encrypted {
-            false => Box::new(stream),
-            true => {
-                let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-                let name = ServerName::try_from(host).map_err(|e| failed(&e))?;
-                Box::new(connector()?.connect(name, stream).await.map_err(|e| failed(&e))?)
-            }
-        };
-        match client_async(request, stream).await {
+        match client_async(request, self.wire().await?).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(answer)) => {
                 let words = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();

@@ -13,11 +13,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use mangrove::{Error, ErrorKind, Isolation, Result};
-use mangrove_server::registry::{check_name, default_sources};
+use mangrove_server::registry::{check_name, default_sources, isolation_name, isolation_of};
 use mangrove_server::{TlsFiles, UsersSource};
 use toml::{Spanned, Value};
 
 use crate::args::ServeArgs;
+use crate::quantity::Size;
 use crate::settings::{Options, Origin, SETTINGS, Setting, quoted};
 
 /// Where a server listens when nobody says: Gremlin Server's port.
@@ -37,7 +38,7 @@ const LOAD: &str = "load";
 const GRAPHS: &str = "graphs";
 
 /// The keys of a table `[graphs.NAME]`.
-const GRAPH_KEYS: [&str; 4] = ["data", LOAD, "map", "sources"];
+const GRAPH_KEYS: [&str; 5] = ["data", LOAD, "map", "memory_limit", "sources"];
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -61,6 +62,8 @@ pub struct GraphSetup {
     pub load: Vec<PathBuf>,
     /// How to read what is loaded.
     pub map: Option<PathBuf>,
+    /// How much memory it may use.
+    pub memory_limit: Option<Size>,
     /// Its traversal sources.
     pub sources: Vec<(String, Isolation)>,
 }
@@ -90,7 +93,10 @@ impl Setup {
             origins.insert(setting.name, origin.clone());
         }
         let load = if args.load.is_empty() { file.load } else { args.load.clone() };
-        let graphs = with_main(&options, load, file.graphs)?;
+        let mut graphs = with_main(&options, load, file.graphs)?;
+        for graph in &mut graphs {
+            graph.memory_limit = graph.memory_limit.or(options.memory_limit);
+        }
         secure(&mut options)?;
         Ok(Setup { options, graphs, origins })
     }
@@ -129,6 +135,9 @@ impl GraphSetup {
         if let Some(map) = &self.map {
             let _ = writeln!(text, "{comment}map = {}", string(&map.display()));
         }
+        if let Some(limit) = self.memory_limit.filter(|_| !is_main) {
+            let _ = writeln!(text, "memory_limit = {}", limit.bytes);
+        }
         let source = |(name, isolation): &(String, Isolation)| format!("{name} = \"{}\"", isolation_name(*isolation));
         let sources: Vec<String> = self.sources.iter().map(source).collect();
         let _ = writeln!(text, "{comment}sources = {{ {} }}", sources.join(", "));
@@ -165,6 +174,7 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
         data: options.data.clone(),
         load,
         map: options.map.clone(),
+        memory_limit: options.memory_limit,
         sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
     };
     let is_asked_for = main.data.is_some() || !main.load.is_empty();
@@ -222,6 +232,11 @@ fn scalar(key: &str, value: Value) -> Result<String> {
         Value::String(text) => Ok(text),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Boolean(flag) => Ok(flag.to_string()),
+        // Where a setting is one value, its own reading refuses several.
+        Value::Array(values) if !values.is_empty() => {
+            let texts: Vec<String> = values.into_iter().map(|value| scalar(key, value)).collect::<Result<_>>()?;
+            Ok(texts.join(","))
+        }
         other => Err(Error::invalid(format!("{key} is one value, not a {}", other.type_str()))),
     }
 }
@@ -240,7 +255,8 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
         return Err(Error::invalid(format!("a graph is a table: [graphs.{name}]")));
     };
     let sources = default_sources(name).map(|(source, isolation)| (source.to_string(), isolation)).to_vec();
-    let mut graph = GraphSetup { name: name.to_owned(), data: None, load: Vec::new(), map: None, sources };
+    let mut graph =
+        GraphSetup { name: name.to_owned(), data: None, load: Vec::new(), map: None, memory_limit: None, sources };
     for (key, value) in table {
         match key.as_str() {
             "data" => {
@@ -252,6 +268,10 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
             }
             LOAD => graph.load = paths(&key, value, folder)?,
             "map" => graph.map = Some(folder.join(scalar(&key, value)?)),
+            "memory_limit" => {
+                let size = scalar(&key, value)?.parse().map_err(|e| Error::invalid(format!("{key}: {e}")))?;
+                graph.memory_limit = Some(size);
+            }
             "sources" => graph.sources = sources_of(value)?,
             unknown => {
                 let hint = mangrove_gremlin::suggest(unknown, GRAPH_KEYS.into_iter());
@@ -268,26 +288,11 @@ fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {
         return Err(Error::invalid("sources is a table, as in sources = { g = \"serializable\" }"));
     };
     let source = |(name, value): (String, Value)| {
-        let isolation = match value.as_str() {
-            Some("serializable") => Isolation::Serializable,
-            Some("snapshot") => Isolation::Snapshot,
-            _ => {
-                return Err(Error::invalid(format!(
-                    "the source {name} has the isolation level `{}`: write \"serializable\" or \"snapshot\"",
-                    value.as_str().unwrap_or("(no text)")
-                )));
-            }
-        };
+        let isolation =
+            isolation_of(value.as_str().unwrap_or("(no text)")).map_err(|e| e.context(format!("the source {name}")))?;
         Ok((name, isolation))
     };
     table.into_iter().map(source).collect()
-}
-
-fn isolation_name(isolation: Isolation) -> &'static str {
-    match isolation {
-        Isolation::Serializable => "serializable",
-        _ => "snapshot",
-    }
 }
 
 fn first_shared_source<'a>(main: &'a GraphSetup, others: &[GraphSetup]) -> Option<&'a str> {
@@ -397,6 +402,10 @@ mod tests {
         assert_eq!(sources(&beside), ["g", "gsi", "gmodern"]);
         assert!(beside.graphs[1].load[0].is_absolute());
         assert_eq!(sources(&setup("own names", "[graphs.books]", &[], &[]).unwrap()), ["g", "gsi", "books", "bookssi"]);
+        let limited = "memory_limit = \"1GiB\"\n[graphs.small]\nmemory_limit = \"1MiB\"\n[graphs.other]";
+        let limits: Vec<u64> =
+            setup("limited", limited, &[], &[]).unwrap().graphs.iter().map(|g| g.memory_limit.unwrap().bytes).collect();
+        assert_eq!(limits, [1 << 30, 1 << 30, 1 << 20]);
         let own = "[graphs.modern]\nsources = { g = \"snapshot\" }";
         assert_eq!(sources(&setup("own", own, &[], &[]).unwrap()), ["g"]);
         let error = setup("both", own, &[], &["b.csv"]).unwrap_err();
@@ -412,7 +421,8 @@ mod tests {
             ("isolation", "[graphs.a]\nsources = { ga = \"loose\" }", "loose"),
             ("none", "[graphs.a]\nsources = {}", "no traversal source"),
             ("limit", "memory_limit = \"much\"", "memory_limit (file): `much` is not a size"),
-            ("kind", "batch_size = [1]", "batch_size is one value, not a array"),
+            ("kind", "batch_size = [1, 2]", "`1,2` is no whole number"),
+            ("table", "batch_size = { a = 1 }", "batch_size is one value, not a table"),
             ("half", "tls_key = \"key.pem\"", "TLS needs both"),
         ] {
             let error = setup(name, file, &[], &[]).unwrap_err();

@@ -7,9 +7,10 @@
 //!   environment and the flags that tell it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
+//! - [`logging`], [`audit_log`], [`notify`]: what a server says, and to whom.
 //! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
 //!   `graph`, `queries`, `kill`, `checkpoint` and `inspect`; [`user`]: who may come in; [`store`]: `verify`, and looks into a database's files.
-//! - [`client`]: what it takes to ask a server.
+//! - [`client`]: what it takes to ask a server; [`health`]: how it is; [`shell`]: manual page and completions.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
 //! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
@@ -21,19 +22,24 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod audit_log;
 mod bench;
 mod client;
 mod clock;
 mod config;
 mod generate;
 mod graphs;
+mod health;
 mod load;
+mod logging;
 mod manage;
+mod notify;
 mod output;
 mod quantity;
 mod query;
 mod serve;
 mod settings;
+mod shell;
 mod store;
 mod user;
 
@@ -53,6 +59,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Graph(command) => manage::graph(&command),
         Command::User(command) => user::run(&command),
+        Command::Health(args) => health::run(&args),
         Command::Queries(args) => manage::queries(&args),
         Command::Kill(args) => manage::kill(&args),
         Command::Index(command) => manage::index(&command),
@@ -62,6 +69,8 @@ fn main() -> ExitCode {
         Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man => shell::man(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

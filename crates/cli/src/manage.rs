@@ -111,10 +111,20 @@ fn names(keys: &[String]) -> Value {
 /// `mangrove graph`.
 pub fn graph(command: &GraphCommand) -> Result<(), Failure> {
     match command {
-        GraphCommand::Create { name, memory, server } => Call::new("mangrove.graph.create")
-            .with("name", Some(name.as_str().into()))
-            .with("memory", Some((*memory).into()))
-            .send(server),
+        GraphCommand::Create { name, memory, memory_limit, sources, server } => {
+            let bytes = memory_limit.map(|limit| Value::I64(limit.bytes.try_into().unwrap_or(i64::MAX)));
+            let level = |source: &String| match source.split_once('=') {
+                Some((name, level)) => Ok((name.into(), level.into())),
+                None => Err(Error::invalid(format!("`{source}` is no NAME=LEVEL, as in gbooks=serializable"))),
+            };
+            let sources: Vec<(Value, Value)> = sources.iter().map(level).collect::<Result<_, _>>()?;
+            Call::new("mangrove.graph.create")
+                .with("name", Some(name.as_str().into()))
+                .with("memory", Some((*memory).into()))
+                .with("memory_limit", bytes)
+                .with("sources", Some(sources).filter(|sources| !sources.is_empty()).map(Value::map))
+                .send(server)
+        }
         GraphCommand::Drop { name, server } => {
             Call::new("mangrove.graph.drop").with("name", Some(name.as_str().into())).send(server)
         }

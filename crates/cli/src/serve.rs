@@ -1,19 +1,20 @@
 //! `mangrove serve`.
 
 use std::future::Future;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use mangrove::{Database, Error, ErrorKind, Result};
 use mangrove_server::{Config, DatabaseEngine, Server};
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::ServeArgs;
+use crate::audit_log::AuditLog;
 use crate::config::{GraphSetup, Setup};
-use crate::settings::{LogFormat, Options};
-use crate::{Failure, graphs, load};
+use crate::quantity::Size;
+use crate::settings::Options;
+use crate::{Failure, graphs, load, logging, notify};
 
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -22,7 +23,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         io::stdout().lock().write_all(setup.print().as_bytes())?;
         return Ok(());
     }
-    log_to_stderr(&setup.options)?;
+    let audit = logging::start(&setup.options)?;
     // Before minutes of loading, not after.
     setup.options.server.check()?;
     let engine = Arc::new(engine(&setup)?);
@@ -30,7 +31,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine)));
+    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine), audit));
     // What still runs was left behind, and is not waited for any longer.
     runtime.shutdown_background();
     for (name, database) in &engine.databases() {
@@ -56,14 +57,16 @@ fn checkpoint(name: &str, database: &Database) {
     }
 }
 
-async fn serve(config: Config, engine: Arc<DatabaseEngine>) -> Result<(), Failure> {
+async fn serve(config: Config, engine: Arc<DatabaseEngine>, audit: Option<AuditLog>) -> Result<(), Failure> {
     let stop = stop_signal()?;
+    tokio::spawn(reopen_on_hangup(watch(SignalKind::hangup(), "SIGHUP")?, audit));
     let scheme = if config.tls.is_some() { "wss" } else { "ws" };
     let server = Server::bind(config, engine).await?;
     let address = server.local_address()?;
     let mut out = io::stdout();
     writeln!(out, "mangrove {} listens on {scheme}://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
+    notify::tell(notify::READY);
     server.serve(stop).await?;
     Ok(())
 }
@@ -76,19 +79,26 @@ fn engine(setup: &Setup) -> Result<DatabaseEngine> {
         let sources = graph.sources.iter().map(|(name, isolation)| (name.as_str().into(), *isolation));
         engine.graph(&graph.name, database, sources)?;
     }
-    if let Some(directory) = &setup.options.graphs_dir {
-        let (memory_limit, durability) = (setup.options.memory_limit, setup.options.durability.clone());
-        let open = move |path: &Path| {
-            graphs::open_with(path.to_str(), memory_limit, graphs::Missing::Create, durability.clone())
-        };
-        engine.keep_graphs_in(directory.clone(), Box::new(open))?;
-    }
+    engine.create_graphs(Box::new(opener(&setup.options)), setup.options.graphs_dir.clone())?;
     Ok(engine)
+}
+
+/// Opens graphs that administrators create: with the server's settings, but for a limit of their own.
+fn opener(options: &Options) -> impl Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync + 'static {
+    let (memory_limit, durability) = (options.memory_limit, options.durability.clone());
+    let settings = options.graph_settings.clone();
+    move |directory, own_limit| {
+        let location = directory.map(Path::to_string_lossy);
+        let limit = own_limit.map(|bytes| Size { bytes }).or(memory_limit);
+        let database = graphs::open_with(location.as_deref(), limit, graphs::Missing::Create, durability.clone())?;
+        settings.apply(&database)?;
+        Ok(database)
+    }
 }
 
 fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
     let durability = options.durability.clone();
-    let database = graphs::open_with(graph.data.as_deref(), options.memory_limit, graphs::Missing::Create, durability)?;
+    let database = graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, durability)?;
     options.graph_settings.apply(&database)?;
     if !graph.load.is_empty() && !database.is_empty() {
         tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
@@ -101,9 +111,6 @@ fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
 
 /// Completes when the process is asked to end.
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
-    let watch = |kind: SignalKind, name: &str| {
-        signal(kind).map_err(|e| Error::new(ErrorKind::Io, format!("cannot watch for {name}: {e}")))
-    };
     let mut interrupt = watch(SignalKind::interrupt(), "SIGINT")?;
     let mut terminate = watch(SignalKind::terminate(), "SIGTERM")?;
     Ok(async move {
@@ -112,18 +119,21 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
             _ = terminate.recv() => {}
         }
         tracing::info!("asked to stop");
+        notify::tell(notify::STOPPING);
     })
 }
 
-fn log_to_stderr(options: &Options) -> Result<()> {
-    let wanted = &options.log;
-    let filter = EnvFilter::try_new(wanted).map_err(|e| {
-        Error::invalid(format!("log = {wanted} is no log filter ({e}): try info, debug, or mangrove_server=debug"))
-    })?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    match options.log_format {
-        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
+fn watch(kind: SignalKind, name: &str) -> Result<Signal> {
+    signal(kind).map_err(|e| Error::new(ErrorKind::Io, format!("cannot watch for {name}: {e}")))
+}
+
+/// Opens the audit log anew at every SIGHUP. Users and certificates are read again by themselves.
+async fn reopen_on_hangup(mut hangup: Signal, audit: Option<AuditLog>) {
+    while hangup.recv().await.is_some() {
+        match audit.as_ref().map(AuditLog::reopen) {
+            Some(Ok(())) => tracing::info!("SIGHUP: the audit log is open"),
+            Some(Err(error)) => tracing::error!("SIGHUP: the audit log could not be opened anew: {error}"),
+            None => tracing::info!("SIGHUP: there is no audit log to be opened anew"),
+        }
     }
-    Ok(())
 }

@@ -42,6 +42,8 @@ pub struct Options {
     pub tls_key: Option<PathBuf>,
     /// Who may come in.
     pub users_file: Option<PathBuf>,
+    /// Where the audit log goes, if not to the log.
+    pub audit: Option<PathBuf>,
     /// What is logged.
     pub log: String,
     /// In which form.
@@ -49,7 +51,7 @@ pub struct Options {
 }
 
 /// Settings of graphs, which last as long as the process: what is to be so at every start is said at every start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GraphSettings {
     /// Whether garbage is collected.
     pub garbage_collection: bool,
@@ -104,6 +106,7 @@ impl Options {
             tls_certificate: None,
             tls_key: None,
             users_file: None,
+            audit: None,
             log: "info".to_owned(),
             log_format: LogFormat::Text,
         }
@@ -147,6 +150,15 @@ pub const SETTINGS: &[Setting] = settings! {
     "tls_certificate" "FILE" tls_certificate: "The certificate chain (PEM); with it, only TLS is spoken";
     "tls_key" "FILE" tls_key: "The certificate's private key (PEM)";
     "users_file" "FILE" users_file: "Who may come in, as `mangrove user` writes it";
+    "login_failures_user_max" "COUNT" server.lockout.user_max:
+        "Wrong logins for one name before further ones are refused unseen";
+    "login_failures_address_max" "COUNT" server.lockout.address_max:
+        "Wrong logins from one address before further ones are refused unseen";
+    "login_lockout" "TIME" server.lockout.lasts: "For how long after the last wrong one; 0s: never";
+    "allowed_origins" "ORIGINS" server.browsers.allowed_origins:
+        "Pages that browsers may ask from, beside the server's own: http://localhost:5173,https://…; `*`: every page";
+    "allowed_hosts" "NAMES" server.browsers.allowed_hosts:
+        "Names the server may be asked by; none: loopback names on a loopback address, any elsewhere";
     "memory_limit" "SIZE" memory_limit: "Refuse writes while a graph uses this much memory";
     "log_segment_size" "SIZE" durability.log.segment_bytes_max:
         "How large files of the log grow in a graph's directory: from 1MiB on each is twice the one before; at most 1GiB";
@@ -191,6 +203,7 @@ pub const SETTINGS: &[Setting] = settings! {
         "How long the name of a session that expired is refused at least";
     "drain_seconds" "SECONDS" server.limits.drain_max: "How long queries may go on when the server is asked to stop";
     "slow_query" "TIME" engine.slow_query: "Log queries that take longer, with their plans";
+    "audit" "FILE" audit: "Write the audit log to a file of its own, an object of JSON a line";
     "log" "FILTER" log: "What is logged: info, debug, mangrove_audit=off, …";
     "log_format" "FORMAT" log_format: "text, or json: an object a line";
 };
@@ -369,8 +382,8 @@ impl Field for bool {
 
 impl Field for Duration {
     fn read(&mut self, text: &str) -> Result<(), String> {
-        // A bare number is seconds: `drain_seconds` has its unit in its name.
-        let limit = match text.parse() {
+        // A bare number is seconds: `drain_seconds` has its unit in its name. No time at all is one, too, here.
+        let limit = match text.strip_suffix('s').unwrap_or(text).parse() {
             Ok(seconds) => TimeLimit::After(Duration::from_secs(seconds)),
             Err(_) => text.parse()?,
         };
@@ -429,6 +442,18 @@ impl Field for String {
 
     fn show(&self) -> Option<String> {
         Some(quoted(self))
+    }
+}
+
+/// Several, with commas between them.
+impl Field for Vec<String> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        (!self.is_empty()).then(|| quoted(self.join(",")))
     }
 }
 
@@ -498,6 +523,30 @@ mod tests {
             let Some(shown) = setting.show(&mut options) else { continue };
             setting.set(&mut options, shown.trim_matches('"')).unwrap_or_else(|e| panic!("{}: {e}", setting.name));
             assert_eq!(setting.show(&mut options), Some(shown), "{}", setting.name);
+        }
+    }
+
+    /// The table of settings in docs/operations.md, between two lines that mark it. `MANGROVE_UPDATE=1` writes it anew.
+    #[test]
+    fn the_manual_has_every_setting_as_it_is() {
+        const BEGIN: &str = "<!-- settings: begin (made by a test of crates/cli/src/settings.rs) -->\n";
+        const END: &str = "<!-- settings: end -->\n";
+        let mut table = String::from("| key | default | what it is |\n|---|---|---|\n");
+        for setting in SETTINGS {
+            let default = setting.show(&mut Options::new(crate::config::LISTEN_DEFAULT));
+            let default =
+                default.map_or_else(|| "not set".to_owned(), |value| format!("`{}`", value.trim_matches('"')));
+            let summary = setting.summary.replace('|', "\\|");
+            table.push_str(&format!("| `{}` | {default} | {summary} |\n", setting.name));
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+        let manual = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = manual.split_once(BEGIN).expect("the manual has the mark where the table begins");
+        let (there, after) = rest.split_once(END).expect("and where it ends");
+        if there != table && std::env::var_os("MANGROVE_UPDATE").is_some() {
+            std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+        } else {
+            assert_eq!(there, table, "docs/operations.md: run this test with MANGROVE_UPDATE=1, and read the change");
         }
     }
 

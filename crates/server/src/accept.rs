@@ -105,13 +105,16 @@ async fn connection(
     }
     let Some(tls) = tls else { return http1(stream, peer, shared, router).await };
     match timeout(shared.limits.handshake_timeout, tls.accept(stream)).await {
-        Ok(Ok(stream)) => http1(stream, peer, shared, router).await,
+        Ok(Ok(stream)) => {
+            shared.meters.handshake(true);
+            http1(stream, peer, shared, router).await;
+        }
         Ok(Err(error)) => {
-            shared.meters.failed_handshake();
+            shared.meters.handshake(false);
             tracing::debug!(%address, "no TLS handshake: {error}");
         }
         Err(_) => {
-            shared.meters.failed_handshake();
+            shared.meters.handshake(false);
             tracing::debug!(%address, "no TLS handshake within {:?} (handshake_timeout)", shared.limits.handshake_timeout);
         }
     }

@@ -8,6 +8,7 @@
 use mangrove_graph::Error;
 
 use crate::access::Caller;
+use crate::lockout::By;
 
 /// The target of the events.
 pub const TARGET: &str = "mangrove_audit";
@@ -27,6 +28,11 @@ pub enum Act<'a> {
     },
     /// A user proved to be one, or did not.
     LogIn,
+    /// Wrong logins are too many: further ones are refused unseen for a while.
+    LockOut {
+        /// Those of an address, or those for a name.
+        by: By,
+    },
     /// A query that the caller has no right to.
     Query {
         /// The graph.
@@ -39,6 +45,8 @@ pub fn note(caller: &Caller, act: Act<'_>, error: Option<&Error>) {
     let (act, object) = match act {
         Act::Service { service, object } => (service, object),
         Act::LogIn => ("login", ""),
+        Act::LockOut { by: By::Address } => ("lockout", "address"),
+        Act::LockOut { by: By::User } => ("lockout", "user"),
         Act::Query { graph } => ("query", graph),
     };
     let (user, from) = (caller.name(), caller.peer());

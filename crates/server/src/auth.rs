@@ -4,7 +4,8 @@
 //!
 //! Nothing but "wrong": an unknown user costs a hash like a known one, against a hash that no password has, and the
 //! answer is the same. Hashing runs on [`HASHING_COUNT_MAX`] threads at most, so a flood of logins takes neither all
-//! cores nor, at 19 MiB each, all memory; a connection that is wrong [`FAILURE_COUNT_MAX`] times is closed.
+//! cores nor, at 19 MiB each, all memory; a connection that is wrong [`FAILURE_COUNT_MAX`] times is closed. Guesses are
+//! slowed, and refused unseen when there were too many ([`crate::lockout`]).
 //!
 //! # What is remembered
 //!
@@ -35,6 +36,7 @@ use tokio::time::Instant;
 
 use crate::access::{Caller, Rights};
 use crate::audit::{self, Act};
+use crate::lockout::{Guesses, Lockout, Refused};
 use crate::meters::Meters;
 use crate::tls::changed;
 use crate::users::{self, PASSWORD_BYTES_MAX, Users};
@@ -83,6 +85,7 @@ pub struct Authenticator {
     hashing: Semaphore,
     key: hmac::Key,
     remembered: Mutex<HashMap<[u8; 32], Instant>>,
+    guesses: Guesses,
     meters: Arc<Meters>,
 }
 
@@ -121,9 +124,34 @@ impl Login {
     }
 }
 
+/// Why somebody is not let in.
+#[derive(Clone, Debug)]
+pub enum Denied {
+    /// Nothing fits; the same words for all that may be wrong.
+    Wrong(Error),
+    /// There were too many wrong logins: this one was not looked at.
+    Refused(Refused),
+}
+
+impl Denied {
+    /// As the client is told.
+    pub fn error(&self) -> Error {
+        match self {
+            Denied::Wrong(error) => error.clone(),
+            Denied::Refused(refused) => refused.error(),
+        }
+    }
+}
+
+impl From<Error> for Denied {
+    fn from(error: Error) -> Self {
+        Denied::Wrong(error)
+    }
+}
+
 impl Authenticator {
-    /// Reads the users; logins are counted.
-    pub fn new(source: UsersSource, meters: Arc<Meters>) -> Result<Self> {
+    /// Reads the users; logins are counted, and wrong ones refused after so many.
+    pub fn new(source: UsersSource, lockout: Lockout, meters: Arc<Meters>) -> Result<Self> {
         let users = source.read()?;
         let random = SystemRandom::new();
         let unmade = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
@@ -137,6 +165,7 @@ impl Authenticator {
             hashing: Semaphore::new(HASHING_COUNT_MAX),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
             remembered: Mutex::default(),
+            guesses: Guesses::new(lockout),
             meters,
         })
     }
@@ -167,8 +196,14 @@ impl Authenticator {
         }
     }
 
-    /// Whether somebody is who they say they are. The outcome is noted in the audit log, unless it was known.
-    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Login> {
+    /// How many addresses and names are refused unseen now.
+    pub fn refused_counts(&self) -> (usize, usize) {
+        self.guesses.refused_counts(Instant::now())
+    }
+
+    /// Whether somebody is who they say they are. The outcome is noted in the audit log, unless it was known. The answer
+    /// to a wrong password may come late.
+    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Login, Denied> {
         let reading = self.reading.load(Ordering::Acquire);
         let users = self.users();
         let user = users.get(name);
@@ -183,11 +218,12 @@ impl Authenticator {
         {
             return Ok(login(&user.rights));
         }
-        let is_right = self.verify(password, hash.clone()).await;
+        let is_right = self.verify(name, password, hash.clone(), peer).await?;
         self.meters.login(user.is_some() && is_right);
         match user.filter(|_| is_right) {
             Some(user) => {
                 self.remember(digest);
+                self.guesses.right(name, peer, Instant::now());
                 let login = login(&user.rights);
                 audit::note(&login.caller, Act::LogIn, None);
                 Ok(login)
@@ -196,43 +232,57 @@ impl Authenticator {
                 let error = Error::new(ErrorKind::Forbidden, "Username and/or password are incorrect");
                 // The name is what somebody typed; a password in its place must not end in a log.
                 let shown = if user.is_some() { name } else { "(unknown)" };
-                audit::note(&Caller::user(shown, Rights::default(), peer), Act::LogIn, Some(&error));
-                Err(error)
+                let caller = Caller::user(shown, Rights::default(), peer);
+                audit::note(&caller, Act::LogIn, Some(&error));
+                let (delay, shut) = self.guesses.wrong(name, peer, Instant::now());
+                if let Some(by) = shut {
+                    audit::note(&caller, Act::LockOut { by }, None);
+                }
+                tokio::time::sleep(delay).await;
+                Err(error.into())
             }
         }
     }
 
     /// As [`Authenticator::log_in`], with a message of SASL PLAIN: `[authorization] NUL user NUL password`.
-    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Login> {
+    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Login, Denied> {
         let mut parts = message.splitn(3, |byte| *byte == 0);
         let (Some(on_behalf), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message"));
+            return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message").into());
         };
         if !on_behalf.is_empty() && on_behalf != name {
-            return Err(Error::new(ErrorKind::Forbidden, "nobody may act for somebody else here"));
+            return Err(Error::new(ErrorKind::Forbidden, "nobody may act for somebody else here").into());
         }
         self.log_in(&String::from_utf8_lossy(name), password, peer).await
     }
 
     /// As [`Authenticator::log_in`], with the value of an HTTP header `Authorization`.
-    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Login> {
+    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Login, Denied> {
         let wrong = || Error::new(ErrorKind::Forbidden, "the header Authorization is not that of HTTP Basic");
         let (scheme, encoded) = header.split_once(' ').ok_or_else(wrong)?;
         if !scheme.eq_ignore_ascii_case("basic") {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         let decoded = STANDARD.decode(encoded.trim()).map_err(|_| wrong())?;
         let colon = decoded.iter().position(|byte| *byte == b':').ok_or_else(wrong)?;
         self.log_in(&String::from_utf8_lossy(&decoded[..colon]), &decoded[colon + 1..], peer).await
     }
 
-    async fn verify(&self, password: &[u8], hash: SmolStr) -> bool {
+    /// Whether a password fits a hash, if it is to be looked at.
+    async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, Denied> {
+        let refused = |refused: Refused| {
+            self.meters.login_refused(refused.by);
+            Denied::Refused(refused)
+        };
+        self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         let _place = self.hashing.acquire().await.expect("the semaphore is never closed");
+        // Again: who sends hundreds at once has them wait here, and those before it were wrong.
+        self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         // One that is too long is wrong, and is not to be hashed at its sender's expense: its beginning is.
         let is_short = password.len() <= PASSWORD_BYTES_MAX;
         let password = password[..password.len().min(PASSWORD_BYTES_MAX)].to_vec();
         let verified = tokio::task::spawn_blocking(move || users::verify(&password, &hash)).await;
-        is_short & verified.unwrap_or(false)
+        Ok(is_short & verified.unwrap_or(false))
     }
 
     fn digest(&self, name: &str, password: &[u8], hash: &str) -> [u8; 32] {
@@ -272,7 +322,7 @@ mod tests {
     fn authenticator() -> Arc<Authenticator> {
         let hash = users::hash("secret").unwrap();
         let text = format!("[users.ada]\npassword = \"{hash}\"\nroles = {{ \"*\" = \"write\" }}");
-        Arc::new(Authenticator::new(UsersSource::Text(text), Arc::new(Meters::new())).unwrap())
+        Arc::new(Authenticator::new(UsersSource::Text(text), Lockout::default(), Arc::new(Meters::new())).unwrap())
     }
 
     #[tokio::test]
@@ -289,7 +339,7 @@ mod tests {
         let authenticator = authenticator();
         let long = [b"\0ada\0secret".as_slice(), &[b'x'; 2_000]].concat();
         for wrong in [b"\0ada\0Secret".as_slice(), b"\0eve\0secret", b"\0ada\0", b"\0\0", &long] {
-            let error = authenticator.log_in_sasl(wrong, "x").await.err().unwrap();
+            let error = authenticator.log_in_sasl(wrong, "x").await.err().unwrap().error();
             assert_eq!(error.message(), "Username and/or password are incorrect");
         }
         for wrong in [b"ada".as_slice(), b"", b"eve\0ada\0secret"] {
@@ -298,6 +348,31 @@ mod tests {
         for wrong in ["Bearer x", "Basic", "Basic !!!", "Basic YWRh"] {
             assert!(authenticator.log_in_basic(wrong, "x").await.is_err(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn too_many_guesses_are_refused_unseen_and_the_user_who_is_known_here_comes_in() {
+        let hash = users::hash("secret").unwrap();
+        let text = format!("[users.ada]\npassword = \"{hash}\"");
+        let lockout = Lockout { user_max: 3, ..Lockout::default() };
+        let authenticator = Authenticator::new(UsersSource::Text(text), lockout, Arc::new(Meters::new())).unwrap();
+        let authenticator = Arc::new(authenticator);
+        authenticator.log_in("ada", b"secret", "192.0.2.7:1").await.unwrap();
+        for user in ["ada", "nobody"] {
+            for _ in 0..3 {
+                let error = authenticator.log_in(user, b"guess", "192.0.2.1:1").await.err().unwrap().error();
+                assert_eq!(error.message(), "Username and/or password are incorrect");
+            }
+            // At once as many as there like: none is looked at.
+            let late =
+                futures_util::future::join_all((0..20).map(|_| authenticator.log_in(user, b"other", "192.0.2.1:2")));
+            for refused in late.await {
+                assert!(refused.err().unwrap().error().message().starts_with("too many wrong logins"));
+            }
+        }
+        assert_eq!(authenticator.refused_counts(), (0, 2));
+        authenticator.remembered.lock().clear();
+        authenticator.log_in("ada", b"secret", "192.0.2.7:2").await.unwrap();
     }
 
     #[tokio::test]

@@ -6,6 +6,8 @@ use std::time::Duration;
 use mangrove_graph::{Error, Result};
 
 use crate::auth::UsersSource;
+use crate::lockout::Lockout;
+use crate::origin::Browsers;
 use crate::tls::TlsFiles;
 
 /// How a server is set up.
@@ -20,6 +22,10 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     /// Who may come in; `None`: everybody, and nobody is asked who they are.
     pub users: Option<UsersSource>,
+    /// When wrong logins are refused unseen.
+    pub lockout: Lockout,
+    /// Which pages and names browsers may use it by.
+    pub browsers: Browsers,
     /// The limits.
     pub limits: Limits,
 }
@@ -125,7 +131,15 @@ impl Limits {
 impl Config {
     /// The defaults at an address.
     pub fn new(listen: SocketAddr) -> Self {
-        Config { listen, allow_remote: false, tls: None, users: None, limits: Limits::default() }
+        Config {
+            listen,
+            allow_remote: false,
+            tls: None,
+            users: None,
+            lockout: Lockout::default(),
+            browsers: Browsers::default(),
+            limits: Limits::default(),
+        }
     }
 
     /// What is wrong with letting other machines reach the server as it is set up, if they can.
@@ -151,6 +165,13 @@ impl Config {
                  listen on 127.0.0.1 or [::1], or set allow_remote to accept that",
                 self.listen
             )));
+        }
+        self.browsers.check()?;
+        if self.lockout.user_max == 0 || self.lockout.address_max == 0 {
+            return Err(Error::invalid(
+                "login_failures_user_max and login_failures_address_max are 1 or more: with 0 nobody could log in; \
+                 login_lockout = \"0s\" refuses nobody",
+            ));
         }
         let limits = &self.limits;
         if limits.silence_max <= limits.ping_interval {

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 use crate::access::Caller;
 use crate::auth::Login;
@@ -31,7 +32,8 @@ use crate::protocol;
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
 use crate::sink::{ChannelSink, HeldMax};
-use crate::status::Failure;
+use crate::status::{Failure, Status};
+use crate::trace;
 use crate::wire;
 use crate::worker::Watch;
 
@@ -159,15 +161,20 @@ impl Connection {
     async fn accept(&mut self, bytes: &[u8], is_text: bool, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
         let call = match protocol::decode(bytes, is_text, &self.shared.limits) {
             Err(refusal) => {
+                self.shared.meters.malformed(refusal.failure.status.code());
                 self.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
                 return None;
             }
             Ok(call) => call,
         };
+        let since = Instant::now();
+        let is_proof = matches!(call.work, Work::Authenticate(_));
+        let proved = |status: Status| self.shared.meters.request("authentication", status.code(), since.elapsed());
         match self.gate.pass(call, self.shared.authenticator.as_ref()).await {
             Passage::Start(caller, call) => self.start(caller, *call, permit).await,
             Passage::Answer(message) => self.send(message).await,
             Passage::Opened(caller, held) => {
+                proved(Status::SUCCESS);
                 drop(permit);
                 for call in held {
                     let permit = self.place().await;
@@ -175,6 +182,9 @@ impl Connection {
                 }
             }
             Passage::Refused(answers, farewell) => {
+                if is_proof {
+                    proved(Status::UNAUTHORIZED);
+                }
                 for message in answers {
                     self.send(message).await;
                 }
@@ -220,7 +230,9 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     };
     let sink = reply.sink(&watch.cancellation, Handle::current());
     let since = Instant::now();
-    let outcome = run(&shared, caller, evaluation, &mut watch, sink).await;
+    let span = trace::request(reply.request, reply.operation(), &caller);
+    let outcome = run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
+    span.record("status", Failure::code_of(&outcome));
     shared.meters.request(reply.operation(), Failure::code_of(&outcome), since.elapsed());
     if let Err(failure) = outcome {
         reply.fail(&failure).await;

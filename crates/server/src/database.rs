@@ -7,11 +7,13 @@
 //! What a caller may do is decided here, on the plan: a traversal that writes takes the role for it, whatever it looks
 //! like on the wire; `call()` is answered by a [`Desk`], which decides for each service.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove::{Database, Isolation, Limits, QueryOptions, ServiceDesk, Transaction, TransactionOptions};
+use mangrove::{
+    Database, DatabaseOptions, Isolation, Limits, QueryOptions, ServiceDesk, Transaction, TransactionOptions,
+};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
@@ -19,9 +21,11 @@ use smol_str::SmolStr;
 use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
+use crate::metrics::Metered;
 use crate::queries::{Guard, Queries};
 use crate::registry::{Graph, Opener, Registry, Source};
 use crate::services::{Desk, Hub};
+use crate::trace;
 
 /// What an engine allows.
 #[derive(Clone, Debug)]
@@ -47,6 +51,13 @@ impl Default for EngineLimits {
     }
 }
 
+/// Opens a graph as it is opened where nobody says more.
+fn open(directory: Option<&Path>, memory_limit: Option<u64>) -> Result<Database> {
+    let mut options = DatabaseOptions::default();
+    options.memory_limit_bytes = memory_limit.unwrap_or(options.memory_limit_bytes);
+    Database::open(&directory.map_or("memory:".into(), |directory| directory.to_string_lossy()), &options)
+}
+
 /// Databases behind a server.
 pub struct DatabaseEngine {
     hub: Arc<Hub>,
@@ -61,7 +72,7 @@ impl DatabaseEngine {
 
     /// No source yet.
     pub fn with_limits(limits: EngineLimits) -> Self {
-        let registry = Registry::new(limits.graph_count_max);
+        let registry = Registry::new(limits.graph_count_max, Box::new(open));
         DatabaseEngine { hub: Arc::new(Hub { registry, queries: Queries::default() }), limits }
     }
 
@@ -98,14 +109,16 @@ impl DatabaseEngine {
         self.hub.registry.configure(name, database, sources)
     }
 
-    /// Keeps graphs that administrators create in directories below this one, and opens those that are there.
+    /// How graphs that administrators create are opened, and the directory below which they are kept; those that are
+    /// there are opened now. Without a directory they live in memory.
     ///
     /// # Panics
     ///
     /// If the engine is in use already.
-    pub fn keep_graphs_in(&mut self, directory: PathBuf, open: Opener) -> Result<()> {
+    pub fn create_graphs(&mut self, open: Opener, directory: Option<PathBuf>) -> Result<()> {
         let hub = Arc::get_mut(&mut self.hub).expect("nothing has been asked of the engine yet");
-        hub.registry.keep_in(directory, open)
+        hub.registry.open_with(open);
+        directory.map_or(Ok(()), |directory| hub.registry.keep_in(directory))
     }
 
     /// Each graph with its name.
@@ -125,19 +138,6 @@ impl DatabaseEngine {
             }
         }
         graphs
-    }
-
-    /// The queries that run, for `/metrics`.
-    fn running(&self) -> String {
-        let name = "mangrove_queries_running";
-        let head = format!("# HELP {name} Queries that run now.\n# TYPE {name} gauge\n");
-        self.hub.registry.graphs().iter().filter_map(|(graph, sources)| Some((graph, sources.first()?))).fold(
-            head,
-            |text, (graph, (source, _))| {
-                let count = self.hub.queries.count_on(&graph.name);
-                format!("{text}{name}{{graph=\"{source}\"}} {count}\n")
-            },
-        )
     }
 
     fn work(&self, graph: Arc<Graph>) -> Work {
@@ -180,9 +180,16 @@ impl Engine for DatabaseEngine {
     }
 
     fn metrics(&self) -> String {
-        let graphs = self.graphs();
-        let graphs: Vec<(&str, &Database)> = graphs.iter().map(|(name, database)| (name.as_str(), database)).collect();
-        crate::metrics::exposition(&graphs) + &self.running()
+        let graphs = self.hub.registry.graphs();
+        let metered = graphs.iter().filter_map(|(graph, sources)| {
+            Some(Metered {
+                graph: &sources.first()?.0,
+                database: graph.database(),
+                meters: &graph.meters,
+                running: self.hub.queries.count_on(&graph.name),
+            })
+        });
+        crate::metrics::exposition(&metered.collect::<Vec<_>>())
     }
 }
 
@@ -200,6 +207,7 @@ impl EngineTransaction for DatabaseTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
+        let _span = tracing::debug_span!(target: trace::TARGET, "commit", graph = %self.work.graph.name).entered();
         self.transaction.commit().map(drop)
     }
 
@@ -226,7 +234,10 @@ impl Work {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&Graph, &mangrove::Prepared, QueryOptions, Accept<'_>) -> Result<()>,
     ) -> Result<()> {
-        let prepared = prepare(self.graph.database(), request)?;
+        let prepared = {
+            let _span = tracing::debug_span!(target: trace::TARGET, "plan").entered();
+            prepare(self.graph.database(), request)?
+        };
         self.check_right(&prepared, &request.caller)?;
         let guard = self.hub.queries.begin(request, &self.graph.name);
         let mut rows = Rows { left: self.limits.result_count_max, max: self.limits.result_count_max };
@@ -234,7 +245,10 @@ impl Work {
             rows.take(&batch)?;
             sink.accept(batch)
         };
+        let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
         let outcome = run(&self.graph, &prepared, self.options(request, &prepared), accept);
+        drop(span);
+        self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
         outcome
     }
@@ -275,6 +289,7 @@ impl Work {
         if elapsed < threshold {
             return;
         }
+        self.graph.meters.slow();
         let plan = mangrove::Prepared::new(&request.bytecode, Terminal::Explain)
             .and_then(|question| self.graph.database().run(&question, &request.parameters)?.collect())
             .map_or_else(|error| error.to_string(), |rows: Vec<Value>| rows.iter().map(text).collect());

@@ -114,7 +114,7 @@ impl Gate {
     ) -> Passage {
         let outcome = match authenticator.log_in_sasl(message, &self.peer).await {
             Ok(mut login) => login.caller().map(|caller| (login, caller)),
-            Err(error) => Err(error),
+            Err(denied) => Err(denied.error()),
         };
         match outcome {
             Ok((login, caller)) => {

@@ -2,10 +2,8 @@
 //!
 //! Who asks is in the extensions of every request ([`Caller`]), by HTTP Basic where the server wants to know.
 //!
-//! A server may ask nobody who they are, and browsers let any page open a WebSocket to this machine. So an upgrade
-//! that carries an `Origin` (only browsers send one) is accepted only from a page of this very server, and
-//! a server on a loopback address serves only requests that name a loopback host, which a foreign name
-//! that was pointed at this machine (DNS rebinding) does not.
+//! Every request passes, from the outside in: the count of requests, the question which page it is from
+//! ([`crate::origin`]), the question who asks.
 
 use std::sync::Arc;
 
@@ -15,7 +13,7 @@ use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN, UPGRADE, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONNECTION, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -25,9 +23,11 @@ use smol_str::SmolStr;
 
 use crate::accept::Peer;
 use crate::access::Caller;
-use crate::auth::Login;
+use crate::auth::{Denied, Login};
 use crate::connection;
 use crate::http_query;
+use crate::lockout::Refused;
+use crate::process;
 use crate::server::Shared;
 
 /// The routes of the server.
@@ -43,7 +43,38 @@ pub fn router(shared: Arc<Shared>) -> Router {
             )
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), browse))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), count))
         .with_state(shared)
+}
+
+/// Counts requests, whatever becomes of them.
+async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = next.run(request).await;
+    shared.meters.http(&path, method.as_str(), response.status().as_u16());
+    response
+}
+
+/// Refuses requests from pages of other sites, answers what browsers ask before a page may send one, and lets those that
+/// may read the answers.
+async fn browse(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let page = match shared.browsers.page(request.headers(), shared.is_loopback) {
+        Ok(page) => page,
+        Err(message) => {
+            shared.meters.page_refused();
+            return problem(StatusCode::FORBIDDEN, message);
+        }
+    };
+    let mut response = if page.is_preflight(request.method(), request.headers()) {
+        let mut permission = StatusCode::NO_CONTENT.into_response();
+        page.permit(request.headers(), permission.headers_mut());
+        permission
+    } else {
+        next.run(request).await
+    };
+    page.mark(response.headers_mut());
+    response
 }
 
 /// An error as JSON.
@@ -51,13 +82,9 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses requests from pages of other sites, all but `/health` and `/metrics` where there is no place for the
-/// connection, and wrong passwords. Others go on with who asks in their extensions, as far as that is known: [`Caller`]
+/// Refuses all but `/health` and `/metrics` where there is no place for the connection, and wrong passwords. Others go on with who asks in their extensions, as far as that is known: [`Caller`]
 /// and [`Login`]. Only `/health` and WebSockets, which may prove it later, go on without.
 async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
-    if let Err(message) = check_caller(request.headers(), shared.is_loopback) {
-        return problem(StatusCode::FORBIDDEN, message);
-    }
     let path = request.uri().path();
     let (is_health, is_metrics, is_gremlin) = (path == "/health", path == "/metrics", path == "/gremlin");
     let peer = request.extensions().get::<Peer>().cloned();
@@ -78,13 +105,14 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
         (Ok(None), false) => {
             return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
         }
-        (Err(error), _) => return unauthorized(error.message()),
+        (Err(Denied::Refused(refused)), _) => return too_many(refused),
+        (Err(Denied::Wrong(error)), _) => return unauthorized(error.message()),
     }
     next.run(request).await
 }
 
 /// Who asks: anybody where the server does not ask; `None` where nothing says who it is.
-async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> mangrove_graph::Result<Option<Login>> {
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Login>, Denied> {
     let Some(authenticator) = &shared.authenticator else { return Ok(Some(Login::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
@@ -95,35 +123,18 @@ fn unauthorized(message: &str) -> Response {
     (challenge, problem(StatusCode::UNAUTHORIZED, message)).into_response()
 }
 
+/// As [`unauthorized`], for a login that is not looked at.
+fn too_many(refused: Refused) -> Response {
+    let retry = [(RETRY_AFTER, refused.seconds().to_string())];
+    (retry, problem(StatusCode::TOO_MANY_REQUESTS, refused.error().message())).into_response()
+}
+
 fn full(shared: &Shared) -> Response {
     let message = format!(
         "the server has {} connections, as many as it may; close some, or raise the limit connection_count_max",
         shared.limits.connection_count_max
     );
     ([(CONNECTION, "close")], problem(StatusCode::SERVICE_UNAVAILABLE, message)).into_response()
-}
-
-fn check_caller(headers: &HeaderMap, is_loopback: bool) -> Result<(), String> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("(not text)"));
-    let host = text(HOST).unwrap_or_default();
-    if is_loopback && !is_loopback_host(host) {
-        return Err(format!("this server answers on this machine only, and the request names the host `{host}`"));
-    }
-    match text(ORIGIN) {
-        Some(origin) if origin.split_once("://").map(|(_, authority)| authority) != Some(host) => {
-            Err(format!("pages of `{origin}` may not use this server"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_loopback_host(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 async fn upgrade(
@@ -153,7 +164,7 @@ async fn upgrade(
 /// Reading the counters takes microseconds, so it needs no worker.
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     let kind = [(axum::http::header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics();
+    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics() + &process::exposition();
     (kind, text).into_response()
 }
 
@@ -177,36 +188,4 @@ async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Call
         "sessions": shared.sessions.open_count(),
     });
     (code, Json(body)).into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(HOST, host.parse().unwrap());
-        if let Some(origin) = origin {
-            headers.insert(ORIGIN, origin.parse().unwrap());
-        }
-        headers
-    }
-
-    #[test]
-    fn drivers_and_own_pages_may_come_in() {
-        for host in ["localhost:8182", "127.0.0.1:8182", "[::1]:8182", "LOCALHOST"] {
-            check_caller(&headers(host, None), true).unwrap();
-        }
-        check_caller(&headers("localhost:8182", Some("http://localhost:8182")), true).unwrap();
-        check_caller(&headers("graph.example:8182", Some("https://graph.example:8182")), false).unwrap();
-    }
-
-    #[test]
-    fn foreign_pages_and_rebound_names_may_not() {
-        let foreign = check_caller(&headers("localhost:8182", Some("https://evil.example")), true).unwrap_err();
-        assert!(foreign.contains("https://evil.example"), "{foreign}");
-        let rebound = check_caller(&headers("evil.example:8182", None), true).unwrap_err();
-        assert!(rebound.contains("evil.example"), "{rebound}");
-        check_caller(&headers("localhost:8182", Some("null")), true).unwrap_err();
-    }
 }

@@ -32,6 +32,7 @@ use smol_str::SmolStr;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use crate::access::Caller;
@@ -44,8 +45,12 @@ use crate::protocol;
 use crate::server::Shared;
 use crate::sink::ChannelSink;
 use crate::status::{Failure, Status};
+use crate::trace;
 use crate::wire::{Carrier, Format};
 use crate::worker::Watch;
+
+/// The argument with the text of a request.
+const GREMLIN: &str = "gremlin";
 
 /// Answers queries; everything else goes on.
 pub async fn serve(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
@@ -57,7 +62,11 @@ pub async fn serve(State(shared): State<Arc<Shared>>, request: Request, next: Ne
     let caller = request.extensions().get::<Caller>().cloned();
     match caller {
         Some(caller) if is_query => {
-            answer(shared, caller, request).await.unwrap_or_else(|(status, failure)| problem(status, &failure))
+            let meters = Arc::clone(&shared.meters);
+            answer(shared, caller, request).await.unwrap_or_else(|(status, failure)| {
+                meters.malformed(failure.status.code());
+                problem(status, &failure)
+            })
         }
         _ => next.run(request).await,
     }
@@ -68,6 +77,7 @@ type Refused<T> = Result<T, (StatusCode, Failure)>;
 
 async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refused<Response> {
     let encoding = accepted(request.headers()).map_err(bad)?;
+    let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
     let message = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default()).map_err(bad)?,
@@ -80,7 +90,11 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
             "a session needs a WebSocket: over HTTP every request is a transaction of its own",
         )));
     }
-    Ok(run(shared, caller, call).await)
+    let span = trace::request(call.request, "http", &caller);
+    if let Some(parent) = parent {
+        span.record(trace::TRACEPARENT, parent);
+    }
+    Ok(run(shared, caller, call, span).await)
 }
 
 fn bad(failure: Failure) -> (StatusCode, Failure) {
@@ -88,7 +102,7 @@ fn bad(failure: Failure) -> (StatusCode, Failure) {
 }
 
 /// Runs a query; the response begins with its first results.
-async fn run(shared: Arc<Shared>, caller: Caller, call: Call) -> Response {
+async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Response {
     let Work::Evaluate(evaluation) = call.work else {
         let message = "over HTTP there are no sessions to close, and a name and password come by HTTP Basic";
         return problem(StatusCode::BAD_REQUEST, &Failure::invalid(message));
@@ -104,7 +118,8 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call) -> Response {
     tokio::spawn(async move {
         let _alive = shared.alive();
         let since = Instant::now();
-        let outcome = connection::run(&shared, caller, evaluation, &mut watch, sink).await;
+        let outcome = connection::run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
+        span.record("status", Failure::code_of(&outcome));
         shared.meters.request("http", Failure::code_of(&outcome), since.elapsed());
         if let Err(failure) = outcome {
             // When the client is gone there is nobody to tell.
@@ -203,9 +218,19 @@ async fn from_body(request: Request, limits: &Limits) -> Refused<message::Reques
 /// The request in the body of a `POST`; one that has no id is given this one.
 pub fn from_bytes(encoding: Encoding, body: &[u8], fresh: Uuid) -> Result<message::Request> {
     match encoding.is_json() {
-        true => graphson::decode_body(body, fresh),
+        true => graphson::decode_body(body, fresh).map(named_as_here),
         false => encoding.decode_request(body),
     }
+}
+
+/// A request whose text is called `query`, as the page of graph-explorer has it.
+fn named_as_here(mut request: message::Request) -> message::Request {
+    if !request.arguments.iter().any(|(name, _)| name == GREMLIN)
+        && let Some((name, _)) = request.arguments.iter_mut().find(|(name, _)| name == "query")
+    {
+        *name = SmolStr::new_static(GREMLIN);
+    }
+    request
 }
 
 /// The request in the parameters of a `GET`.
@@ -220,7 +245,7 @@ pub fn from_parameters(query: &str) -> Result<message::Request, Failure> {
         } else if let Some(key) = name.strip_prefix("aliases.") {
             aliases.push((Value::from(key), Value::from(text)));
         } else {
-            let value = if name == "gremlin" { Value::from(text) } else { scalar(&text) };
+            let value = if name == GREMLIN { Value::from(text) } else { scalar(&text) };
             arguments.push((name.into(), value.into()));
         }
     }

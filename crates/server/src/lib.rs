@@ -17,7 +17,8 @@
 //! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
 //!   outside: time limit, lost connection, panic.
 //! - `program`: scripts and bytecode become queries; retries after a conflict.
-//! - [`access`]: who asks, and what they may do to which graph.
+//! - [`access`]: who asks, and what they may do to which graph; [`auth`] and [`users`]: how they prove it;
+//!   [`lockout`]: what becomes of who guesses; [`origin`]: which pages a browser may ask from.
 //! - [`engine`]: the narrow trait behind which the database stands; [`DatabaseEngine`] implements it, and is all of
 //!   this crate that knows the database.
 //!
@@ -43,15 +44,19 @@ mod connection;
 mod database;
 mod edge;
 pub mod engine;
+mod exposition;
 mod gate;
 mod http;
 mod http_answer;
 mod http_query;
 pub mod inputs;
 mod job;
+pub mod lockout;
 mod meters;
 mod metrics;
+pub mod origin;
 mod outgoing;
+mod process;
 mod program;
 mod protocol;
 mod queries;
@@ -63,6 +68,7 @@ mod sink;
 mod stall;
 pub mod status;
 pub mod tls;
+pub mod trace;
 mod transaction;
 pub mod users;
 mod weight;
@@ -75,5 +81,7 @@ pub use cancel::Cancellation;
 pub use config::{Config, Limits};
 pub use database::{DatabaseEngine, EngineLimits};
 pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
+pub use lockout::Lockout;
+pub use origin::Browsers;
 pub use server::Server;
 pub use tls::TlsFiles;

@@ -1,87 +1,79 @@
 //! What the server counts of itself, for `/metrics`: requests with their outcome and time, connections, logins.
 //!
-//! Counters are relaxed atomics: each stands for itself, and a reader wants only to see them grow.
+//! Counters are relaxed atomics: each stands for itself, and a reader wants only to see them grow. Labels are few: what a
+//! client can make up, an operation, a path or a method, becomes `other`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Upper bounds of the buckets of request times, in seconds. The last bucket has no bound.
-const BOUNDS: [f64; 14] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+use crate::exposition::Kind::{Counter, Gauge};
+use crate::exposition::{Exposition, Histogram, Kind};
+use crate::lockout::By;
 
-/// The operations that are told apart. Names that clients make up must not become labels without end.
-const OPERATIONS: [&str; 6] = ["eval", "bytecode", "session", "http", "authentication", "other"];
+/// The operations that are told apart. `malformed` is a request that says nothing that makes sense.
+const OPERATIONS: [&str; 7] = ["eval", "bytecode", "session", "http", "authentication", "malformed", "other"];
+
+/// The paths that are told apart, and what any other is called.
+const PATHS: [&str; 3] = ["/gremlin", "/health", "/metrics"];
+
+/// The methods that are told apart.
+const METHODS: [&str; 3] = ["GET", "POST", "OPTIONS"];
+
+/// What a name is called that is none of those told apart.
+const OTHER: &str = "other";
 
 /// The counters of a server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Meters {
     /// By operation.
     times: [Histogram; OPERATIONS.len()],
     /// By operation and status. Few: statuses are the protocol's.
     statuses: Mutex<BTreeMap<(usize, u16), u64>>,
+    /// Requests of HTTP by path, method and status.
+    http: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
     connections_accepted: AtomicU64,
     connections_unheard: AtomicU64,
+    handshakes: AtomicU64,
     handshakes_failed: AtomicU64,
+    pages_refused: AtomicU64,
     logins: AtomicU64,
     logins_failed: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Histogram {
-    buckets: [AtomicU64; BOUNDS.len() + 1],
-    sum_nanos: AtomicU64,
-}
-
-impl Histogram {
-    fn new() -> Self {
-        Histogram { buckets: std::array::from_fn(|_| AtomicU64::new(0)), sum_nanos: AtomicU64::new(0) }
-    }
-
-    fn add(&self, elapsed: Duration) {
-        let seconds = elapsed.as_secs_f64();
-        let bucket = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.sum_nanos.fetch_add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    fn write(&self, text: &mut String, name: &str, operation: &str) {
-        let mut count = 0;
-        for (bucket, bound) in self.buckets.iter().zip(BOUNDS.map(Some).into_iter().chain([None])) {
-            count += bucket.load(Ordering::Relaxed);
-            let bound = bound.map_or("+Inf".to_owned(), |seconds| seconds.to_string());
-            let _ = writeln!(text, "{name}_bucket{{op=\"{operation}\",le=\"{bound}\"}} {count}");
-        }
-        let sum = self.sum_nanos.load(Ordering::Relaxed) as f64 / 1e9;
-        let _ = writeln!(text, "{name}_sum{{op=\"{operation}\"}} {sum}\n{name}_count{{op=\"{operation}\"}} {count}");
-    }
+    logins_refused_by_address: AtomicU64,
+    logins_refused_by_user: AtomicU64,
 }
 
 /// What is true now, for gauges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Now {
     /// Places taken by connections.
     pub connections: usize,
+    /// Places for connections.
+    pub connections_max: usize,
     /// Open sessions.
     pub sessions: usize,
     /// Workers in use.
     pub workers: usize,
+    /// Workers there may be.
+    pub workers_max: usize,
+    /// Addresses and names whose logins are refused unseen.
+    pub lockouts: (usize, usize),
+}
+
+fn up(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+fn known<const N: usize>(names: [&'static str; N], name: &str) -> &'static str {
+    names.into_iter().find(|known| *known == name).unwrap_or(OTHER)
 }
 
 impl Meters {
     /// All at zero.
     pub fn new() -> Self {
-        Meters {
-            times: std::array::from_fn(|_| Histogram::new()),
-            statuses: Mutex::default(),
-            connections_accepted: AtomicU64::new(0),
-            connections_unheard: AtomicU64::new(0),
-            handshakes_failed: AtomicU64::new(0),
-            logins: AtomicU64::new(0),
-            logins_failed: AtomicU64::new(0),
-        }
+        Meters::default()
     }
 
     /// A request was answered for good.
@@ -91,70 +83,117 @@ impl Meters {
         *self.statuses.lock().entry((at, status)).or_default() += 1;
     }
 
+    /// A request made no sense, and was answered with this status.
+    pub fn malformed(&self, status: u16) {
+        self.request("malformed", status, Duration::ZERO);
+    }
+
+    /// A request of HTTP was answered, or is being answered: its status is known.
+    pub fn http(&self, path: &str, method: &str, status: u16) {
+        *self.http.lock().entry((known(PATHS, path), known(METHODS, method), status)).or_default() += 1;
+    }
+
     /// A connection was taken.
     pub fn accepted(&self) {
-        self.connections_accepted.fetch_add(1, Ordering::Relaxed);
+        up(&self.connections_accepted);
     }
 
     /// A connection was dropped without a word, because the server is more than full.
     pub fn dropped_unheard(&self) {
-        self.connections_unheard.fetch_add(1, Ordering::Relaxed);
+        up(&self.connections_unheard);
     }
 
-    /// A TLS handshake failed or took too long.
-    pub fn failed_handshake(&self) {
-        self.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+    /// A TLS handshake succeeded; else it failed or took too long.
+    pub fn handshake(&self, succeeded: bool) {
+        up(if succeeded { &self.handshakes } else { &self.handshakes_failed });
+    }
+
+    /// A page of another origin, or a name that is not the server's, was refused.
+    pub fn page_refused(&self) {
+        up(&self.pages_refused);
     }
 
     /// Somebody tried to log in.
     pub fn login(&self, succeeded: bool) {
-        let counter = if succeeded { &self.logins } else { &self.logins_failed };
-        counter.fetch_add(1, Ordering::Relaxed);
+        up(if succeeded { &self.logins } else { &self.logins_failed });
+    }
+
+    /// A login was refused unseen.
+    pub fn login_refused(&self, by: By) {
+        up(match by {
+            By::Address => &self.logins_refused_by_address,
+            By::User => &self.logins_refused_by_user,
+        });
     }
 
     /// All of it, in Prometheus' text format.
     pub fn exposition(&self, now: Now) -> String {
-        let mut text = String::new();
-        let name = "mangrove_requests_total";
-        head(&mut text, name, "counter", "Requests answered, by operation and the protocol's status.");
+        let mut text = Exposition::default();
+        self.requests(&mut text);
+        self.connections(&mut text, now);
+        self.logins(&mut text, now);
+        text.into_text()
+    }
+
+    fn requests(&self, text: &mut Exposition) {
+        let meaning = "Requests answered, by operation and the protocol's status.";
+        let mut family = text.family("mangrove_requests_total", Counter, meaning);
         for ((at, status), count) in self.statuses.lock().iter() {
-            let _ = writeln!(text, "{name}{{op=\"{}\",status=\"{status}\"}} {count}", OPERATIONS[*at]);
+            family.sample(&[("op", OPERATIONS[*at]), ("status", &status.to_string())], count);
         }
-        let name = "mangrove_request_seconds";
-        head(&mut text, name, "histogram", "From a request's arrival to the end of its answer.");
+        let meaning = "From a request's arrival to the end of its answer.";
+        let mut family = text.family("mangrove_request_seconds", Kind::Histogram, meaning);
         for (histogram, operation) in self.times.iter().zip(OPERATIONS) {
-            histogram.write(&mut text, name, operation);
+            family.histogram(&[("op", operation)], histogram);
         }
+        let meaning = "Requests of HTTP, by path, method and status of HTTP.";
+        let mut family = text.family("mangrove_http_requests_total", Counter, meaning);
+        for ((path, method, status), count) in self.http.lock().iter() {
+            family.sample(&[("path", path), ("method", method), ("status", &status.to_string())], count);
+        }
+    }
+
+    fn connections(&self, text: &mut Exposition, now: Now) {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (name, kind, meaning, value) in [
-            ("mangrove_connections", "gauge", "Connections now.", now.connections as u64),
-            ("mangrove_sessions", "gauge", "Sessions now.", now.sessions as u64),
-            ("mangrove_workers_busy", "gauge", "Threads that run a query now.", now.workers as u64),
-            ("mangrove_connections_total", "counter", "Connections taken.", load(&self.connections_accepted)),
+            ("mangrove_connections", Gauge, "Connections now.", now.connections as u64),
+            ("mangrove_connections_max", Gauge, "Connections there may be.", now.connections_max as u64),
+            ("mangrove_sessions", Gauge, "Sessions now.", now.sessions as u64),
+            ("mangrove_workers_busy", Gauge, "Threads that run a query now.", now.workers as u64),
+            ("mangrove_workers_max", Gauge, "Threads that may run queries.", now.workers_max as u64),
+            ("mangrove_connections_total", Counter, "Connections taken.", load(&self.connections_accepted)),
             (
                 "mangrove_connections_unheard_total",
-                "counter",
+                Counter,
                 "Connections dropped because the server was more than full.",
                 load(&self.connections_unheard),
             ),
+            ("mangrove_handshakes_total", Counter, "TLS handshakes that succeeded.", load(&self.handshakes)),
+            ("mangrove_handshakes_failed_total", Counter, "TLS handshakes that failed.", load(&self.handshakes_failed)),
             (
-                "mangrove_handshakes_failed_total",
-                "counter",
-                "TLS handshakes that failed.",
-                load(&self.handshakes_failed),
+                "mangrove_pages_refused_total",
+                Counter,
+                "Requests refused for their Origin or Host.",
+                load(&self.pages_refused),
             ),
-            ("mangrove_logins_total", "counter", "Passwords that were right.", load(&self.logins)),
-            ("mangrove_logins_failed_total", "counter", "Passwords that were wrong.", load(&self.logins_failed)),
         ] {
-            head(&mut text, name, kind, meaning);
-            let _ = writeln!(text, "{name} {value}");
+            text.single(name, kind, meaning, value);
         }
-        text
     }
-}
 
-fn head(text: &mut String, name: &str, kind: &str, meaning: &str) {
-    let _ = writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}");
+    fn logins(&self, text: &mut Exposition, now: Now) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        text.single("mangrove_logins_total", Counter, "Passwords that were right.", load(&self.logins));
+        text.single("mangrove_logins_failed_total", Counter, "Passwords that were wrong.", load(&self.logins_failed));
+        let meaning = "Logins refused unseen after too many wrong ones, by what they have in common.";
+        let mut family = text.family("mangrove_logins_refused_total", Counter, meaning);
+        family.sample(&[("by", "address")], load(&self.logins_refused_by_address));
+        family.sample(&[("by", "user")], load(&self.logins_refused_by_user));
+        let mut family = text.family("mangrove_lockouts", Gauge, "Addresses and names whose logins are refused now.");
+        let (addresses, users) = now.lockouts;
+        family.sample(&[("by", "address")], addresses);
+        family.sample(&[("by", "user")], users);
+    }
 }
 
 #[cfg(test)]
@@ -167,13 +206,17 @@ mod tests {
         meters.request("eval", 200, Duration::from_micros(300));
         meters.request("eval", 597, Duration::from_secs(60));
         meters.request("made up by a client", 498, Duration::ZERO);
-        let text = meters.exposition(Now { connections: 2, sessions: 1, workers: 0 });
+        meters.malformed(498);
+        meters.http("/gremlin", "POST", 200);
+        meters.http("/made/up", "BREW", 404);
+        let text = meters.exposition(Now { connections: 2, sessions: 1, ..Now::default() });
         for line in [
             "mangrove_requests_total{op=\"eval\",status=\"200\"} 1",
             "mangrove_requests_total{op=\"other\",status=\"498\"} 1",
+            "mangrove_requests_total{op=\"malformed\",status=\"498\"} 1",
+            "mangrove_http_requests_total{path=\"other\",method=\"other\",status=\"404\"} 1",
+            "mangrove_http_requests_total{path=\"/gremlin\",method=\"POST\",status=\"200\"} 1",
             "mangrove_request_seconds_bucket{op=\"eval\",le=\"0.0005\"} 1",
-            "mangrove_request_seconds_bucket{op=\"eval\",le=\"30\"} 1",
-            "mangrove_request_seconds_bucket{op=\"eval\",le=\"+Inf\"} 2",
             "mangrove_request_seconds_count{op=\"eval\"} 2",
             "mangrove_connections 2",
         ] {

@@ -3,11 +3,55 @@
 //! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
 //! conventions: what only grows ends in `_total`, bytes are bytes.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mangrove::{
-    AbortCause, Database, Durability, GarbageReport, LogState, MemoryReport, SYNC_TIME_BOUNDS_US, TransactionCounters,
+    AbortCause, Database, Durability, ExecutorLoad, GarbageReport, LogState, MemoryReport, PlanCacheReport,
+    SYNC_TIME_BOUNDS_US, TransactionCounters,
 };
+use mangrove_graph::{Error, Result};
+use parking_lot::Mutex;
+
+use crate::exposition::Kind::{self, Counter, Gauge, Histogram};
+use crate::exposition::{self, Exposition};
+
+/// What clients asked of one graph.
+#[derive(Debug, Default)]
+pub struct QueryMeters {
+    reads: exposition::Histogram,
+    writes: exposition::Histogram,
+    /// By the name of the error's kind: few.
+    errors: Mutex<BTreeMap<String, u64>>,
+    slow: AtomicU64,
+}
+
+impl QueryMeters {
+    /// A query has ended.
+    pub fn ended<T>(&self, is_mutating: bool, elapsed: Duration, outcome: &Result<T>) {
+        let times = if is_mutating { &self.writes } else { &self.reads };
+        times.add(elapsed);
+        if let Some(kind) = outcome.as_ref().err().map(Error::kind) {
+            *self.errors.lock().entry(format!("{kind:?}")).or_default() += 1;
+        }
+    }
+
+    /// A query took so long that it was logged.
+    pub fn slow(&self) {
+        self.slow.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A graph whose metrics are asked for.
+pub(crate) struct Metered<'a> {
+    /// Its name in the label.
+    pub graph: &'a str,
+    pub database: &'a Database,
+    pub meters: &'a QueryMeters,
+    /// Queries that run on it.
+    pub running: usize,
+}
 
 /// What one graph reports.
 struct Sample<'a> {
@@ -15,6 +59,8 @@ struct Sample<'a> {
     counters: TransactionCounters,
     memory: MemoryReport,
     garbage: GarbageReport,
+    plans: PlanCacheReport,
+    executors: ExecutorLoad,
     retries: u64,
     snapshot_lag: u64,
     snapshot_age_ms: u64,
@@ -22,134 +68,153 @@ struct Sample<'a> {
     durability: Option<Durability>,
 }
 
+impl<'a> Sample<'a> {
+    fn of(metered: &Metered<'a>) -> Self {
+        let Metered { graph, database, .. } = *metered;
+        Sample {
+            graph,
+            counters: database.transaction_counters(),
+            memory: database.memory(),
+            garbage: database.garbage(),
+            plans: database.plan_cache(),
+            executors: database.executor_load(),
+            retries: database.retry_count(),
+            snapshot_lag: database.snapshot_lag(),
+            snapshot_age_ms: database.snapshot_age_ms(),
+            durability: database.durability(),
+        }
+    }
+}
+
 /// A metric of one number a graph: name, type, meaning, and the number.
-type Metric = (&'static str, &'static str, &'static str, fn(&Sample<'_>) -> u64);
+type Metric = (&'static str, Kind, &'static str, fn(&Sample<'_>) -> u64);
 
 const METRICS: &[Metric] = &[
-    ("mangrove_commits_total", "counter", "Transactions committed with writes.", |s| s.counters.commits),
-    ("mangrove_read_only_total", "counter", "Transactions ended without writes.", |s| s.counters.read_only),
-    ("mangrove_retries_total", "counter", "Transactions run again after a conflict.", |s| s.retries),
-    ("mangrove_dependency_waits_total", "counter", "Waits of a validator for another transaction.", |s| {
+    ("mangrove_commits_total", Counter, "Transactions committed with writes.", |s| s.counters.commits),
+    ("mangrove_read_only_total", Counter, "Transactions ended without writes.", |s| s.counters.read_only),
+    ("mangrove_retries_total", Counter, "Transactions run again after a conflict.", |s| s.retries),
+    ("mangrove_dependency_waits_total", Counter, "Waits of a validator for another transaction.", |s| {
         s.counters.dependency_waits
     }),
-    ("mangrove_pre_reads_total", "counter", "Reads of a version newer than the reader's begin.", |s| {
+    ("mangrove_pre_reads_total", Counter, "Reads of a version newer than the reader's begin.", |s| {
         s.counters.pre_reads
     }),
-    ("mangrove_active_transactions", "gauge", "Transactions running now.", |s| s.counters.active),
-    ("mangrove_oldest_snapshot_lag", "gauge", "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
-    ("mangrove_oldest_snapshot_age_milliseconds", "gauge", "Age of the oldest running snapshot.", |s| {
-        s.snapshot_age_ms
+    ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
+    ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_oldest_snapshot_age_milliseconds", Gauge, "Age of the oldest running snapshot.", |s| s.snapshot_age_ms),
+    ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
+    ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
+    ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", Counter, "Places of edges reclaimed.", |s| s.garbage.edges),
+    ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
+    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
+    ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
+    ("mangrove_executors", Gauge, "Executor threads; 0 until the first query that takes long.", |s| {
+        s.executors.threads
     }),
-    ("mangrove_gc_queued_writes", "gauge", "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
-    ("mangrove_gc_versions_total", "counter", "Older versions of properties reclaimed.", |s| s.garbage.versions),
-    ("mangrove_gc_vertices_total", "counter", "Places of vertices reclaimed.", |s| s.garbage.vertices),
-    ("mangrove_gc_edges_total", "counter", "Places of edges reclaimed.", |s| s.garbage.edges),
-    ("mangrove_memory_limit_bytes", "gauge", "Writes are refused while the graph uses this much.", |s| {
+    ("mangrove_executors_busy", Gauge, "Executor threads that run a query now.", |s| s.executors.busy),
+    ("mangrove_executor_queue", Gauge, "Queries that wait for their turn on an executor.", |s| s.executors.queued),
+    ("mangrove_executor_turns_total", Counter, "Turns of queries on executors.", |s| s.executors.turns),
+    ("mangrove_memory_limit_bytes", Gauge, "Writes are refused while the graph uses this much.", |s| {
         s.memory.limit_bytes
     }),
 ];
 
 /// A metric of a graph in a directory.
-type DurabilityMetric = (&'static str, &'static str, &'static str, fn(&Durability) -> u64);
+type DurabilityMetric = (&'static str, Kind, &'static str, fn(&Durability) -> u64);
 
 const DURABILITY_METRICS: &[DurabilityMetric] = &[
-    ("mangrove_log_running", "gauge", "Whether the log takes commits: 1, or 0 where the graph is read-only.", |d| {
+    ("mangrove_log_running", Gauge, "Whether the log takes commits: 1, or 0 where the graph is read-only.", |d| {
         u64::from(d.log.state == LogState::Running)
     }),
-    ("mangrove_log_bytes_total", "counter", "Bytes written to the log.", |d| d.log.bytes),
-    ("mangrove_log_batches_total", "counter", "Batches written to the log, each with one sync.", |d| d.log.batches),
-    ("mangrove_log_commits_total", "counter", "Commits in them.", |d| d.log.commits),
-    ("mangrove_log_segments_total", "counter", "Segments of the log begun.", |d| d.log.segments),
-    ("mangrove_log_bytes_since_checkpoint", "gauge", "Bytes of log that the last checkpoint does not cover.", |d| {
+    ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes),
+    ("mangrove_log_batches_total", Counter, "Batches written to the log, each with one sync.", |d| d.log.batches),
+    ("mangrove_log_commits_total", Counter, "Commits in them.", |d| d.log.commits),
+    ("mangrove_log_segments_total", Counter, "Segments of the log begun.", |d| d.log.segments),
+    ("mangrove_log_bytes_since_checkpoint", Gauge, "Bytes of log that the last checkpoint does not cover.", |d| {
         d.checkpoint.log_bytes
     }),
-    ("mangrove_durable_lag", "gauge", "Commits that are visible to writers and not durable yet.", |d| d.lag),
-    ("mangrove_checkpoints_total", "counter", "Checkpoints taken.", |d| d.checkpoint.taken),
-    ("mangrove_checkpoint_failing", "gauge", "Whether the last try to take a checkpoint failed.", |d| {
+    ("mangrove_durable_lag", Gauge, "Commits that are visible to writers and not durable yet.", |d| d.lag),
+    ("mangrove_checkpoints_total", Counter, "Checkpoints taken.", |d| d.checkpoint.taken),
+    ("mangrove_checkpoint_failing", Gauge, "Whether the last try to take a checkpoint failed.", |d| {
         u64::from(d.checkpoint.trouble.is_some())
     }),
-    ("mangrove_checkpoint_last_bytes", "gauge", "Bytes that the last checkpoint wrote.", |d| {
+    ("mangrove_checkpoint_last_bytes", Gauge, "Bytes that the last checkpoint wrote.", |d| {
         d.checkpoint.last.map_or(0, |last| last.bytes)
     }),
 ];
 
 /// The metrics of graphs in directories; nothing where there is none.
-fn durability(text: &mut String, samples: &[Sample<'_>]) {
+fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
     let durable: Vec<(&str, &Durability)> =
         samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
     if durable.is_empty() {
         return;
     }
     for &(name, kind, meaning, value) in DURABILITY_METRICS {
-        head(text, name, kind, meaning);
+        let mut family = text.family(name, kind, meaning);
         for (graph, durability) in &durable {
-            line(text, name, &[("graph", graph)], value(durability));
+            family.sample(&[("graph", graph)], value(durability));
         }
     }
-    let name = "mangrove_log_sync_seconds";
-    head(text, name, "histogram", "How long the syncs of the log took.");
-    for (graph, durability) in &durable {
-        let log = &durability.log;
-        let mut count = 0;
-        for (syncs, bound) in log.sync_times.iter().zip(SYNC_TIME_BOUNDS_US.map(Some).into_iter().chain([None])) {
-            count += syncs;
-            let bound = bound.map_or("+Inf".to_owned(), |micros| (micros as f64 / 1e6).to_string());
-            line(text, &format!("{name}_bucket"), &[("graph", graph), ("le", &bound)], count);
-        }
-        let _ = writeln!(text, "{name}_sum{{graph=\"{}\"}} {}", escaped(graph), log.sync_us as f64 / 1e6);
-        line(text, &format!("{name}_count"), &[("graph", graph)], count);
+    let mut family = text.family("mangrove_log_sync_seconds", Histogram, "How long the syncs of the log took.");
+    for (graph, Durability { log, .. }) in &durable {
+        let bounds = SYNC_TIME_BOUNDS_US.iter().map(|micros| *micros as f64 / 1e6);
+        family.buckets(&[("graph", graph)], bounds, log.sync_times.iter().copied(), log.sync_us as f64 / 1e6);
     }
 }
 
-/// The metrics of some graphs, each with its name.
-pub(crate) fn exposition<'a>(graphs: &[(&'a str, &Database)]) -> String {
-    let sample = |&(graph, database): &(&'a str, &Database)| Sample {
-        graph,
-        counters: database.transaction_counters(),
-        memory: database.memory(),
-        garbage: database.garbage(),
-        retries: database.retry_count(),
-        snapshot_lag: database.snapshot_lag(),
-        snapshot_age_ms: database.snapshot_age_ms(),
-        durability: database.durability(),
-    };
-    let samples: Vec<Sample<'_>> = graphs.iter().map(sample).collect();
-    let mut text = String::new();
+/// The metrics of some graphs.
+pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
+    let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
+    let mut text = Exposition::default();
+    queries(&mut text, graphs);
     for &(name, kind, meaning, value) in METRICS {
-        head(&mut text, name, kind, meaning);
+        let mut family = text.family(name, kind, meaning);
         for sample in &samples {
-            line(&mut text, name, &[("graph", sample.graph)], value(sample));
+            family.sample(&[("graph", sample.graph)], value(sample));
         }
     }
-    head(&mut text, "mangrove_aborts_total", "counter", "Transactions aborted, by cause.");
+    let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
     for sample in &samples {
         for cause in AbortCause::ALL {
-            let labels = [("graph", sample.graph), ("cause", cause.name())];
-            line(&mut text, "mangrove_aborts_total", &labels, sample.counters.aborted(cause));
+            family.sample(&[("graph", sample.graph), ("cause", cause.name())], sample.counters.aborted(cause));
         }
     }
-    head(&mut text, "mangrove_memory_bytes", "gauge", "Memory of the graph, by kind of record.");
+    let mut family = text.family("mangrove_memory_bytes", Gauge, "Memory of the graph, by kind of record.");
     for sample in &samples {
         for row in &sample.memory.rows {
-            line(&mut text, "mangrove_memory_bytes", &[("graph", sample.graph), ("kind", row.name)], row.bytes);
+            family.sample(&[("graph", sample.graph), ("kind", row.name)], row.bytes);
         }
     }
     durability(&mut text, &samples);
-    text
+    text.into_text()
 }
 
-fn head(text: &mut String, name: &str, kind: &str, meaning: &str) {
-    let _ = writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}");
-}
-
-fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
-    let labels: Vec<String> = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
-    let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
-}
-
-/// A label's value may hold anything; a backslash, a quote and a line's end are written as such.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+/// What clients asked of each graph.
+fn queries(text: &mut Exposition, graphs: &[Metered<'_>]) {
+    let mut family = text.family("mangrove_queries_running", Gauge, "Queries that run now.");
+    for Metered { graph, running, .. } in graphs {
+        family.sample(&[("graph", graph)], running);
+    }
+    let meaning = "How long queries took, with their results, by whether they may write.";
+    let mut family = text.family("mangrove_query_seconds", Histogram, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        family.histogram(&[("graph", graph), ("kind", "read")], &meters.reads);
+        family.histogram(&[("graph", graph), ("kind", "write")], &meters.writes);
+    }
+    let meaning = "Queries that failed, by the kind of error.";
+    let mut family = text.family("mangrove_query_errors_total", Counter, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        for (error, count) in meters.errors.lock().iter() {
+            family.sample(&[("graph", graph), ("error", error)], count);
+        }
+    }
+    let meaning = "Queries that took longer than slow_query.";
+    let mut family = text.family("mangrove_slow_queries_total", Counter, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        family.sample(&[("graph", graph)], meters.slow.load(Ordering::Relaxed));
+    }
 }
 
 #[cfg(test)]
@@ -160,11 +225,17 @@ mod tests {
     fn every_sample_has_a_head_and_a_label() {
         let database = Database::in_memory();
         database.query("g.addV('a')").unwrap();
-        let text = exposition(&[("g\"1", &database)]);
-        assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 1\n"), "{text}");
+        database.query("g.addV('a')").unwrap();
+        let meters = QueryMeters::default();
+        meters.ended(true, Duration::from_millis(1), &Result::<()>::Err(Error::conflict("another was first")));
+        let text = exposition(&[Metered { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
+        assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 2\n"), "{text}");
         assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
+        assert!(text.contains("mangrove_plan_cache_hits_total{graph=\"g\\\"1\"} 1\n"), "{text}");
+        assert!(text.contains("mangrove_query_errors_total{graph=\"g\\\"1\",error=\"Conflict\"} 1\n"), "{text}");
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split('{').next().unwrap();
+            let name = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
             assert!(text.contains(&format!("# TYPE {name} ")), "{line}");
         }
     }

@@ -26,6 +26,7 @@ use crate::edge;
 use crate::engine::{Engine, Materialize, QueryRequest, ResultSink};
 use crate::sink::{ChannelSink, Discard, HeldMax, HeldResults};
 use crate::status::Failure;
+use crate::trace;
 use crate::transaction::Slot;
 
 /// What a client asked to be evaluated.
@@ -91,7 +92,10 @@ impl Program {
             Gremlin::Script(text) => {
                 let options =
                     ParseOptions { now: edge::now(), fresh_uuid: Some(edge::fresh_uuid()), ..Default::default() };
-                let parsed = script::parse(text, &options)?;
+                let parsed = {
+                    let _span = tracing::debug_span!(target: trace::TARGET, "parse", bytes = text.len()).entered();
+                    script::parse(text, &options)?
+                };
                 parsed.into_iter().map(|statement| compiler.statement(statement)).collect::<Result<_, _>>()?
             }
         };

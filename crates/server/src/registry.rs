@@ -3,13 +3,16 @@
 //! Some graphs come with the server's configuration and stay as long as it runs. Others an administrator creates and
 //! drops while it runs: they live in memory, or in a directory of their own below one the server was given for that, and
 //! then they are there again at the next start. A graph that is created has the sources `NAME` (serializable) and
-//! `NAMEsi` (snapshot isolation).
+//! `NAMEsi` (snapshot isolation), unless its creator says otherwise; that, and its own limit of memory, is kept in its
+//! directory ([`SETTINGS`]).
 //!
 //! A drop takes the graph out of the register at once, so that nothing new begins on it, and marks its directory
 //! ([`TOMBSTONE`]). What still runs on it goes on; whoever is last closes the database and removes the directory. A crash
 //! in between leaves the mark, and the next start removes what has it. Until then the name is taken.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +20,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mangrove::{Database, Isolation};
 use mangrove_graph::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::access::{ALL_GRAPHS, Caller};
+use crate::metrics::QueryMeters;
 
 /// A file that says that its directory is to be removed.
 const TOMBSTONE: &str = "DROPPED";
+
+/// A file with what the creator of the graph in its directory said of it.
+const SETTINGS: &str = "graph.json";
 
 /// The longest name of a graph.
 const NAME_BYTES_MAX: usize = 64;
@@ -40,6 +48,8 @@ pub struct Graph {
     directory: Option<PathBuf>,
     /// Whether it came with the configuration.
     pub is_configured: bool,
+    /// What clients asked of it.
+    pub meters: QueryMeters,
     is_doomed: AtomicBool,
     /// The directories that are still being removed.
     leaving: Arc<Mutex<Vec<PathBuf>>>,
@@ -87,35 +97,115 @@ pub struct Source {
 /// A graph with its sources.
 pub type Listed = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
 
-/// How a graph in a directory is opened; a directory that is not there is made.
-pub type Opener = Box<dyn Fn(&Path) -> Result<Database> + Send + Sync>;
+/// What the creator of a graph may say of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphOptions {
+    /// How much memory it may use, in bytes; `None`: as much as the server gives every graph.
+    pub memory_limit_bytes: Option<u64>,
+    /// Its traversal sources; none: [`default_sources`].
+    pub sources: Vec<(SmolStr, Isolation)>,
+}
+
+/// [`GraphOptions`] as they are kept.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    #[serde(default)]
+    memory_limit_bytes: Option<u64>,
+    #[serde(default)]
+    sources: BTreeMap<String, String>,
+}
+
+impl GraphOptions {
+    /// The sources of a graph of this name.
+    fn sources_of(&self, name: &str) -> Vec<(SmolStr, Isolation)> {
+        if self.sources.is_empty() { default_sources(name).to_vec() } else { self.sources.clone() }
+    }
+
+    fn write(&self, directory: &Path) -> Result<()> {
+        let sources = self.sources.iter().map(|(name, level)| (name.to_string(), isolation_name(*level).to_owned()));
+        let kept = Kept { memory_limit_bytes: self.memory_limit_bytes, sources: sources.collect() };
+        let path = directory.join(SETTINGS);
+        let text = serde_json::to_string_pretty(&kept).expect("a map of texts is JSON");
+        let written = fs::File::create(&path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::File::open(directory)?.sync_all()
+        });
+        written.map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
+    }
+
+    /// What was said when the graph in this directory was made; nothing where there is no file.
+    fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(SETTINGS);
+        let fault = |why: String| Error::new(ErrorKind::Io, format!("{}: {why}", path.display()));
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(GraphOptions::default()),
+            Err(e) => return Err(fault(e.to_string())),
+        };
+        let kept: Kept = serde_json::from_str(&text).map_err(|e| fault(e.to_string()))?;
+        let sources = kept.sources.into_iter().map(|(name, level)| Ok((name.into(), isolation_of(&level)?)));
+        Ok(GraphOptions { memory_limit_bytes: kept.memory_limit_bytes, sources: sources.collect::<Result<_>>()? })
+    }
+}
+
+/// `serializable`, `snapshot`.
+pub fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Serializable => "serializable",
+        _ => "snapshot",
+    }
+}
+
+/// The isolation level of a name.
+pub fn isolation_of(name: &str) -> Result<Isolation> {
+    match name {
+        "serializable" => Ok(Isolation::Serializable),
+        "snapshot" => Ok(Isolation::Snapshot),
+        other => Err(Error::invalid(format!(
+            "there is no isolation level `{other}`: write \"serializable\" or \"snapshot\""
+        ))),
+    }
+}
+
+/// How a graph is opened: in a directory, which is made if it is not there, or in memory; with its own limit of memory, if
+/// it has one.
+pub type Opener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
 
 /// All graphs.
 pub struct Registry {
     sources: RwLock<Vec<Source>>,
     /// One creation or drop at a time; held while a database is opened, when readers must not wait.
     changing: Mutex<()>,
-    /// Where graphs that are created are kept, and how they are opened.
-    home: Option<(PathBuf, Opener)>,
+    /// Where graphs that are created are kept.
+    home: Option<PathBuf>,
+    open: Opener,
     leaving: Arc<Mutex<Vec<PathBuf>>>,
     count_max: usize,
 }
 
 impl Registry {
-    /// None yet.
-    pub fn new(count_max: usize) -> Self {
+    /// None yet; those that are created are opened so.
+    pub fn new(count_max: usize, open: Opener) -> Self {
         Registry {
             sources: RwLock::default(),
             changing: Mutex::default(),
             home: None,
+            open,
             leaving: Arc::default(),
             count_max,
         }
     }
 
+    /// From now on graphs that are created are opened so.
+    pub fn open_with(&mut self, open: Opener) {
+        self.open = open;
+    }
+
     /// Keeps graphs that are created below a directory, and opens those that are there already. Directories of graphs
     /// that were dropped are removed.
-    pub fn keep_in(&mut self, directory: PathBuf, open: Opener) -> Result<()> {
+    pub fn keep_in(&mut self, directory: PathBuf) -> Result<()> {
         let at = |path: &Path, e: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {e}", path.display()));
         fs::create_dir_all(&directory).map_err(|e| at(&directory, e))?;
         let mut kept = Vec::new();
@@ -131,10 +221,12 @@ impl Registry {
         for path in kept {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             check_name(name).map_err(|e| e.context(path.display()))?;
-            let database = open(&path).map_err(|e| e.context(format!("graph {name}")))?;
-            self.add(self.graph(name, database, Some(path.clone()), false), default_sources(name))?;
+            let opened = GraphOptions::read(&path)
+                .and_then(|options| Ok(((self.open)(Some(&path), options.memory_limit_bytes)?, options)));
+            let (database, options) = opened.map_err(|e| e.context(format!("graph {name}")))?;
+            self.add(self.graph(name, database, Some(path.clone()), false), options.sources_of(name))?;
         }
-        self.home = Some((directory, open));
+        self.home = Some(directory);
         Ok(())
     }
 
@@ -144,6 +236,7 @@ impl Registry {
             database: Some(database),
             directory,
             is_configured,
+            meters: QueryMeters::default(),
             is_doomed: AtomicBool::new(false),
             leaving: Arc::clone(&self.leaving),
         })
@@ -200,9 +293,11 @@ impl Registry {
     }
 
     /// Creates a graph, in memory or in a directory of its own.
-    pub fn create(&self, name: &str, in_memory: bool) -> Result<()> {
+    pub fn create(&self, name: &str, in_memory: bool, options: &GraphOptions) -> Result<()> {
         let _changing = self.changing.lock();
         check_name(name)?;
+        let wanted = options.sources_of(name);
+        wanted.iter().try_for_each(|(source, _)| check_name(source).map_err(|e| e.context("as a traversal source")))?;
         let graphs = self.graphs();
         if graphs.len() >= self.count_max {
             return Err(Error::invalid(format!(
@@ -214,9 +309,9 @@ impl Registry {
             return Err(Error::new(ErrorKind::DuplicateId, format!("there is a graph `{name}` already")));
         }
         // Before a directory is made for it.
-        for (source, _) in default_sources(name) {
+        for (source, _) in &wanted {
             if let Some((other, _)) =
-                graphs.iter().find(|(_, sources)| sources.iter().any(|(known, _)| *known == source))
+                graphs.iter().find(|(_, sources)| sources.iter().any(|(known, _)| known == source))
             {
                 return Err(Error::invalid(format!(
                     "the graph `{name}` would have the traversal source `{source}`, which the graph `{}` has; choose \
@@ -225,12 +320,19 @@ impl Registry {
                 )));
             }
         }
-        let (database, directory) = if in_memory { (Database::in_memory(), None) } else { self.open_new(name)? };
-        self.add(self.graph(name, database, directory, false), default_sources(name))
+        let directory = if in_memory { None } else { Some(self.new_directory(name)?) };
+        let database = (self.open)(directory.as_deref(), options.memory_limit_bytes)?;
+        if let Some(directory) = &directory
+            && *options != GraphOptions::default()
+        {
+            options.write(directory)?;
+        }
+        self.add(self.graph(name, database, directory, false), wanted)
     }
 
-    fn open_new(&self, name: &str) -> Result<(Database, Option<PathBuf>)> {
-        let Some((home, open)) = &self.home else {
+    /// Where a graph of this name will be.
+    fn new_directory(&self, name: &str) -> Result<PathBuf> {
+        let Some(home) = &self.home else {
             return Err(Error::invalid(format!(
                 "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph in \
                  memory, as in call('mangrove.graph.create').with('name', '{name}').with('memory', true)"
@@ -243,7 +345,7 @@ impl Registry {
                 format!("{} is still there, of a graph that was dropped; try again shortly", directory.display()),
             ));
         }
-        Ok((open(&directory)?, Some(directory)))
+        Ok(directory)
     }
 
     /// Drops a graph that was created: nothing new begins on it, and its files go when nothing runs on it anymore.
@@ -311,12 +413,23 @@ mod tests {
     }
 
     fn kept_in(home: &Path) -> Registry {
-        let mut registry = Registry::new(8);
-        let open = |path: &Path| {
-            Database::open(path.to_str().expect("a test's path is text"), &mangrove::DatabaseOptions::default())
-        };
-        registry.keep_in(home.to_owned(), Box::new(open)).unwrap();
+        let mut registry = registry(8);
+        registry.keep_in(home.to_owned()).unwrap();
         registry
+    }
+
+    fn registry(count_max: usize) -> Registry {
+        let open = |path: Option<&Path>, memory_limit: Option<u64>| {
+            let mut options = mangrove::DatabaseOptions::default();
+            options.memory_limit_bytes = memory_limit.unwrap_or(options.memory_limit_bytes);
+            let location = path.map_or("memory:", |path| path.to_str().expect("a test's path is text"));
+            Database::open(location, &options)
+        };
+        Registry::new(count_max, Box::new(open))
+    }
+
+    fn create(registry: &Registry, name: &str, in_memory: bool) -> Result<()> {
+        registry.create(name, in_memory, &GraphOptions::default())
     }
 
     #[test]
@@ -324,7 +437,7 @@ mod tests {
         let home = folder("kept");
         {
             let registry = kept_in(&home);
-            registry.create("books", false).unwrap();
+            create(&registry, "books", false).unwrap();
             registry.find("books", &anybody()).unwrap().graph.database().query("g.addV('book')").unwrap();
             assert_eq!(registry.sources(&anybody()), ["books", "bookssi"]);
         }
@@ -335,19 +448,42 @@ mod tests {
         assert!(registry.find("books", &anybody()).is_err());
         // What runs on it goes on, and the name is taken until it has ended.
         assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
-        assert!(registry.create("books", false).unwrap_err().message().contains("still there"));
+        assert!(create(&registry, "books", false).unwrap_err().message().contains("still there"));
         drop(source);
         assert!(!home.join("books").exists());
-        registry.create("books", false).unwrap();
+        create(&registry, "books", false).unwrap();
         assert_eq!(registry.find("books", &anybody()).unwrap().graph.database().query("g.V()").unwrap().count(), 0);
         drop(registry);
         fs::remove_dir_all(&home).unwrap();
     }
 
     #[test]
+    fn what_a_graphs_creator_said_counts_at_the_next_start_too() {
+        let home = folder("options");
+        let options = GraphOptions {
+            memory_limit_bytes: Some(3 << 20),
+            sources: vec![("a".into(), Isolation::Snapshot), ("b".into(), Isolation::Serializable)],
+        };
+        kept_in(&home).create("books", false, &options).unwrap();
+        let registry = kept_in(&home);
+        assert_eq!(registry.sources(&anybody()), ["a", "b"]);
+        let found = registry.find("a", &anybody()).unwrap();
+        assert_eq!(found.isolation, Isolation::Snapshot);
+        assert_eq!(found.graph.database().memory().limit_bytes, 3 << 20);
+        let twin = registry.create("other", true, &options).unwrap_err();
+        assert!(twin.message().contains("traversal source `a`"), "{twin}");
+        drop((found, registry));
+        fs::write(home.join("books").join(SETTINGS), "{\"sources\": {\"a\": \"loose\"}}").unwrap();
+        let mut wrong = super::tests::registry(8);
+        let refused = wrong.keep_in(home.clone()).unwrap_err();
+        assert!(refused.message().contains("loose") && refused.message().contains("graph books"), "{refused}");
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
     fn what_a_crash_left_of_a_dropped_graph_is_removed_at_the_start() {
         let home = folder("tombstone");
-        kept_in(&home).create("old", false).unwrap();
+        create(&kept_in(&home), "old", false).unwrap();
         fs::write(home.join("old").join(TOMBSTONE), "").unwrap();
         assert!(kept_in(&home).sources(&anybody()).is_empty());
         assert!(!home.join("old").exists());
@@ -356,15 +492,15 @@ mod tests {
 
     #[test]
     fn names_are_checked_and_configured_graphs_stay() {
-        let registry = Registry::new(2);
+        let registry = registry(2);
         registry.configure("main", Database::in_memory(), [("g".into(), Isolation::Serializable)]).unwrap();
         for wrong in ["", "1a", "a-b", "../up", "*", "a b", &"a".repeat(65)] {
-            assert!(registry.create(wrong, true).unwrap_err().message().contains("cannot name a graph"), "{wrong}");
+            assert!(create(&registry, wrong, true).unwrap_err().message().contains("cannot name a graph"), "{wrong}");
         }
-        assert!(registry.create("g", true).unwrap_err().message().contains("traversal source `g`"));
-        assert!(registry.create("a", false).unwrap_err().message().contains("graphs_dir"));
-        registry.create("a", true).unwrap();
-        assert!(registry.create("b", true).unwrap_err().message().contains("graph_count_max"));
+        assert!(create(&registry, "g", true).unwrap_err().message().contains("traversal source `g`"));
+        assert!(create(&registry, "a", false).unwrap_err().message().contains("graphs_dir"));
+        create(&registry, "a", true).unwrap();
+        assert!(create(&registry, "b", true).unwrap_err().message().contains("graph_count_max"));
         assert!(registry.drop_graph("main").unwrap_err().message().contains("configuration"));
         assert!(registry.drop_graph("mai").unwrap_err().message().contains("`main`"));
         registry.drop_graph("a").unwrap();

@@ -16,6 +16,7 @@ use crate::auth::Authenticator;
 use crate::config::{Config, Limits};
 use crate::engine::Engine;
 use crate::meters::{Meters, Now};
+use crate::origin::Browsers;
 use crate::session::{ConnectionId, Sessions};
 use crate::tls::Tls;
 use crate::worker::Workers;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub limits: Limits,
     /// Whether the server listens on a loopback address.
     pub is_loopback: bool,
+    /// Which pages and names browsers may use it by.
+    pub browsers: Browsers,
     /// The threads the engine runs on.
     pub workers: Workers,
     /// The open sessions.
@@ -52,6 +55,9 @@ impl Shared {
             connections: places - self.connections.available_permits(),
             sessions: self.sessions.open_count(),
             workers: self.workers.busy_count(),
+            workers_max: self.workers.count(),
+            connections_max: places,
+            lockouts: self.authenticator.as_ref().map_or((0, 0), |authenticator| authenticator.refused_counts()),
         }
     }
 
@@ -90,7 +96,14 @@ impl Server {
         }
         let tls = config.tls.map(Tls::read).transpose()?;
         let meters = Arc::new(Meters::new());
-        let authenticator = config.users.map(|users| Authenticator::new(users, Arc::clone(&meters))).transpose()?;
+        if config.browsers.allows_any() && config.users.is_none() {
+            tracing::warn!(
+                "allowed_origins is `*` and nobody is asked who they are: any page that a browser near here shows may read \
+                 and change everything"
+            );
+        }
+        let authenticator = config.users.map(|users| Authenticator::new(users, config.lockout, Arc::clone(&meters)));
+        let authenticator = authenticator.transpose()?;
         let listener = TcpListener::bind(config.listen).await.map_err(|e| {
             Error::new(
                 ErrorKind::Io,
@@ -108,6 +121,7 @@ impl Server {
             authenticator: authenticator.map(Arc::new),
             meters,
             is_loopback: config.listen.ip().is_loopback(),
+            browsers: config.browsers,
             workers: Workers::new(limits.worker_count_max),
             sessions: Sessions::new(
                 limits.session_count_max,

@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use mangrove::{Database, Services};
+use mangrove::{Database, Isolation, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
 use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
 use crate::queries::{Queries, Running};
-use crate::registry::{Graph, Registry};
+use crate::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
 
 /// What services need of the server.
 pub struct Hub {
@@ -49,8 +49,13 @@ struct Service {
 const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.graph.create",
-        summary: "create a graph, with the traversal sources NAME and NAMEsi",
-        parameters: &[("name", "its name"), ("memory", "in memory, and gone when the server ends; default false")],
+        summary: "create a graph, with the traversal sources NAME and NAMEsi or those given",
+        parameters: &[
+            ("name", "its name"),
+            ("memory", "in memory, and gone when the server ends; default false"),
+            ("memory_limit", "refuse writes while it uses so many bytes; default: the server's setting memory_limit"),
+            ("sources", "its traversal sources, a map of names to 'serializable' or 'snapshot'"),
+        ],
         run: create,
     },
     Service {
@@ -152,6 +157,31 @@ fn flag(service: &str, given: &Given, name: &str) -> Result<bool> {
     }
 }
 
+fn bytes(service: &str, given: &Given) -> Result<Option<u64>> {
+    let Some(value) = get(given, "memory_limit") else { return Ok(None) };
+    let bytes = match value {
+        Value::I32(bytes) => u64::try_from(*bytes).ok(),
+        Value::I64(bytes) => u64::try_from(*bytes).ok(),
+        _ => None,
+    };
+    match bytes {
+        Some(bytes) if bytes > 0 => Ok(Some(bytes)),
+        _ => Err(Error::invalid(format!("{service}: 'memory_limit' is a number of bytes, above 0"))),
+    }
+}
+
+fn sources(service: &str, given: &Given) -> Result<Vec<(SmolStr, Isolation)>> {
+    let wrong = || Error::invalid(format!("{service}: 'sources' is a map, as in ['gbooks': 'serializable']"));
+    let Some(value) = get(given, "sources") else { return Ok(Vec::new()) };
+    let Value::Map(entries) = value else { return Err(wrong()) };
+    let source = |(name, level): &(Value, Value)| match (name, level) {
+        (Value::String(name), Value::String(level)) => Ok((name.clone(), isolation_of(level)?)),
+        _ => Err(wrong()),
+    };
+    let sources: Vec<_> = entries.iter().map(source).collect::<Result<_>>()?;
+    if sources.is_empty() { Err(wrong()) } else { Ok(sources) }
+}
+
 /// What the database's list of services lacks.
 fn listed(given: &Given) -> Result<Vec<Value>> {
     let only = match get(given, "service") {
@@ -191,9 +221,10 @@ fn row(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
 fn create(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
     let service = "mangrove.graph.create";
     let (name, in_memory) = (graph_name(service, given)?, flag(service, given, "memory")?);
+    let options = GraphOptions { memory_limit_bytes: bytes(service, given)?, sources: sources(service, given)? };
     desk.administering(service, name, || {
         desk.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
-        desk.hub.registry.create(name, in_memory)
+        desk.hub.registry.create(name, in_memory, &options)
     })?;
     Ok(graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
 }
@@ -217,17 +248,15 @@ fn list_graphs(desk: &Desk, _: &Given) -> Result<Vec<Value>> {
 fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
     let visible = desk.hub.registry.graphs().into_iter().filter_map(|(graph, sources)| {
         let access = desk.caller.access(&graph.name)?;
-        let sources = sources.into_iter().map(|(name, isolation)| {
-            let isolation = match isolation {
-                mangrove::Isolation::Serializable => "serializable",
-                _ => "snapshot",
-            };
-            (Value::String(name), isolation.into())
-        });
+        let sources =
+            sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
         let durability = graph.database().durability();
+        let limit = graph.database().memory().limit_bytes;
+        let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);
         let shown = row([
             ("name", Value::String(graph.name.clone())),
             ("sources", Value::map(sources.collect())),
+            ("memory_limit", limit),
             ("role", access.name().into()),
             ("origin", if graph.is_configured { "configured" } else { "created" }.into()),
             (

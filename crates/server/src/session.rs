@@ -25,11 +25,13 @@ use smol_str::SmolStr;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::job::{Job, Work};
 use crate::program::Program;
 use crate::server::Shared;
 use crate::status::Failure;
+use crate::trace;
 use crate::transaction::Slot;
 
 /// How many ended sessions are remembered.
@@ -250,6 +252,8 @@ impl Session {
         let cancellation = watch.cancellation.clone();
         let sink = reply.sink(&cancellation, Handle::current());
         let lent = Arc::clone(slot);
+        let span = trace::request(reply.request, "session", &caller);
+        let entered = span.clone();
         let outcome = self.shared.workers.run(&mut watch, move || {
             let program = Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?;
             let mut slot = lent.lock().take().expect("the session's task ends when a worker lost its slot");
@@ -258,7 +262,8 @@ impl Session {
             outcome
         });
         let since = Instant::now();
-        let outcome = outcome.await;
+        let outcome = outcome.instrument(entered).await;
+        span.record("status", Failure::code_of(&outcome));
         self.shared.meters.request("session", Failure::code_of(&outcome), since.elapsed());
         if let Err(failure) = outcome {
             reply.fail(&failure).await;

@@ -6,6 +6,8 @@
 //! the deadline passes or the connection is lost it fires the [`Cancellation`] and goes on waiting until
 //! the engine has noticed, so a permit always stands for a thread that is really in use.
 //!
+//! What the engine logs on its thread is inside the span of the request that asked ([`crate::trace`]).
+//!
 //! A panic in the engine ends the one request with [`ErrorKind::Bug`](mangrove_graph::ErrorKind::Bug):
 //! the unwinding drops the transaction it was in, which rolls it back.
 
@@ -17,6 +19,7 @@ use mangrove_graph::{Error, Result};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until};
+use tracing::Span;
 
 use crate::cancel::{Cancellation, Reason};
 use crate::status::Failure;
@@ -89,6 +92,11 @@ impl Workers {
         Workers { permits: Arc::new(Semaphore::new(count)), count }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// How many are in use.
     pub fn busy_count(&self) -> usize {
         self.count - self.permits.available_permits()
@@ -107,8 +115,9 @@ impl Workers {
             reason = watch.fire() => return Err(reason.error().into()),
             permit = Arc::clone(&self.permits).acquire_owned() => permit.expect("the semaphore is never closed"),
         };
+        let span = Span::current();
         let mut running = tokio::task::spawn_blocking(move || {
-            let outcome = work();
+            let outcome = span.in_scope(work);
             drop(permit);
             outcome
         });
@@ -128,8 +137,9 @@ impl Workers {
     /// transaction.
     pub async fn finish<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
+        let span = Span::current();
         let running = tokio::task::spawn_blocking(move || {
-            let outcome = work();
+            let outcome = span.in_scope(work);
             drop(permit);
             outcome
         });

@@ -206,3 +206,63 @@ async fn a_connection_serves_one_request_after_the_other() {
         assert_eq!(answer(&bytes).status, 200);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_are_allowed_may_ask_and_read_the_answers_and_no_others() {
+    const PAGE: &str = "http://localhost:5173";
+    let server = Running::configured(|config| {
+        config.browsers.allowed_origins = vec![PAGE.to_owned()];
+        config.browsers.allowed_hosts = vec!["graph.example".to_owned()];
+    })
+    .await;
+    let preflight = |origin: &str| {
+        format!(
+            "OPTIONS /gremlin HTTP/1.1\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: content-type\r\nAccess-Control-Request-Private-Network: true"
+        )
+    };
+    let permitted = ask(&server, &preflight(PAGE), b"").await;
+    assert_eq!(permitted.status, 204);
+    for header in [
+        "access-control-allow-origin: http://localhost:5173",
+        "access-control-allow-methods: get, post, options",
+        "access-control-allow-headers: accept, authorization, content-type",
+        "access-control-allow-private-network: true",
+        "access-control-max-age: ",
+        "vary: origin",
+    ] {
+        assert!(permitted.head.contains(header), "{header}\n{}", permitted.head);
+    }
+    let refused = ask(&server, &preflight("http://localhost:5174"), b"").await;
+    assert!(refused.status == 403 && !refused.head.contains("access-control"), "{}", refused.head);
+
+    let script = json!({ "query": "g.inject('range', 2)" });
+    let answer = post(&server, &format!("\r\nOrigin: {PAGE}"), script.clone()).await;
+    assert_eq!(answer.numbers(), [0, 1]);
+    assert!(answer.head.contains("access-control-allow-origin: http://localhost:5173"), "{}", answer.head);
+    let own = post(&server, "\r\nOrigin: http://localhost", script.clone()).await;
+    assert!(own.status == 200 && !own.head.contains("access-control"), "{}", own.head);
+    assert_eq!(post(&server, "\r\nOrigin: https://evil.example", script).await.status, 403);
+
+    let upgrade = async |host: &str, origin: &str| {
+        let request = format!(
+            "GET /gremlin HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        );
+        common::http(server.address, &request).await.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(upgrade("localhost", PAGE).await, "101");
+    assert_eq!(upgrade("graph.example:8182", "https://graph.example:8182").await, "101");
+    assert_eq!(upgrade("localhost", "https://evil.example").await, "403");
+    assert_eq!(upgrade("evil.example", "http://evil.example").await, "403", "a name that was pointed here");
+
+    let metrics = ask(&server, "GET /metrics HTTP/1.1", b"").await;
+    let metrics = String::from_utf8(metrics.body).unwrap();
+    for line in [
+        "mangrove_pages_refused_total 4",
+        "mangrove_http_requests_total{path=\"/gremlin\",method=\"OPTIONS\",status=\"204\"} 1",
+        "mangrove_http_requests_total{path=\"/gremlin\",method=\"POST\",status=\"200\"} 2",
+    ] {
+        assert!(metrics.contains(&format!("{line}\n")), "{line}\n{metrics}");
+    }
+}

@@ -12,7 +12,7 @@ use mangrove::{Database, Isolation};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
 use mangrove_server::users::Users;
-use mangrove_server::{Access, Config, DatabaseEngine, Limits, Rights, Server, TlsFiles, UsersSource};
+use mangrove_server::{Access, Config, DatabaseEngine, Limits, Lockout, Rights, Server, TlsFiles, UsersSource};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use uuid::Uuid;
@@ -43,13 +43,17 @@ struct Place {
 
 impl Place {
     async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> Place {
+        Place::configured(name, |config| change(&mut config.limits)).await
+    }
+
+    async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> Place {
         let folder = std::env::temp_dir().join(format!("mangrove-security-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("users.toml");
         users().write(&file).unwrap();
         let mut config = Config::new("127.0.0.1:0".parse().unwrap());
         config.users = Some(UsersSource::File(file));
-        change(&mut config.limits);
+        change(&mut config);
         let engine = DatabaseEngine::new(16 << 20);
         engine.graph("books", Database::in_memory(), [("g".into(), Isolation::Serializable)]).unwrap();
         engine.graph("other", Database::in_memory(), [("o".into(), Isolation::Serializable)]).unwrap();
@@ -230,9 +234,36 @@ async fn http_asks_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_so_many_wrong_passwords_the_right_one_is_refused_for_a_while() {
+    let lasts = Duration::from_secs(2);
+    let place = Place::configured("guessing", |config| {
+        config.lockout = Lockout { user_max: 2, lasts, ..Lockout::default() };
+    })
+    .await;
+    let basic = |user: &str, password: &str| {
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, format!("{user}:{password}"));
+        format!(
+            "GET /gremlin?gremlin=g.V() HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {encoded}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    for user in ["rita", "nobody"] {
+        for _ in 0..2 {
+            assert!(http(place.address, &basic(user, "guess")).await.starts_with("HTTP/1.1 401"), "{user}");
+        }
+        let refused = http(place.address, &basic(user, PASSWORD)).await.to_lowercase();
+        assert!(refused.starts_with("http/1.1 429") && refused.contains("retry-after: "), "{user}: {refused}");
+        assert!(refused.contains("too many wrong logins"), "{refused}");
+    }
+    assert!(http(place.address, &basic("wim", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+    tokio::time::sleep(lasts).await;
+    assert!(http(place.address, &basic("rita", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
     const TRIES: usize = 7;
-    let place = Place::start("timing", |_| {}).await;
+    // Where nobody is held back, times show what a password takes.
+    let place = Place::configured("timing", |config| config.lockout.lasts = Duration::ZERO).await;
     let mut medians = Vec::new();
     for user in ["ada", "nobody"] {
         let mut times = Vec::new();

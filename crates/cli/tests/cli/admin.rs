@@ -122,7 +122,10 @@ fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
     let created = served.succeed("ada", &["graph", "create", "books"]);
     assert!(created.contains("\"sources\":{\"books\":\"serializable\",\"bookssi\":\"snapshot\"}"), "{created}");
     served.refuse("ada", &["graph", "create", "books"], "already");
-    served.succeed("ada", &["graph", "create", "scratch", "--memory"]);
+    let scratch = ["graph", "create", "scratch", "--memory", "--memory-limit", "1MiB", "--source", "gs=snapshot"];
+    let created = served.succeed("ada", &scratch);
+    assert!(created.contains("\"sources\":{\"gs\":\"snapshot\"},\"memory_limit\":1048576"), "{created}");
+    served.refuse("ada", &["graph", "create", "other", "--source", "go=loose"], "isolation level `loose`");
     served.succeed("ada", &["query", "books.addV('book')"]);
     served.refuse("rita", &["query", "books.addV('book')"], "role write on the graph `books`");
     served.refuse("ada", &["graph", "drop", "main"], "configuration");

@@ -6,5 +6,6 @@ mod common;
 mod disk;
 mod durable;
 mod load;
+mod metrics;
 mod query;
 mod serve;

@@ -30,8 +30,13 @@ pub struct Running {
 impl Running {
     /// Starts one on a free port.
     pub async fn start(change: impl FnOnce(&mut Limits)) -> Running {
+        Running::configured(|config| change(&mut config.limits)).await
+    }
+
+    /// Starts one on a free port.
+    pub async fn configured(change: impl FnOnce(&mut Config)) -> Running {
         let mut config = Config::new("127.0.0.1:0".parse().unwrap());
-        change(&mut config.limits);
+        change(&mut config);
         let engine = Arc::new(FakeEngine::default());
         let server = Server::bind(config, engine.clone()).await.unwrap();
         let address = server.local_address().unwrap();

@@ -1,0 +1,47 @@
+//! Where what the server says goes: lines for people or objects of JSON on standard error, and the audit log in a file of
+//! its own where there is one.
+//!
+//! Every line that is about a request is inside the span `request`, with its id and operation.
+
+use std::io::{self, IsTerminal};
+
+use mangrove::{Error, Result};
+use mangrove_server::audit;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+use crate::audit_log::AuditLog;
+use crate::settings::{LogFormat, Options};
+
+/// Begins to log, as the settings say. To be called once.
+pub fn start(options: &Options) -> Result<Option<AuditLog>> {
+    let audit = options.audit.clone().map(AuditLog::open).transpose()?;
+    let to_file = audit.clone().map(|log| {
+        let layer = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
+        layer
+            .with_span_list(false)
+            .with_writer(log)
+            .with_filter(Targets::new().with_target(audit::TARGET, LevelFilter::INFO))
+    });
+    let to_stderr = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let to_stderr: Box<dyn Layer<Registry> + Send + Sync> = match options.log_format {
+        LogFormat::Text => to_stderr.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => to_stderr.json().flatten_event(true).with_span_list(false).boxed(),
+    };
+    let to_stderr = to_stderr.with_filter(filter(&options.log, audit.is_some())?);
+    tracing_subscriber::registry().with(to_stderr).with(to_file).init();
+    Ok(audit)
+}
+
+/// What goes to standard error. Entries of the audit log go there, too, unless they have a file.
+fn filter(wanted: &str, has_audit_file: bool) -> Result<EnvFilter> {
+    let mut directives = wanted.to_owned();
+    if has_audit_file && !wanted.contains(audit::TARGET) {
+        directives.push_str(&format!(",{}=off", audit::TARGET));
+    }
+    EnvFilter::try_new(directives).map_err(|e| {
+        Error::invalid(format!("log = {wanted} is no log filter ({e}): try info, debug, or mangrove_server=debug"))
+    })
+}
