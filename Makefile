@@ -33,9 +33,9 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 	@.ci/test
 
 .PHONY: test-full
-test-full: tools ## `make test` with many more random cases, every official client, and Miri where it is installed
+test-full: tools ## `make test` with many more random cases, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_TEST_FULL=1 MANGROVE_CASES=$(FULL_CASES) MANGROVE_CLIENTS=all ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_TEST_FULL=1 MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours
@@ -50,10 +50,14 @@ miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has 
 	@.ci/miri required
 
 .PHONY: conformance
-conformance: tools ## The official Python client, and TinkerPop's feature files, against a server
+conformance: tools ## The official clients, and TinkerPop's feature files, against a server
 	$(CARGO) build --workspace --bin mangrove
-	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove" all
+	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
+
+.PHONY: dist
+dist: tools ## Make the release archive, target/dist/mangrove-….tar.gz
+	@packaging/dist.sh
 
 .PHONY: lint
 lint: tools ## Format check and lints

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Starts a server, runs the official drivers' checks against it, and stops it. The server must end with 0 on SIGTERM.
-# Usage: run.sh MANGROVE [all]   (the program; `all` for every client, line and serializer, else the quick ones)
+# Starts a server, runs the official clients' checks against it, and stops it. The server must end with 0 on SIGTERM.
+# What clients need is downloaded once, below target/. A client whose toolchain is missing, or whose packages cannot be
+# fetched, is left out with a line that says so.
+# Usage: run.sh MANGROVE [quick]   (the program; `quick` for gremlinpython, gremlin in JavaScript and graph-explorer only)
 set -euo pipefail
-mangrove=$(realpath "${1:?usage: run.sh MANGROVE [all]}")
-which=${2:-quick}
+mangrove=$(realpath "${1:?usage: run.sh MANGROVE [quick]}")
+which=${2:-all}
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 source conformance/serve.sh
@@ -12,7 +14,7 @@ archive=../shared/data/tinkerpop.tar.gz
 data=target/testdata/tinkerpop
 if ! [ -d "$data" ]; then
     if ! [ -f "$archive" ]; then
-        echo "left out: the official Python client, because $archive is not beside this checkout"
+        echo "left out: the official clients, because $archive is not beside this checkout"
         exit 0
     fi
     mkdir -p target/testdata
@@ -22,53 +24,99 @@ if ! [ -d "$data" ]; then
     mv -T "$own/tinkerpop" "$data" || [ -d "$data" ]
     rm -rf "$own"
 fi
-python=$("$here/python/setup.sh")
-
-serve "$mangrove" "$here/server.toml" conformance-server
 
 failed=0
-"$python" "$here/python/run.py" --url "$url" --memory-limited --serializer graphbinary --serializer graphson3 || failed=1
-"$python" "$here/readme.py" "$url" || failed=1
-"$python" "$here/python/security.py" "$mangrove" || failed=1
-traversals=$here/python/traversals.json
+# A check that goes wrong is counted, and the others go on.
+check() { # COMMAND...
+    "$@" || failed=1
+}
 
-# A client whose toolchain is not here is left out with a word.
-has() { # COMMAND CLIENT
-    command -v "$1" >/dev/null && return 0
-    echo "left out: the official $2 client, because there is no $1"
+# Whether a client's toolchain is here.
+has() { # CLIENT COMMAND...
+    local client=$1 command
+    shift
+    for command in "$@"; do
+        if ! command -v "$command" >/dev/null; then
+            echo "left out: $client, because there is no $command"
+            return 1
+        fi
+    done
+}
+
+# Fetches what a client needs, by a command whose errors are shown; what it prints is in `fetched`.
+fetch() { # CLIENT COMMAND...
+    local client=$1
+    shift
+    fetched=$("$@") && return 0
+    echo "left out: $client, because its packages could not be fetched (see above); is there a network?"
     return 1
 }
 
-if has npm JavaScript; then
-    node_modules=target/driver-javascript
-    if ! cmp -s "$here/javascript/package.json" "$node_modules/package.json"; then
-        mkdir -p "$node_modules"
-        cp "$here/javascript/package.json" "$node_modules/package.json.new"
-        npm install --silent --no-fund --no-audit --prefix "$node_modules" \
-            "gremlin@$(node -p "require('$here/javascript/package.json').dependencies.gremlin")" >&2
-        mv "$node_modules/package.json.new" "$node_modules/package.json"
-    fi
-    NODE_PATH=$node_modules/node_modules node "$here/javascript/run.js" "$url" || failed=1
-fi
+python() { # DIRECTORY REQUIREMENTS [PIP-OPTION…]
+    "$here/python/setup.sh" "$PWD/target/$1" "$here/$2" "${@:3}"
+}
 
-if [ "$which" = all ]; then
-    "$python" "$here/python/run.py" --url "$url" --only-language --serializer graphson2 || failed=1
-    older=$("$here/python/setup.sh" "$PWD/target/venv-gremlinpython-3.7" "$here/python/requirements-3.7.txt")
-    "$older" "$here/python/run.py" --url "$url" --only-language \
-        --serializer graphbinary --serializer graphson3 --serializer graphson2 || failed=1
-    address=${url#ws://}
-    address=${address%%/*}
-    if has mvn Java; then
-        for line in 3.7.5 3.8.1; do
-            classes=target/driver-java-$line
-            mkdir -p "$classes"
-            [ -s "$classes/classpath" ] || mvn -q -B -f "$here/java/pom.xml" dependency:build-classpath \
-                -Dtinkerpop.version=$line -Dmdep.outputFile="$PWD/$classes/classpath"
-            javac -nowarn -Xlint:none -d "$classes" -cp "$(cat "$classes/classpath")" "$here/java/Run.java" 2>/dev/null
-            java -cp "$classes:$(cat "$classes/classpath")" Run "${address%:*}" "${address##*:}" "$traversals" || failed=1
-        done
+npm_packages() { # FOLDER
+    cmp -s "$here/javascript/package.json" "$1/package.json" && return 0
+    mkdir -p "$1"
+    cp "$here/javascript/package.json" "$1/package.json.new"
+    npm install --silent --no-fund --no-audit --prefix "$1" \
+        "gremlin@$(node -p "require('$here/javascript/package.json').dependencies.gremlin")" >&2 &&
+        mv "$1/package.json.new" "$1/package.json"
+}
+
+# The classpath of a pom's dependencies, in FOLDER/classpath.
+java_packages() { # FOLDER POM [MVN-OPTION…]
+    mkdir -p "$1"
+    [ -s "$1/classpath" ] && return 0
+    mvn -q -B -f "$here/$2" dependency:build-classpath -Dmdep.outputFile="$PWD/$1/classpath" "${@:3}" >&2
+}
+
+go_modules() {
+    (cd "$here/go" && go mod download) >&2
+}
+
+serve "$mangrove" "$here/server.toml" conformance-server
+address=${url#ws://}
+address=${address%%/*}
+host=${address%:*} port=${address##*:}
+traversals=$here/python/traversals.json
+
+if fetch "gremlinpython 3.8" python venv-gremlinpython python/requirements.txt; then
+    check "$fetched" "$here/python/run.py" --url "$url" --memory-limited --serializer graphbinary --serializer graphson3
+    check "$fetched" "$here/readme.py" "$url"
+    check "$fetched" "$here/python/security.py" "$mangrove"
+    [ "$which" = quick ] ||
+        check "$fetched" "$here/python/run.py" --url "$url" --only-language --serializer graphson2
+fi
+if has "graph-explorer" node; then
+    check node "$here/graph-explorer/run.js" "$mangrove" "$data/tinkerpop-modern.json"
+fi
+if has "gremlin (JavaScript)" node npm && fetch "gremlin (JavaScript)" npm_packages target/driver-javascript; then
+    NODE_PATH=target/driver-javascript/node_modules check node "$here/javascript/run.js" "$url"
+fi
+if [ "$which" != quick ]; then
+    if fetch "gremlinpython 3.7" python venv-gremlinpython-3.7 python/requirements-3.7.txt; then
+        check "$fetched" "$here/python/run.py" --url "$url" --only-language \
+            --serializer graphbinary --serializer graphson3 --serializer graphson2
     fi
-    if has go Go; then
+    # Its packages by name and without what only its web pages need.
+    if fetch "graph-notebook" python venv-graph-notebook graph-notebook/requirements.txt --no-deps; then
+        check "$fetched" "$here/graph-notebook/magics.py" "$url"
+    fi
+    for line in 3.7.5 3.8.1; do
+        client="gremlin-driver (Java) $line"
+        classes=target/driver-java-$line
+        has "$client" java javac mvn || continue
+        fetch "$client" java_packages "$classes" java/pom.xml "-Dtinkerpop.version=$line" || continue
+        javac -nowarn -Xlint:none -d "$classes" -cp "$(cat "$classes/classpath")" "$here/java/Run.java" 2>/dev/null
+        check java -cp "$classes:$(cat "$classes/classpath")" Run "$host" "$port" "$traversals"
+    done
+    client="the Gremlin Console"
+    if has "$client" java mvn && fetch "$client" java_packages target/console console/pom.xml; then
+        check "$here/console/run.sh" "$host" "$port" target/console
+    fi
+    if has "gremlin-go" go && fetch "gremlin-go" go_modules; then
         (cd "$here/go" && go run . "$url" "$traversals") || failed=1
     fi
 fi

@@ -1,9 +1,12 @@
 """What the server lets whom do, with the official Python driver: over TLS and without, right and wrong passwords,
-roles, sessions that expire, and how long an unknown user takes.
+roles, sessions that expire, how long an unknown user takes, guessing that is slowed and refused, graphs made and dropped
+while the server runs, pages of other sites, and what the audit log has of it.
 
 Usage: security.py MANGROVE   (the program; it starts its own servers, on free ports)
 """
 
+import base64
+import json
 import logging
 import os
 import re
@@ -13,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from gremlin_python.driver.aiohttp.transport import AiohttpTransport
@@ -139,11 +144,84 @@ def encrypted(server):
             raise AssertionError(f"{wrong} was served")
 
 
+def guessing(server):
+    """After so many wrong passwords for a name the right one is refused, too, for a while, known name or not."""
+    began = time.perf_counter()
+    for user in ("wim", "nobody"):
+        assert [refused(server.client(user, "guess"), "g.V()") for _ in range(6)] == [401] * 6
+        try:
+            submit(server.client(user), "g.V()")
+            raise AssertionError("a login was looked at that should not be")
+        except GremlinServerError as error:
+            assert error.status_code == 401 and "too many wrong logins" in str(error), error
+        status, headers, _ = http(server, "/gremlin?gremlin=g.V()", {"Authorization": basic(user, PASSWORD)})
+        assert status == 429 and int(headers["retry-after"]) > 0, (status, headers)
+    # The fourth to sixth wait 0.1, 0.2 and 0.4 s for their answer.
+    assert time.perf_counter() - began > 1.4, "guesses are not slowed"
+    metrics = http(server, "/metrics", {"Authorization": basic("ada", PASSWORD)})[2]
+    assert 'mangrove_logins_refused_total{by="user"} 4\n' in metrics, metrics
+    assert 'mangrove_logins_failed_total 12\n' in metrics, metrics
+    # Others are not held up, and who waits is let in again.
+    assert submit(server.client("rita"), "g.V().count()") == [0]
+    time.sleep(5.5)
+    assert submit(server.client("wim"), "g.V().count()") == [0]
+
+
+def graphs_at_run_time(server):
+    """An administrator makes a graph with sources and a limit of its own, works in it, and drops it."""
+    ada = server.client("ada")
+    made = "g.call('mangrove.graph.create').with('name', 'books').with('memory', true).with('memory_limit', 1)"
+    rows = ada.submit(made + ".with('sources', ['gbooks': 'serializable'])").all().result()
+    assert rows[0]["sources"] == {"gbooks": "serializable"}, rows
+    assert submit(server.client("rita"), "gbooks.V().count()") == [0]
+    assert refused(server.client("ada"), "books.V()") == 499
+    try:
+        submit(server.client("wim"), "gbooks.addV('x')")
+        raise AssertionError("the limit of the graph does not hold")
+    except GremlinServerError as error:
+        assert "memory" in str(error), error
+    assert refused(server.client("wim"), "g.call('mangrove.graph.drop').with('name', 'books')") == 403
+    submit(server.client("ada"), "g.call('mangrove.graph.drop').with('name', 'books')")
+    assert refused(server.client("ada"), "gbooks.V()") == 499
+    ada.close()
+
+
+def pages_of_other_sites(server):
+    """A page may open a WebSocket only where it is allowed to, and under no foreign name that leads here."""
+    def upgrade(**headers):
+        asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+                 "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", **headers}
+        return http(server, "/gremlin", asked)[0]
+
+    assert upgrade(Origin="https://evil.example") == 403
+    assert upgrade(Origin="http://evil.example:8182", Host="evil.example:8182") == 403
+    assert http(server, "/health", {"Host": "evil.example"})[0] == 403
+    assert submit(server.client("rita"), "g.inject(1)") == [1]
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def http(server, path, headers):
+    """The status, headers and body of an answer."""
+    url = server.url.replace("ws://", "http://").removesuffix("/gremlin") + path
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10)
+    except urllib.error.HTTPError as error:
+        answer = error
+    return answer.status, answer.headers, answer.read().decode()
+
+
 def audit(folder):
-    log = Path(folder, "log").read_text()
-    for words in ("rita", "mangrove.graph.create", "refused", "role write"):
+    log = Path(folder, "audit.log").read_text()
+    for entry in map(json.loads, log.splitlines()):
+        assert entry["target"] == "mangrove_audit" and entry.keys() >= {"timestamp", "user", "from", "act", "outcome"}
+    for words in ("rita", "mangrove.graph.create", "refused", "role write", '"act":"lockout"'):
         assert words in log, f"the audit log lacks {words!r}"
-    assert PASSWORD not in log, "a password is in the log"
+    everything = log + Path(folder, "log").read_text()
+    assert PASSWORD not in everything and "guess" not in everything, "a password is in a log"
+    assert "mangrove_audit" not in Path(folder, "log").read_text(), "the audit log has a file of its own"
 
 
 def main(mangrove):
@@ -152,24 +230,30 @@ def main(mangrove):
         for user, role in (("ada", "*=admin"), ("wim", "*=write"), ("rita", "*=read")):
             command = [mangrove, "user", "add", "--file", f"{folder}/users.toml", user, "--role", role]
             subprocess.run(command, input=PASSWORD, text=True, check=True)
-        plain = Server(mangrove, folder, "--session-idle-max", "1s")
+        audited = ("--audit", f"{folder}/audit.log")
+        plain = Server(mangrove, folder, *audited, "--session-idle-max", "1s")
+        guessed = Server(mangrove, folder, *audited, "--login-failures-user-max", "6", "--login-lockout", "5s")
         files = ("--tls-certificate", CERTIFICATES / "server.pem", "--tls-key", CERTIFICATES / "server.key")
-        tls = Server(mangrove, folder, *files)
+        tls = Server(mangrove, folder, *audited, *files)
+        # Where nobody is held back, times show what a password takes.
+        timed = Server(mangrove, folder, *audited, "--login-lockout", "0s")
         checks = [
             (check, plain)
             for check in (
-                passwords, no_password, roles, bytecode_in_a_session, expired_sessions, unknown_users_take_as_long
+                passwords, no_password, roles, bytecode_in_a_session, expired_sessions, graphs_at_run_time,
+                pages_of_other_sites
             )
         ]
-        for check, subject in [*checks, (encrypted, tls), (audit, folder)]:
+        further = [(guessing, guessed), (unknown_users_take_as_long, timed), (encrypted, tls), (audit, folder)]
+        for check, subject in [*checks, *further]:
             try:
                 check(subject)
             except Exception as error:
                 failed += 1
                 print(f"FAILED security: {check.__name__}: {type(error).__name__}: {error}")
-        plain.stop()
-        tls.stop()
-        count = len(checks) + 2
+        for server in (plain, guessed, tls, timed):
+            server.stop()
+        count = len(checks) + len(further)
     print(f"security with gremlinpython: {count - failed} passed, {failed} failed")
     return failed
 

@@ -1,0 +1,144 @@
+"""graph-notebook's magics against a server, run in IPython as a notebook's cells run them, without a browser.
+
+The server must offer TinkerPop's `modern` graph as gmodern and an empty, writable one as ggraph.
+
+Usage: magics.py WS_URL
+"""
+
+import json
+import re
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+
+from gremlin_python.driver.protocol import GremlinServerError  # noqa: E402
+from gremlin_python.structure.graph import Edge, Path, Vertex  # noqa: E402
+from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
+from IPython.utils.capture import capture_output  # noqa: E402
+
+# What its users may choose for databases that are not Neptune.
+SERIALIZERS = ("GraphBinaryMessageSerializerV1", "GraphSONMessageSerializerV3", "GraphSONMessageSerializerV2")
+
+
+class Notebook:
+    """A kernel with the magics, connected to a server."""
+
+    def __init__(self, url, source, serializer):
+        host, port = re.fullmatch(r"ws://(.*):(\d+)/gremlin", url).groups()
+        self.shell = InteractiveShell()
+        self.serializer = serializer
+        with capture_output():
+            self.shell.run_line_magic("load_ext", "graph_notebook.magics")
+            self.shell.run_cell_magic("graph_notebook_config", "", json.dumps({
+                "host": host,
+                "port": int(port),
+                "ssl": False,
+                "gremlin": {"traversal_source": source, "username": "", "password": "", "message_serializer": serializer},
+            }))
+
+    def gremlin(self, cell, options=""):
+        """What `%%gremlin` stores; what it displays is made, too, and must not fail."""
+        self.shell.user_ns.pop("stored", None)
+        with capture_output() as captured:
+            self.shell.run_cell_magic("gremlin", f"--store-to stored {options}", cell)
+        self.displayed = captured
+        stored = self.shell.user_ns["stored"]
+        if isinstance(stored, dict) and "error" in stored:
+            raise AssertionError(stored["error"])
+        return stored
+
+
+def vertices(notebook):
+    found = notebook.gremlin("g.V().hasLabel('person').order().by('age')")
+    assert [v.id for v in found] == [2, 1, 4, 6] and all(isinstance(v, Vertex) for v in found), found
+    assert found[0].label == "person", found[0]
+
+
+def edges(notebook):
+    (found,) = notebook.gremlin("g.E(9)", "-d label -de weight")
+    assert isinstance(found, Edge) and (found.label, found.outV.id, found.inV.id) == ("created", 1, 3), found
+
+
+def paths_are_drawn(notebook):
+    mapped = notebook.gremlin("g.V(1).outE().inV().path().by(valueMap(true))", "-p v,oute,inv -g label -d name")
+    found = notebook.gremlin("g.V(1).outE().inV().path()")
+    for paths in (mapped, found):
+        assert len(paths) == 3 and all(isinstance(path, Path) and len(path) == 3 for path in paths), paths
+    # The tab with the drawing has its nodes and edges only if ids and labels are where it looks for them.
+    from graph_notebook.network.gremlin.GremlinNetwork import GremlinNetwork
+    network = GremlinNetwork()
+    network.add_results(found)
+    assert len(network.graph.nodes) == 4 and len(network.graph.edges) == 3, (network.graph.nodes, network.graph.edges)
+
+
+def element_maps(notebook):
+    (found,) = notebook.gremlin("g.V(1).elementMap()")
+    values = {str(getattr(key, "name", key)): value for key, value in found.items()}
+    assert values == {"id": 1, "label": "person", "name": "marko", "age": 29}, values
+
+
+def scalars_and_maps(notebook):
+    assert notebook.gremlin("g.V().count()") == [6]
+    assert notebook.gremlin("g.V().groupCount().by(label)") == [{"person": 4, "software": 2}]
+    assert sorted(notebook.gremlin("g.V().values('name')"))[0] == "josh"
+
+
+def projections(notebook):
+    found = notebook.gremlin("g.V(1).project('name', 'made').by('name').by(out('created').values('name').fold())")
+    assert found == [{"name": "marko", "made": ["lop"]}], found
+
+
+def errors_are_shown(notebook):
+    notebook.shell.user_ns.pop("stored", None)
+    with capture_output():
+        notebook.shell.run_cell_magic("gremlin", "--store-to stored", "g.V().dance()")
+    assert "dance" in str(notebook.shell.user_ns["stored"]["error"]), notebook.shell.user_ns["stored"]
+
+
+def writes(url, serializer):
+    notebook = Notebook(url, "ggraph", serializer)
+    notebook.gremlin("g.addV('noted').property('by', 'notebook').iterate()")
+    assert notebook.gremlin("g.V().hasLabel('noted').values('by')") == ["notebook"]
+    notebook.gremlin("g.V().hasLabel('noted').drop().iterate()")
+    assert notebook.gremlin("g.V().hasLabel('noted').count()") == [0]
+
+
+def client_library(url):
+    """Its client, as the magics that send several queries use it."""
+    from graph_notebook.neptune.client import ClientBuilder
+    host, port = re.fullmatch(r"ws://(.*):(\d+)/gremlin", url).groups()
+    client = ClientBuilder().with_host(host).with_port(int(port)).with_tls(False) \
+        .with_gremlin_traversal_source("gmodern").build()
+    assert client.gremlin_query("g.V(x).values('name')", bindings={"x": 1}) == ["marko"]
+    answer = client.gremlin_http_query("gmodern.V().count()")
+    assert answer.json()["result"]["data"]["@value"] == [{"@type": "g:Int64", "@value": 6}], answer.text
+    try:
+        client.gremlin_query("g.V().dance()")
+    except GremlinServerError as error:
+        assert error.status_code == 597, error
+    else:
+        raise AssertionError("no error")
+
+
+CELLS = (vertices, edges, paths_are_drawn, element_maps, scalars_and_maps, projections, errors_are_shown)
+
+
+def main(url):
+    checks = [(f"{serializer}: {cell.__name__}", lambda cell=cell, s=serializer: cell(Notebook(url, "gmodern", s)))
+              for serializer in SERIALIZERS for cell in CELLS]
+    checks += [(f"{serializer}: writes", lambda s=serializer: writes(url, s)) for serializer in SERIALIZERS]
+    checks.append(("client library", lambda: client_library(url)))
+    failed = 0
+    for name, check in checks:
+        try:
+            check()
+        except Exception as error:  # noqa: BLE001: whatever is raised is this check's failure
+            failed += 1
+            print(f"FAILED graph-notebook: {name}: {type(error).__name__}: {error}")
+    print(f"graph-notebook's magics: {len(checks) - failed} passed, {failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1]) else 0)
