@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Makes the archive of a program, unpacks and installs it into a folder, starts the server as the service would, asks it a
+# query, and ends it. The unit is checked by systemd-analyze where it is installed.
+# Usage: test.sh PROGRAM
+set -euo pipefail
+program=$(realpath "${1:?usage: test.sh PROGRAM}")
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+server=
+trap 'if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
+passed=0
+failed=0
+check() { # NAME COMMAND...
+    if "${@:2}"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED packaging: $1"
+    fi
+}
+has() { # TEXT FILE
+    grep -q -- "$1" "$2"
+}
+
+packaging/dist.sh "$program"
+archive=$(ls -t target/dist/*.tar.gz | head -n 1)
+tar -xzf "$archive" -C "$folder"
+unpacked=$(echo "$folder"/mangrove-*-linux)
+for file in README.md LICENSE BUILD docs/operations.md mangrove.service; do
+    check "the archive has $file" test -s "$unpacked/$file"
+done
+root=$folder/root
+DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
+mangrove=$root/usr/local/bin/mangrove
+check "the manual page names the commands" has "MANGROVE SERVE" "$root/usr/local/share/man/man1/mangrove.1"
+check "bash completes settings" has "--memory-limit" "$root/usr/local/share/bash-completion/completions/mangrove"
+# What an administrator changed is not overwritten.
+echo "# changed" >>"$root/etc/mangrove/mangrove.toml"
+DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
+check "a configuration that is there is kept" has "# changed" "$root/etc/mangrove/mangrove.toml"
+
+if command -v systemd-analyze >/dev/null; then
+    # It looks for the program where the unit says.
+    sed "s|/usr/local/bin/mangrove|$mangrove|" "$root/etc/systemd/system/mangrove.service" >"$folder/mangrove.service"
+    check "systemd takes the unit" systemd-analyze verify --man=no "$folder/mangrove.service"
+else
+    echo "left out: the check of the systemd unit, because there is no systemd-analyze"
+fi
+
+# As the service starts it, with its directories elsewhere: it is ready when it says so, and not before.
+export MANGROVE_DATA=$folder/state/main MANGROVE_GRAPHS_DIR=$folder/state/graphs MANGROVE_AUDIT=$folder/audit.log
+mkdir -p "$folder/state"
+python3 - "$folder/notify" >"$folder/notified" <<'END' &
+import socket, sys
+heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+heard.bind(sys.argv[1])
+heard.settimeout(60)
+for _ in range(2):
+    print(heard.recv(4096).decode(), flush=True)
+END
+listener=$!
+for _ in $(seq 100); do [ -S "$folder/notify" ] && break || sleep 0.1; done
+NOTIFY_SOCKET=$folder/notify "$mangrove" serve --config "$root/etc/mangrove/mangrove.toml" --listen 127.0.0.1:0 \
+    >"$folder/out" 2>"$folder/log" &
+server=$!
+for _ in $(seq 300); do has READY=1 "$folder/notified" && break || sleep 0.1; done
+check "it tells the service manager that it is ready" has READY=1 "$folder/notified"
+url=$(sed -n 's/.*listens on \(.*\)/\1/p' "$folder/out")
+check "it is healthy" "$mangrove" health --url "$url"
+check "it answers" test "$("$mangrove" query --url "$url" --format csv 'g.addV("packed").label()' | tail -n 1)" = packed
+kill -HUP "$server"
+kill -TERM "$server"
+code=0
+wait "$server" || code=$?
+server=
+check "SIGTERM ends it with 0" test "$code" = 0
+check "it tells the service manager that it stops" has STOPPING=1 "$folder/notified"
+kill "$listener" 2>/dev/null || true
+echo "packaging: $passed passed, $failed failed"
+[ "$failed" = 0 ]
