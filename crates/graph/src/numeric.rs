@@ -100,10 +100,18 @@ fn decimal(v: &Value) -> Option<BigDecimal> {
         Value::Decimal(n) => n.as_ref().clone(),
         Value::BigInt(n) => BigDecimal::from(n.as_ref().clone()),
         _ => match float(v) {
-            Some(f) => BigDecimal::from_f64(f)?,
+            Some(f) => decimal_digits(f)?,
             None => BigDecimal::from(integer(v)?),
         },
     })
+}
+
+/// The decimal that a float is written as, so that `0.4` is the decimal 0.4 and not the binary fraction nearest to it. From
+/// 2^53 on a double is an integer and taken exactly. All numbers stay in one order: no digits reach past an integer that
+/// a double is compared with.
+fn decimal_digits(f: f64) -> Option<BigDecimal> {
+    const INTEGERS_FROM: f64 = 9_007_199_254_740_992.0;
+    if f.abs() < INTEGERS_FROM { format!("{f:e}").parse().ok() } else { BigDecimal::from_f64(f) }
 }
 
 fn big(v: &Value) -> Option<BigInt> {
@@ -293,6 +301,19 @@ mod tests {
         let huge = Value::BigInt(Arc::new(BigInt::from(2).pow(100)));
         assert_eq!(compare(&huge, &Value::F64(f64::INFINITY)), Some(Ordering::Less));
         assert_eq!(compare(&Value::I64(1), &huge), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn a_float_is_the_decimal_it_is_written_as() {
+        let decimal = |digits: &str| Value::Decimal(Arc::new(digits.parse().unwrap()));
+        assert_eq!(compare(&Value::F64(0.4), &decimal("0.4")), Some(Ordering::Equal));
+        assert_eq!(compare(&Value::F64(-1e-7), &decimal("-0.0000001")), Some(Ordering::Equal));
+        assert_eq!(compare(&Value::F64(0.1 + 0.2), &decimal("0.3")), Some(Ordering::Greater));
+        assert_eq!(arithmetic(Operation::Add, &Value::F64(0.1), &decimal("0.2")).unwrap(), decimal("0.3"));
+        // Its shortest digits, 1152921504606847000, would be on the other side.
+        let big = Value::F64((1_u64 << 60) as f64);
+        assert_eq!(compare(&big, &decimal("1152921504606846990")), Some(Ordering::Less));
+        assert_eq!(compare(&big, &Value::I64((1 << 60) + 4)), Some(Ordering::Less));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Detached, Error, Token, Value};
 use smol_str::SmolStr;
 
-use crate::bytecode::{Argument, Bytecode};
+use crate::bytecode::{Argument, Bytecode, Cardinality};
 use crate::collections;
 use crate::parameters::Parameters;
 
@@ -59,12 +59,16 @@ pub(crate) fn is_cardinality_value(bytecode: &Bytecode) -> bool {
     bytecode.steps.is_empty() && matches!(bytecode.source.as_slice(), [only] if only.name == CARDINALITY_VALUE)
 }
 
-/// The argument such a bytecode stands for, from the arguments of its instruction.
+/// The argument such a bytecode stands for, from the arguments of its instruction. The Java client writes the cardinality
+/// as a string, the others write the enum.
 pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'static str> {
-    match <[Argument; 2]>::try_from(arguments) {
-        Ok([Argument::Cardinality(cardinality), value]) => Ok(Argument::CardinalityValue(cardinality, Box::new(value))),
-        _ => Err("a cardinality with a value that has other parts than these two"),
-    }
+    let (cardinality, value) = match <[Argument; 2]>::try_from(arguments) {
+        Ok([Argument::Cardinality(cardinality), value]) => (Some(cardinality), value),
+        Ok([Argument::Value(Value::String(name)), value]) => (Cardinality::from_name(name.as_str()), value),
+        _ => return Err("a cardinality with a value that has other parts than these two"),
+    };
+    let cardinality = cardinality.ok_or("a cardinality is single, list or set")?;
+    Ok(Argument::CardinalityValue(cardinality, Box::new(value)))
 }
 
 /// The operands of `within`, so that a single list is not taken for the operands themselves.
@@ -130,5 +134,22 @@ pub(crate) fn token_name(token: Token) -> &'static str {
         Token::Label => "label",
         Token::Key => "key",
         Token::Value => "value",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cardinality_with_a_value_is_an_enum_or_its_name() {
+        let value = || Argument::Value(Value::I32(33));
+        let expected = Argument::CardinalityValue(Cardinality::Set, Box::new(value()));
+        for cardinality in [Argument::Cardinality(Cardinality::Set), Argument::Value(Value::string("set"))] {
+            assert_eq!(cardinality_value(vec![cardinality, value()]), Ok(expected.clone()));
+        }
+        assert!(cardinality_value(vec![Argument::Value(Value::string("bag")), value()]).is_err());
+        assert!(cardinality_value(vec![value(), value()]).is_err());
+        assert!(cardinality_value(vec![value()]).is_err());
     }
 }

@@ -46,7 +46,7 @@ pub(crate) const STEPS: &[&str] = &[
     "not", "option", "optional", "or", "order", "otherV", "out", "outE", "outV", "pageRank", "path", "peerPressure",
     "product", "profile", "project", "properties", "property", "propertyMap", "rTrim", "range", "read", "repeat",
     "replace", "reverse", "sack", "sample", "select", "shortestPath", "sideEffect", "simplePath", "skip", "split",
-    "subgraph", "substring", "sum", "tail", "timeLimit", "times", "to", "toE", "toLower", "toUpper", "toV", "tree",
+    "store", "subgraph", "substring", "sum", "tail", "timeLimit", "times", "to", "toE", "toLower", "toUpper", "toV", "tree",
     "trim", "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
 

@@ -1,14 +1,14 @@
 //! Barriers: steps that read all of their input before they give anything.
 
 use mangrove_graph::Result;
-use mangrove_gremlin::{Argument, Order};
+use mangrove_gremlin::{Argument, Order, Scope};
 
 use super::arguments::{count, misfit, name, names};
 use super::filters::take_local;
 use super::groups::Call;
 use super::modulators::{one, order_by, single_by};
 use super::site::Site;
-use crate::logical::{By, LocalFunction, Name, OrderBy, Reduction, Step};
+use crate::logical::{By, LocalFunction, Name, OrderBy, Reduction, Step, StepNode, Traversal};
 
 /// `count`, `sum`, `min`, `max`, `mean`, of the stream or of one object.
 pub(super) fn reduce(call: &mut Call<'_>, reduction: Reduction) -> Result<Step> {
@@ -82,18 +82,23 @@ fn side_effect(call: &Call<'_>) -> Result<Option<Name>> {
     }
 }
 
-/// `aggregate("x")`.
+/// `aggregate("x")`; and what 3.8 has dropped and clients of 3.7 still send: a scope in front, of which the local one means
+/// `local(aggregate("x"))`, and `store("x")` for that.
 pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
-    let name = match call.arguments {
-        [Argument::Scope(_), ..] => {
-            return Err(call.site.unsupported(
-                "a scope is not taken since 3.8; write aggregate(name), or local(aggregate(name)) for the lazy form",
-            ));
-        }
-        [key] => name(&call.site, key, "the name of a side effect")?,
+    let (lazy, key) = match call.arguments {
+        [Argument::Scope(scope), key] if call.site.name == "aggregate" => (*scope == Scope::Local, key),
+        [key] => (call.site.name == "store", key),
         given => return Err(misfit(&call.site, "the name of a side effect", given)),
     };
-    Ok(Step::Aggregate { name, by: single_by(call, "Aggregate")?.unwrap_or(By::Identity) })
+    let name = name(&call.site, key, "the name of a side effect")?;
+    let step = Step::Aggregate { name, by: single_by(call, "Aggregate")?.unwrap_or(By::Identity) };
+    Ok(match lazy {
+        true => {
+            let node = StepNode { step, labels: Vec::new(), position: call.site.position };
+            Step::LocalTraversal(Traversal { steps: vec![node] })
+        }
+        false => step,
+    })
 }
 
 /// `cap("x", …)`.

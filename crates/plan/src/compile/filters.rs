@@ -1,7 +1,7 @@
 //! Filters.
 
 use mangrove_graph::{Result, Token, Value};
-use mangrove_gremlin::{Argument, Comparison, Scope};
+use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Scope};
 
 use super::arguments::{child, children, count, describe, integer, long, misfit, name, names, nullable_name, operand};
 use super::connectives;
@@ -21,8 +21,8 @@ fn never() -> Condition {
 /// `has(…)`.
 pub(super) fn has(call: &Call<'_>) -> Result<Step> {
     let site = &call.site;
-    if let Some(Argument::Traversal(_)) = call.arguments.last() {
-        return Err(site.unsupported("a traversal is no test of a property (removed in 3.8); use where(values(key)…)"));
+    if let [accessor, Argument::Traversal(test)] = call.arguments {
+        return has_traversal(site, accessor, test);
     }
     Ok(Step::Has(match call.arguments {
         [Argument::Value(Value::Token(token))] => {
@@ -40,6 +40,25 @@ pub(super) fn has(call: &Call<'_>) -> Result<Step> {
             return Err(misfit(site, "a key, a key and a value or predicate, or a label in front of these", given));
         }
     }))
+}
+
+/// `has(key, traversal)`, which 3.8 has dropped and clients of 3.7 still send: a value of the key that passes the traversal.
+fn has_traversal(site: &Site<'_>, accessor: &Argument, test: &Bytecode) -> Result<Step> {
+    let first = match accessor {
+        Argument::Value(Value::Token(token)) => {
+            let name = match token {
+                Token::Id => "id",
+                Token::Label => "label",
+                Token::Key => "key",
+                Token::Value => "value",
+            };
+            Instruction::new(name, Vec::new())
+        }
+        key => Instruction::new("values", vec![key.clone()]),
+    };
+    let steps = std::iter::once(first).chain(test.steps.iter().cloned()).collect();
+    let child = steps::child(&Bytecode { source: Vec::new(), steps }, site)?;
+    Ok(Step::FilterTraversal(FilterKind::All, vec![child]))
 }
 
 fn accessor_condition(site: &Site<'_>, accessor: &Argument, value: &Argument) -> Result<Condition> {

@@ -16,7 +16,7 @@ const SUPPORTED: &[&str] = &[
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
     "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "rTrim",
     "range", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
-    "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "trim", "unfold", "union", "until",
+    "store", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "trim", "unfold", "union", "until",
     "value", "valueMap", "values", "where", "with",
 ];
 
@@ -25,7 +25,7 @@ const SUPPORTED: &[&str] = &[
 const KNOWN: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("io", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("propertyMap", "use valueMap() or properties()"), ("read", ""),
-    ("shortestPath", "use repeat(…).until(…).path()"), ("store", "use local(aggregate(…))"), ("subgraph", ""),
+    ("shortestPath", "use repeat(…).until(…).path()"), ("subgraph", ""),
     ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("tree", "use path()"), ("write", ""),
 ];
 

@@ -139,7 +139,7 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "order" => barriers::order(call),
         "group" => barriers::group(call),
         "groupCount" => barriers::group_count(call),
-        "aggregate" => barriers::aggregate(call),
+        "aggregate" | "store" => barriers::aggregate(call),
         "cap" => barriers::cap(call),
         "barrier" => barriers::barrier(call),
 

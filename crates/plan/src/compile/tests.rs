@@ -182,10 +182,6 @@ fn has_in_all_its_forms() {
         ),
     );
     fails(
-        "g.V().has('k', values('a'))",
-        "`has` at line 1, column 7: a traversal is no test of a property (removed in 3.8); use where(values(key)…)",
-    );
-    fails(
         "g.V().has(x, 1)",
         "`has` at line 1, column 7: a property key must be known when the traversal is compiled, but `x` is a parameter \
          without a value; write the string or bind the parameter first",
@@ -442,15 +438,16 @@ fn maps_and_barriers() {
         ),
     );
     same("g.V().filter(gt(1))", "g.V().is(gt(1))");
+    // As 3.7 has them.
+    same("g.V().aggregate(global, 'x').by('a')", "g.V().aggregate('x').by('a')");
+    same("g.V().aggregate(local, 'x').by('a')", "g.V().local(aggregate('x').by('a'))");
+    same("g.V().store('x')", "g.V().local(aggregate('x'))");
+    same("g.V().has('a', is(gt(1)).count())", "g.V().filter(values('a').is(gt(1)).count())");
+    same("g.V().has(T.label, is('a'))", "g.V().filter(label().is('a'))");
     same("g.V().none()", "g.V().discard()");
     same("g.V().toE(Direction.IN, 'a').toV(OUT)", "g.V().inE('a').outV()");
     same("g.V().out(null)", "g.V().discard()");
     same("g.V().out(null, 'a')", "g.V().out('a')");
-    fails(
-        "g.V().aggregate(local, 'x')",
-        "`aggregate` at line 1, column 7: a scope is not taken since 3.8; write aggregate(name), or \
-         local(aggregate(name)) for the lazy form",
-    );
     fails(
         "g.V().project('a', 'a')",
         "`project` at line 1, column 7: keys must be unique in project(), but \"a\" is there twice",
