@@ -53,7 +53,7 @@ miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has 
 conformance: tools ## The official clients, and TinkerPop's feature files, against a server
 	$(CARGO) build --workspace --bin mangrove
 	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
-	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
+	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove" all
 
 .PHONY: dist
 dist: tools ## Make the release archive, target/dist/mangrove-….tar.gz

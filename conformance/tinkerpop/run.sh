@@ -1,27 +1,35 @@
 #!/usr/bin/env bash
 # Starts a server, runs TinkerPop's feature files against it, and stops it.
-# Usage: run.sh MANGROVE [ARGUMENTS OF run.py…]   (MANGROVE: the program)
+# Usage: run.sh MANGROVE [--line LINE] [--form FORM] [--serializer SERIALIZER] [ARGUMENTS OF run.py…]
+#        run.sh MANGROVE quick | all
+# MANGROVE is the program, LINE 3.8.1 (default) or 3.7.5, FORM text (default), bytecode or go, SERIALIZER graphbinary
+# (default) or graphson3. `all` runs each with each, and go as far as it goes; `quick`, what CI runs, is one whole and a
+# slice of the others.
 set -euo pipefail
-mangrove=$(realpath "${1:?usage: run.sh MANGROVE}")
+mangrove=$(realpath "${1:?usage: run.sh MANGROVE [quick | all | ARGUMENTS…]}")
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 source conformance/serve.sh
 
-# The suite, unmodified: feature files and data sets.
-version=3.8.1
-sum=8660a0319913fa09364c556cefedc25456fb5a3f719ecfb4268a3211ecc41f9e
-suite=target/tinkerpop
-if ! [ -f "$suite/$version" ]; then
-    jar=gremlin-test-$version.jar
+# The suite of a line, unmodified: feature files and data sets.
+declare -A sums=(
+    [3.8.1]=8660a0319913fa09364c556cefedc25456fb5a3f719ecfb4268a3211ecc41f9e
+    [3.7.5]=74e127108f341564eb88794d878c100c915a4730edef8456062a60db279c535a
+)
+suite() { # LINE; sets `features`
+    local line=$1 at=target/tinkerpop-$1
+    features=$at/features
+    [ -f "$at/whole" ] && return 0
+    local own jar=gremlin-test-$line.jar
     own=$(mktemp -d target/.tinkerpop-XXXXXX)
     if ! curl -sSfL --retry 3 -o "$own/$jar" \
-        "https://repo1.maven.org/maven2/org/apache/tinkerpop/gremlin-test/$version/$jar"; then
+        "https://repo1.maven.org/maven2/org/apache/tinkerpop/gremlin-test/$line/$jar"; then
         rm -rf "$own"
-        echo "left out: TinkerPop's feature files, because $jar cannot be fetched from Maven Central"
-        exit 0
+        echo "left out: TinkerPop's feature files of $line, because $jar cannot be fetched from Maven Central"
+        return 1
     fi
-    echo "$sum  $own/$jar" | sha256sum --check --quiet
+    echo "${sums[$line]}  $own/$jar" | sha256sum --check --quiet
     python3 - "$own" "$jar" <<'UNPACK'
 import pathlib, sys, zipfile
 own = pathlib.Path(sys.argv[1])
@@ -34,11 +42,100 @@ with zipfile.ZipFile(own / sys.argv[2]) as jar:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(jar.read(name))
 UNPACK
-    touch "$own/$version"
-    rm -rf "$suite"
-    mv -T "$own" "$suite"
-fi
-python=$("$here/../drivers/python/setup.sh")
+    touch "$own/whole"
+    rm -rf "$at"
+    mv -T "$own" "$at"
+}
 
+# TinkerPop's own runner for a line, compiled.
+runner() { # LINE; sets `classes`
+    local line=$1
+    classes=target/features-java-$line
+    if ! command -v mvn javac >/dev/null; then
+        echo "left out: the feature files of $line as bytecode, because there is no Maven or no Java compiler"
+        return 1
+    fi
+    mkdir -p "$classes/META-INF/services"
+    [ -s "$classes/classpath" ] || mvn -q -B -f "$here/java/pom.xml" dependency:build-classpath \
+        -Dtinkerpop.version="$line" -Dmdep.outputFile="$PWD/$classes/classpath"
+    echo 'Features$Steps' >"$classes/META-INF/services/io.cucumber.core.backend.ObjectFactory"
+    [ "$classes/Features.class" -nt "$here/java/Features.java" ] ||
+        javac -nowarn -Xlint:none -d "$classes" -cp "$(cat "$classes/classpath")" "$here/java/Features.java" 2>/dev/null
+}
+
+# The Go client's own runner, compiled.
+go_runner() { # sets `classes`
+    classes=target/features-go
+    if ! command -v go >/dev/null; then
+        echo "left out: the feature files with the Go client, because there is no go"
+        return 1
+    fi
+    mkdir -p "$classes"
+    (cd "$here/../go-godog" &&
+        go test -c -o "$OLDPWD/$classes/runner" github.com/apache/tinkerpop/gremlin-go/v3/driver/cucumber)
+}
+
+# One run. Only what cannot be fetched or compiled here is left out; then it says so and has not failed.
+combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
+    local line=$1 form=$2 serializer=$3 features classes
+    shift 3
+    suite "$line" || return 0
+    case $form in
+    bytecode)
+        runner "$line" || return 0
+        set -- --runner "$classes" "$@"
+        ;;
+    go)
+        go_runner || return 0
+        set -- --runner "$classes" "$@"
+        ;;
+    esac
+    echo "-- $line as $form with $serializer"
+    "$python" "$here/python/run.py" --url "$url" --features "$features" --line "$line" --form "$form" \
+        --serializer "$serializer" "$@"
+}
+
+python=$("$here/../drivers/python/setup.sh")
+# The server's data sets are those of the newest line.
+suite 3.8.1 || exit 0
 serve "$mangrove" "$here/server.toml" tinkerpop-server
-"$python" "$here/python/run.py" --url "$url" --features "$suite/features" "$@"
+
+failed=0
+case ${1:-} in
+quick)
+    shift
+    slice=(--only mergeE --only Path --only Repeat --only Order --only Math --only AsDate)
+    combination 3.8.1 text graphbinary "$@" || failed=1
+    combination 3.8.1 text graphson3 "${slice[@]}" "$@" || failed=1
+    combination 3.8.1 bytecode graphbinary "${slice[@]}" "$@" || failed=1
+    combination 3.7.5 bytecode graphson3 "${slice[@]}" "$@" || failed=1
+    ;;
+all)
+    shift
+    for line in 3.8.1 3.7.5; do
+        for form in text bytecode; do
+            for serializer in graphbinary graphson3; do
+                combination "$line" "$form" "$serializer" "$@" || failed=1
+            done
+        done
+    done
+    combination 3.8.1 go graphbinary "$@" || failed=1
+    ;;
+*)
+    line=3.8.1 form=text serializer=graphbinary rest=()
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --line | --form | --serializer)
+            declare "${1#--}=${2:?$1 wants a value}"
+            shift 2
+            ;;
+        *)
+            rest+=("$1")
+            shift
+            ;;
+        esac
+    done
+    combination "$line" "$form" "$serializer" "${rest[@]}" || failed=1
+    ;;
+esac
+exit "$failed"

@@ -6,6 +6,7 @@ pair of a word for the type and something that can be compared and sorted: two v
 their canonical forms are equal.
 """
 
+import dataclasses
 import datetime
 import decimal
 import json
@@ -117,6 +118,13 @@ def split(text):
     return parts
 
 
+@dataclasses.dataclass
+class Predicate:
+    """A predicate on a value in notation."""
+    name: str
+    value: str
+
+
 class Notation:
     """Reads the notation of one graph's scenarios."""
 
@@ -194,6 +202,8 @@ class Notation:
 
     def gremlin(self, text):
         """The value as Gremlin writes it."""
+        if isinstance(text, Predicate):
+            return f"P.{text.name}({self.gremlin(text.value)})"
         if not isinstance(text, str):
             return self.json_gremlin(text)
         inner = text[text.find("[") + 1:-1]
@@ -239,6 +249,9 @@ def literal(value):
             return f'datetime("{inner}")'
         case "T" | "Direction":
             return f"{word}.{inner}"
+        case "vertex":
+            # The label of a reference is not looked at.
+            return f'Vertex({literal(inner)}, "vertex")'
         case "d" | "f" if inner in ("nan", "inf", "-inf"):
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[inner]
         case "b" | "s" | "i" | "l" | "n" | "f" | "d" | "m":

@@ -1,28 +1,25 @@
 """Runs TinkerPop's feature files against a server, and prints a table of what passed by group of steps.
 
-Which scenarios do not pass, and why, stands in exceptions.txt: `feature scenario` and, behind ` -- `, the reason. The
-exit code is 0 only if every scenario that is not there passes, and none that is there does: what has begun to pass
-must be taken off the list, so that it keeps passing. Nothing is started here.
+As text, the runner here does all; as bytecode it is TinkerPop's own (java/Features.java), or that of the Go client, and
+only the judgment is made here. Which scenarios do not pass, and why, stands in the lists that exceptions.py reads; the exit code is 0 only if every
+scenario does as its list says. Nothing is started here but that runner.
 """
 
 import argparse
 import collections
-import pathlib
+import logging
+import subprocess
 import sys
+import urllib.parse
 
+import godog
+from exceptions import FORMS, SERIALIZERS, Exceptions
 from features import read_all
 from notation import Unsupported
 from scenario import Failed, Server, Skipped, run
 
 # TinkerPop's own filter for a graph without a computer that keeps no nulls in properties.
 LEFT_OUT = {"@GraphComputerOnly", "@AllowNullPropertyValues"}
-
-
-def read_exceptions(path):
-    """The reasons by the scenarios' keys."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    told = (line.split(" -- ", 1) for line in lines if line and not line.startswith("#"))
-    return {key: reason for key, reason in told}
 
 
 def outcome(server, scenario):
@@ -38,51 +35,84 @@ def outcome(server, scenario):
         return f"failed: {type(error).__name__}: {error}"
 
 
+def as_text(options, scenarios):
+    """What becomes of each scenario, as text by the runner here."""
+    server = Server(options.url, options.serializer)
+    for scenario in scenarios:
+        yield scenario.key, outcome(server, scenario)
+    server.close()
+
+
+def as_bytecode(options, scenarios):
+    """What becomes of each scenario, as bytecode by TinkerPop's own runner."""
+    with open(f"{options.runner}/classpath", encoding="utf-8") as file:
+        path = f"{options.runner}:{file.read().strip()}"
+    address = urllib.parse.urlsplit(options.url)
+    files = sorted({f"{options.features}/{scenario.feature}.feature" for scenario in scenarios})
+    command = ["java", "-cp", path, "Features", address.hostname, str(address.port), options.serializer, *files]
+    wanted = {scenario.key for scenario in scenarios}
+    with open(f"{options.runner}/log", "w", encoding="utf-8") as log:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8") as process:
+            for line in process.stdout:
+                fields = line.rstrip("\n").split("\t")
+                key = " ".join(fields[:2])
+                if len(fields) == 4 and key in wanted:
+                    wanted.remove(key)
+                    yield key, fields[2] if fields[2] != "failed" else f"failed: {fields[3]}"
+    for key in wanted:
+        yield key, f"failed: the runner told nothing of it; see {options.runner}/log"
+
+
+def with_go(options, scenarios):
+    """What becomes of each scenario with the Go client's own runner, which runs all of them."""
+    told = godog.run(f"{options.runner}/runner", options.url, options.features, f"{options.runner}/log")
+    for scenario in scenarios:
+        if not scenario.tags & godog.LEFT_OUT:
+            yield scenario.key, told.get(scenario.key, f"failed: the runner told nothing of it; see {options.runner}/log")
+
+
+RUNNERS = {"text": as_text, "bytecode": as_bytecode, "go": with_go}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", default="ws://127.0.0.1:8182/gremlin", help="the server (default: %(default)s)")
-    parser.add_argument("--features", default="target/tinkerpop/features", help="the folder (default: %(default)s)")
-    parser.add_argument("--only", metavar="WORD", help="only scenarios with this word in feature or name")
+    parser.add_argument("--line", default="3.8.1", help="TinkerPop's line (default: %(default)s)")
+    parser.add_argument("--form", choices=FORMS, default=FORMS[0], help="how traversals are sent (default: %(default)s)")
+    parser.add_argument("--serializer", choices=SERIALIZERS, default=SERIALIZERS[0],
+                        help="how they and their results are written (default: %(default)s)")
+    parser.add_argument("--features", help="the folder with the files (default: where run.sh puts the line's)")
+    parser.add_argument("--runner", metavar="FOLDER", help="where the runner for bytecode, or for Go, is compiled")
+    parser.add_argument("--only", metavar="WORD", action="append",
+                        help="only scenarios with this word (or one of these) in feature or name")
     parser.add_argument("--verbose", action="store_true", help="every scenario that failed, with the reason")
-    parser.add_argument("--record", action="store_true", help="write what failed into exceptions.txt")
+    parser.add_argument("--record", action="store_true", help="write what failed into the list of exceptions")
     options = parser.parse_args()
+    options.features = options.features or f"target/tinkerpop-{options.line}/features"
+    if options.form != "text" and not options.runner:
+        sys.exit("a runner is needed, and run.sh compiles it")
 
     scenarios = [s for s in read_all(options.features) if not s.tags & LEFT_OUT]
     if options.only:
-        scenarios = [s for s in scenarios if options.only in s.key]
+        scenarios = [s for s in scenarios if any(word in s.key for word in options.only)]
     if not scenarios:
         sys.exit("no scenario to run")
-    listed = pathlib.Path(__file__).resolve().parents[1] / "exceptions.txt"
-    exceptions = read_exceptions(listed)
 
-    server = Server(options.url)
+    # The client tells of every error, of which scenarios expect many.
+    logging.disable(logging.ERROR)
     outcomes = {}
     table = collections.defaultdict(collections.Counter)
-    for scenario in scenarios:
-        told = outcome(server, scenario)
-        outcomes[scenario.key] = told
-        table[scenario.feature][told.split(":")[0]] += 1
+    for key, told in RUNNERS[options.form](options, scenarios):
+        outcomes[key] = told
+        table[key.split(" ")[0]][told.split(":")[0]] += 1
         if options.verbose and told.startswith("failed"):
-            print(f"{scenario.key} -- {told.removeprefix('failed: ')}")
-    server.close()
-
-    failed = {key: told.removeprefix("failed: ") for key, told in outcomes.items() if told.startswith("failed")}
+            print(f"{key} -- {told.removeprefix('failed: ')}")
     print_table(table)
+    exceptions = Exceptions(options.line, options.form, options.serializer)
     if options.record:
-        record(listed, exceptions, outcomes, failed)
-        return
-    broken = sorted(failed.keys() - exceptions.keys())
-    for key in broken:
-        print(f"failed: {key} -- {failed[key]}")
-    mended = sorted(key for key in exceptions if outcomes.get(key) == "passed")
-    for key in mended:
-        print(f"passes now; take it off exceptions.txt: {key}")
-    passed = sum(told == "passed" for told in outcomes.values())
-    print(f"feature files: {passed} as they should, {len(failed) - len(broken)} known exceptions, "
-          f"{sum(told == 'skipped' for told in outcomes.values())} unsupported by their own word")
-    wrong = len(broken) + len(mended)
-    print(f"{passed - len(mended)} passed, {wrong} failed")
-    sys.exit(1 if wrong else 0)
+        exceptions.record(outcomes)
+    elif exceptions.judge(outcomes):
+        sys.exit(1)
 
 
 def print_table(table):
@@ -94,16 +124,6 @@ def print_table(table):
         if counts["failed"]:
             print(f"{feature:48} {counts['passed']:5} passed {counts['failed']:5} failed")
     print(f"{'all':48} {total['passed']:5} passed {total['failed']:5} failed {total['skipped']:5} skipped")
-
-
-def record(path, exceptions, outcomes, failed):
-    """Writes the list anew. Reasons that are there already stay; scenarios that did not run, too."""
-    kept = {key: reason for key, reason in exceptions.items() if key not in outcomes or key in failed}
-    reasons = {key: kept.get(key) or " ".join(reason.split())[:160] for key, reason in failed.items()}
-    head = [line for line in (path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
-            if line.startswith("#")]
-    body = [f"{key} -- {reason}" for key, reason in sorted({**kept, **reasons}.items())]
-    path.write_text("\n".join(head + body) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

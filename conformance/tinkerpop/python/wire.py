@@ -12,6 +12,8 @@ from gremlin_python.driver.client import Client
 from gremlin_python.driver.serializer import GraphBinarySerializersV1
 from gremlin_python.structure.io import graphbinaryV1 as binary
 
+import graphson
+
 DataType = binary.DataType
 
 
@@ -135,6 +137,9 @@ class Serializer(GraphBinarySerializersV1):
         return {"requestId": str(request), "status": status, "result": {"meta": meta, "data": data}}
 
 
-def connect(url, source):
+SERIALIZERS = {"graphbinary": Serializer, "graphson3": graphson.Serializer}
+
+
+def connect(url, source, serializer):
     """A client for scripts on one traversal source."""
-    return Client(url, source, message_serializer=Serializer(), pool_size=1, max_workers=1)
+    return Client(url, source, message_serializer=SERIALIZERS[serializer](), pool_size=1, max_workers=1)
