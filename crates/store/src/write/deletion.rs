@@ -1,0 +1,165 @@
+//! Deleting vertices and edges: end words are claimed first, then lists are marked, then it is seen who was in the way.
+//!
+//! The order is half of each check of the Dekker kind (see the parent module): whoever adds an edge to a vertex, or sets
+//! a property, writes first and looks at the end word then. A vertex takes its edges with it; the lists of their other
+//! ends are marked edge by edge, its own lists once as a whole (`adjacency::ended`).
+
+use std::sync::atomic::{Ordering, fence};
+
+use mangrove_graph::{Direction, EdgeId, ElementRef, LabelSetId, Result, VertexId};
+use smallvec::SmallVec;
+
+use super::{Write, Writer, conflict};
+use crate::adjacency::AdjacencyTable;
+use crate::epoch;
+use crate::garbage::TableName;
+use crate::page::PageCore;
+use crate::sync::yield_now;
+use crate::version::{CLOSED, NEVER, claimed_by, contested, visible};
+
+/// Edges of a deleted vertex that are loaded ahead together.
+const DELETE_GROUP: usize = 16;
+
+fn opposite(direction: Direction) -> Direction {
+    if direction == Direction::In { Direction::Out } else { Direction::In }
+}
+
+impl Writer<'_> {
+    /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
+    pub fn delete_vertex(&mut self, id: VertexId) -> Result<()> {
+        if !self.end(ElementRef::Vertex(id))? {
+            return Ok(());
+        }
+        // Pairs with the fences in `insert_edge` and `write_cell`: see the module.
+        fence(Ordering::SeqCst);
+        self.check_properties(ElementRef::Vertex(id))?;
+        let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
+        let pin = epoch::pin();
+        for direction in [Direction::Out, Direction::In] {
+            for (label, table) in page.tables(direction).iter() {
+                let cells = table.list(id.offset(), &tablet.lists, &pin).cells();
+                if self.delete_edges_of_deleted(direction, cells)?
+                    && table.mark_all_ended(id.offset(), &tablet.lists, self.store.space(), &self.pin)
+                {
+                    let name = TableName { page: id.page() as u32, direction, label: LabelSetId(label) };
+                    self.store.give_table(tablet, name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the edges of a list of a vertex that is deleted, and marks their other lists; whether there were any. The
+    /// list itself is left to the caller, who marks it once for all.
+    fn delete_edges_of_deleted(
+        &mut self,
+        direction: Direction,
+        mut cells: impl Iterator<Item = (VertexId, EdgeId)>,
+    ) -> Result<bool> {
+        let mut is_any = false;
+        loop {
+            let group: SmallVec<[(VertexId, EdgeId); DELETE_GROUP]> = cells.by_ref().take(DELETE_GROUP).collect();
+            if group.is_empty() {
+                return Ok(is_any);
+            }
+            self.prefetch_cells(&group, direction);
+            for &(neighbor, edge) in &group {
+                is_any |= self.delete_edge_of_deleted(edge, neighbor, direction)?;
+            }
+        }
+    }
+
+    /// Starts loading what deleting the edges of some cells changes, step by step for all of them.
+    fn prefetch_cells(&self, cells: &[(VertexId, EdgeId)], direction: Direction) {
+        let mut tables: SmallVec<[(&AdjacencyTable, usize, EdgeId); DELETE_GROUP]> = SmallVec::new();
+        for &(neighbor, edge) in cells {
+            let Some((_, page)) = self.store.edge_page(edge) else { continue };
+            page.core.prefetch_version(&self.pin, edge.offset());
+            page.prefetch_ends(edge.offset());
+            let other = self.store.vertex_page(neighbor).map(|(_, other)| other.tables(opposite(direction)));
+            if let Some(table) = other.and_then(|tables| tables.get(page.core.label.0)) {
+                crate::prefetch::prefetch(&table.ended);
+                tables.push((table, neighbor.offset(), edge));
+            }
+        }
+        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge, &self.pin));
+    }
+
+    fn delete_edge_of_deleted(&mut self, id: EdgeId, neighbor: VertexId, direction: Direction) -> Result<bool> {
+        let (_, page) = self.store.edge_page(id).expect("a cell names an edge that was reserved");
+        let (begin, end) = page.core.version_under(&self.pin, id.offset());
+        if contested(begin, &self.snapshot) {
+            // An edge that is over, whatever becomes of the transaction that added it, is in nobody's way.
+            let is_over = end != NEVER && claimed_by(end).is_none_or(|txn| claimed_by(begin) == Some(txn));
+            return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
+        }
+        if !visible(begin, end, &self.snapshot) {
+            return Ok(false);
+        }
+        self.claim_end(ElementRef::Edge(id), &page.core, id.offset())?;
+        self.mark_ended(neighbor, opposite(direction), page.core.label, id);
+        fence(Ordering::SeqCst);
+        self.check_properties(ElementRef::Edge(id))?;
+        Ok(true)
+    }
+
+    /// Deletes an edge; nothing happens where this transaction sees no such edge.
+    pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
+        let element = ElementRef::Edge(id);
+        let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
+        if !page.core.visible(id.offset(), &self.snapshot) {
+            return Ok(());
+        }
+        let (source, target) = page.ends(id.offset());
+        if self.end(element)? {
+            // After the claim: see the invariants of `adjacency`.
+            self.mark_ended(source, Direction::Out, page.core.label, id);
+            self.mark_ended(target, Direction::In, page.core.label, id);
+            fence(Ordering::SeqCst);
+            self.check_properties(element)?;
+        }
+        Ok(())
+    }
+
+    fn mark_ended(&self, at: VertexId, direction: Direction, label: LabelSetId, edge: EdgeId) {
+        let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
+        if let Some(table) = page.tables(direction).get(label.0)
+            && table.mark_ended(at.offset(), edge, &tablet.lists, self.store.space(), &self.pin)
+        {
+            self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
+        }
+    }
+
+    /// Claims the end word; false where this transaction sees no such element.
+    fn end(&mut self, element: ElementRef) -> Result<bool> {
+        let Some(slot) = self.store.slot(element) else { return Ok(false) };
+        if !slot.visible(&self.snapshot) {
+            return Ok(false);
+        }
+        self.claim_end(element, slot.core, slot.at)?;
+        Ok(true)
+    }
+
+    /// Claims the end word of an element that this transaction sees.
+    fn claim_end(&mut self, element: ElementRef, core: &PageCore, at: usize) -> Result<()> {
+        loop {
+            let words = core.versions(&self.pin, &self.store.memory);
+            // SeqCst: the first half of Dekker's pattern together with the fences after it.
+            let claimed = words[at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
+            match claimed {
+                Ok(_) => break,
+                // The words are about to be taken away, or opened again (`settle`): new ones come in a moment.
+                Err(CLOSED) => yield_now(),
+                Err(_) => return Err(conflict("is deleting the same element")),
+            }
+        }
+        self.claimed(Write::End(element));
+        Ok(())
+    }
+
+    fn check_properties(&self, element: ElementRef) -> Result<()> {
+        let slot = self.store.slot(element).expect("the element was ended");
+        let contested = slot.core.columns().any(|(_, c)| c.is_contested(slot.at, &self.snapshot, &slot.tablet.undo));
+        if contested { Err(conflict("changed a property of the element to be deleted")) } else { Ok(()) }
+    }
+}
