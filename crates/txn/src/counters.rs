@@ -61,7 +61,8 @@ pub struct TransactionCounters {
     pub aborts: [u64; AbortCause::ALL.len()],
     /// How often a validator waited for another transaction's end.
     pub dependency_waits: u64,
-    /// How many items were read in a version newer than their reader's begin.
+    /// How many items were read at a moment later than their reader's begin: those with newer versions, and those that
+    /// were read together with one.
     pub pre_reads: u64,
     /// Running now.
     pub active: u64,

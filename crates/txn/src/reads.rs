@@ -1,9 +1,9 @@
 //! What a serializable transaction has read: items at its begin, items at later moments, predicates.
 //!
 //! Most items are read at the begin timestamp (`base`). An item that was *pre-read* was read as of a later moment
-//! `s`, with everything that had entered validation by then taken for committed; `later` knows `s` by item, and
-//! `writers` whom that relied on. An item read at two moments counts as read at the earlier one, so a change between
-//! the two is seen by validation.
+//! `s`, with everything that had entered validation by then taken for committed; `later` knows `s` by item, `batches` of
+//! items that were read for the first time together, and `writers` whom that relied on. An item read at two moments counts
+//! as read at the earlier one, so a change between the two is seen by validation.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +33,8 @@ pub(crate) struct KnownNames {
 pub(crate) struct ReadSet {
     base: ItemSet,
     later: BTreeMap<Item, u64>,
+    /// Moments, and the items read then, frozen; no item is in two, or in `later`, or was in `base` before.
+    batches: Vec<(u64, ItemSet)>,
     predicates: Vec<Predicate>,
     /// Whether it names label sets of vertices: those that came later would have to be among them.
     names_vertex_labels: bool,
@@ -53,9 +55,19 @@ impl ReadSet {
     /// written it itself (or because the version was rolled back, and with it goes this transaction).
     #[inline]
     pub(crate) fn add(&mut self, item: Item) {
-        if self.later.is_empty() || !self.later.contains_key(&item) {
+        if self.moment_later(item).is_none() {
             self.base.add(item);
         }
+    }
+
+    /// The later moment that an item was read at.
+    #[inline]
+    fn moment_later(&self, item: Item) -> Option<u64> {
+        if self.latest == 0 {
+            return None;
+        }
+        let batch = || self.batches.iter().find(|(_, items)| items.contains_frozen(item)).map(|(moment, _)| *moment);
+        self.later.get(&item).copied().or_else(batch)
     }
 
     /// Adds an item read at the begin, although there may be something newer: what is read there and nowhere else
@@ -87,14 +99,25 @@ impl ReadSet {
     }
 
     /// When these items are to be read.
-    pub(crate) fn moment_of(&self, items: &[Item]) -> Moment {
+    pub(crate) fn moment_of(&mut self, items: &[Item]) -> Moment {
         if items.iter().any(|item| self.base.contains(*item)) {
             return Moment::Begin;
         }
-        match items.iter().filter_map(|item| self.later.get(item)).max() {
-            Some(moment) => Moment::Later(*moment),
-            None => Moment::Any,
-        }
+        items.iter().filter_map(|item| self.moment_later(*item)).max().map_or(Moment::Any, Moment::Later)
+    }
+
+    /// Whether none of these items was read before.
+    pub(crate) fn are_new(&mut self, items: &[Item]) -> bool {
+        items.iter().all(|item| !self.base.contains(*item) && self.moment_later(*item).is_none())
+    }
+
+    /// Adds items that were read together at a later moment and not before; otherwise as [`ReadSet::add_later`].
+    pub(crate) fn add_batch_later(&mut self, items: &[Item], moment: u64, writers: &[u64]) {
+        let mut batch = ItemSet::default();
+        items.iter().for_each(|item| batch.add(*item));
+        batch.freeze();
+        self.batches.push((moment, batch));
+        self.add_later(&[], moment, writers);
     }
 
     /// Adds items that were read at a later moment, relying on these writers to commit.
@@ -103,7 +126,11 @@ impl ReadSet {
             self.later.entry(*item).and_modify(|known| *known = moment.min(*known)).or_insert(moment);
         }
         self.latest = self.latest.max(moment);
-        self.writers.extend(writers.iter().filter(|ts| !self.writers.contains(ts)).copied().collect::<Vec<_>>());
+        for ts in writers {
+            if !self.writers.contains(ts) {
+                self.writers.push(*ts);
+            }
+        }
     }
 
     /// The latest moment something was read at; 0: all at the begin.
@@ -123,6 +150,7 @@ impl ReadSet {
         let mut later = ItemSet::default();
         self.later.keys().for_each(|item| later.add(*item));
         self.signature.join(later.signature());
+        self.batches.iter().for_each(|(_, items)| self.signature.join(items.signature()));
     }
 
     /// Whether nothing was read. Looking for a name that nobody has used yet is a read that names no item.
@@ -132,7 +160,8 @@ impl ReadSet {
 
     /// How many items and predicates.
     pub(crate) fn len(&self) -> usize {
-        self.base.len() + self.later.len() + self.predicates.len()
+        let batches: usize = self.batches.iter().map(|(_, items)| items.len()).sum();
+        self.base.len() + self.later.len() + batches + self.predicates.len()
     }
 
     /// Whether a write set with this summary could matter; `known` names there were at the begin.
@@ -151,6 +180,7 @@ impl ReadSet {
     pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: KnownNames) -> bool {
         self.base.meets(writes.items())
             || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains_frozen(*item))
+            || self.batches.iter().any(|(moment, items)| ts > *moment && items.meets(writes.items()))
             || self.predicates.iter().any(|predicate| writes.meets(predicate))
             || self.is_newer_name(writes.newest(), known)
     }

@@ -1,8 +1,9 @@
 //! Reading for a serializable transaction: what is read is kept, and newer versions are pre-read.
 //!
 //! A batch is read at the begin first, by a read that notices newer versions (`mangrove_store::Watch`). Mostly there
-//! are none, and the batch's items were read at the begin. Otherwise it is read again in portions, and a portion that meets
-//! them row by row; each row finds its moment:
+//! are none, and the batch's items were read at the begin. Otherwise it is read again: where none of its items was read
+//! before, as a whole at one later moment, now; else in portions, each at the begin, or as a whole at a later moment, or row
+//! by row. Each row finds its moment:
 //!
 //! - one of its items was read at the begin before: the begin, so that reads are repeatable;
 //! - one was pre-read: the moment of then;
@@ -29,6 +30,10 @@ use crate::transaction::{Tracking, Transaction};
 /// Where newer versions were met in a batch, portions of this many rows are tried at the begin again: mostly there are a few
 /// rows with newer versions, and a row on its own costs about ten times one of a batch.
 const PORTION_ROWS: usize = 32;
+
+/// How often rows are read together at a later moment before they are read one by one: a claim that is replaced just
+/// then makes the read worthless, and with many rows that may happen again.
+const ATTEMPTS_LATER: usize = 2;
 
 /// Columns that a batch read appends to, and from which it can be taken back.
 pub(crate) trait Output {
@@ -108,6 +113,9 @@ impl Transaction {
             return Ok(());
         }
         out.take_back(mark);
+        if self.read_later(tracking, 0..rows, out, &items, &read)? {
+            return Ok(());
+        }
         for start in (0..rows).step_by(PORTION_ROWS) {
             let portion = start..rows.min(start + PORTION_ROWS);
             let mark = out.mark();
@@ -118,6 +126,10 @@ impl Transaction {
                 continue;
             }
             out.take_back(mark);
+            if portion.len() < rows && self.read_later(tracking, portion.clone(), out, &items, &read)? {
+                out.shift_rows(mark, start as u32);
+                continue;
+            }
             for row in portion {
                 let mark = out.mark();
                 self.read_row(tracking, |add| items(row, add), out, |view, out| read(view, row..row + 1, out))?;
@@ -185,6 +197,41 @@ impl Transaction {
         let watch = Watch::noticing();
         read(&*self.view_at(self.snapshot().watched(&watch))?)?;
         Ok(!watch.met_newer())
+    }
+
+    /// Reads some rows of a batch at one later moment, the last timestamp published. False, with nothing read, where one
+    /// of their items was read before, so that it has a moment already, or where the rows would not hold still.
+    fn read_later<O: Output>(
+        &self,
+        tracking: &Tracking,
+        rows: Range<usize>,
+        out: &mut O,
+        items: &impl Fn(usize, AddItem<'_>),
+        read: &impl Fn(&StoreView<'_>, Range<usize>, &mut O) -> Result<()>,
+    ) -> Result<bool> {
+        let mut of_rows = Vec::with_capacity(rows.len());
+        rows.clone().for_each(|row| items(row, &mut |item| of_rows.push(item)));
+        if rows.len() < 2 || !tracking.reads.lock().are_new(&of_rows) {
+            return Ok(false);
+        }
+        let (moment, mark) = (self.shared.recent.published(), out.mark());
+        for _ in 0..ATTEMPTS_LATER {
+            let status = StatusAt::new(&self.shared.status);
+            let watch = Watch::reading_at(moment, &status);
+            read(&*self.view_at(self.snapshot().watched(&watch))?, rows.clone(), out)?;
+            if watch.must_repeat() {
+                out.take_back(mark);
+                continue;
+            }
+            if watch.used_newer() {
+                self.track_batch_later(tracking, &of_rows, moment, &status.relied_on());
+            } else {
+                let mut reads = tracking.reads.lock();
+                of_rows.iter().for_each(|item| reads.add(*item));
+            }
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Reads numbers at the begin; where there are newer versions, says that the values are to be read instead, which

@@ -311,6 +311,14 @@ impl Transaction {
         self.shared.counters.pre_reads.fetch_add(items.len() as u64, Ordering::Relaxed);
     }
 
+    /// As [`Transaction::track_later`], of items that were read together and not before.
+    pub(crate) fn track_batch_later(&self, tracking: &Tracking, items: &[Item], moment: u64, writers: &[u64]) {
+        let mut reads = tracking.reads.lock();
+        reads.add_batch_later(items, moment, writers);
+        tracking.latest.store(reads.latest(), Ordering::Release);
+        self.shared.counters.pre_reads.fetch_add(items.len() as u64, Ordering::Relaxed);
+    }
+
     /// Rolls back at once; the error to be returned.
     fn doom(&self, writes: &mut Writes, cause: AbortCause) -> Error {
         // Set once: whoever has the lock looked.

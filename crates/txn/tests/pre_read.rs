@@ -279,21 +279,58 @@ fn deletions_are_pre_read() {
     txn.commit().unwrap();
 }
 
-#[test]
-fn of_a_long_batch_only_the_rows_with_newer_versions_are_pre_read() {
-    let graph = Graph::new();
+/// A hundred vertices of which one has a version that is validating, read in one batch by a transaction that writes; with
+/// it how many items were pre-read for that. `before` is read first, by itself.
+fn long_batch(graph: &Graph, before: Option<usize>) -> (Vec<VertexId>, Transaction, u64) {
     let persons = graph.persons(101);
     let (own, read) = persons.split_first().unwrap();
-    let writer = validating(&graph, read[50], 1);
     let reader = graph.serializable();
+    if let Some(row) = before {
+        assert_eq!(graph.get(&reader, read[row]), Some(0));
+    }
+    let writer = validating(graph, read[50], 1);
     graph.set(&reader, *own, 9).unwrap();
     let mut values = ValueRows::default();
     reader.vertex_values(read, graph.balance, &mut values).unwrap();
     assert!(values.row.iter().copied().eq(0..100), "{:?}", values.row);
     let expected = (0..100).map(|row| Value::I64(i64::from(row == 50)));
     assert!(values.value.iter().cloned().eq(expected), "{:?}", values.value);
-    // The element's existence and its cell, or the cell alone.
-    assert!((1..=2).contains(&graph.manager.counters().pre_reads), "{}", graph.manager.counters().pre_reads);
     writer.finish().unwrap();
+    (read.to_vec(), reader, graph.manager.counters().pre_reads)
+}
+
+#[test]
+fn a_batch_with_a_newer_version_is_read_again_as_a_whole() {
+    let graph = Graph::new();
+    let (read, reader, pre_reads) = long_batch(&graph, None);
+    // The element's existence and its cell, or the cell alone.
+    assert!((100..=200).contains(&pre_reads), "{pre_reads}");
+    // Each as of that moment, and again.
+    assert_eq!([0, 50, 99].map(|row| graph.get(&reader, read[row])), [0, 1, 0].map(Some));
     reader.commit().unwrap();
+}
+
+#[test]
+fn a_batch_that_meets_what_was_read_before_is_read_again_in_portions() {
+    let graph = Graph::new();
+    let (_, reader, pre_reads) = long_batch(&graph, Some(3));
+    assert!((1..=64).contains(&pre_reads), "{pre_reads}");
+    reader.commit().unwrap();
+    // In the portion with the newer version: row by row.
+    let (_, reader, more) = long_batch(&graph, Some(51));
+    assert!((1..=2).contains(&(more - pre_reads)), "{more} after {pre_reads}");
+    reader.commit().unwrap();
+}
+
+#[test]
+fn what_was_pre_read_in_a_batch_and_changed_since_is_a_conflict() {
+    for row in [7, 50] {
+        let graph = Graph::new();
+        let (read, reader, _) = long_batch(&graph, None);
+        let writer = graph.begin();
+        graph.set(&writer, read[row], 5).unwrap();
+        writer.commit().unwrap();
+        let error = reader.commit().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    }
 }

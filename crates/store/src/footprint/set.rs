@@ -19,6 +19,9 @@ const PENDING_MAX: usize = 4_096;
 /// The same of a set that nobody asks before it is frozen: the more at a time, the less work an item.
 const PENDING_MAX_IN_BULK: usize = 1 << 20;
 
+/// A set that is asked before it is frozen is sorted again when more items than this have come since.
+const UNSORTED_MAX: usize = 32;
+
 type FastState = foldhash::fast::FixedState;
 
 /// See the module.
@@ -26,6 +29,8 @@ type FastState = foldhash::fast::FixedState;
 pub struct ItemSet {
     /// All items, or those that are not in `large` yet; sorted and without duplicates once frozen.
     small: SmallVec<[Item; INLINE]>,
+    /// So many of them, at the beginning, are known to be sorted and without duplicates.
+    sorted: u32,
     large: Option<Box<HashMap<Facet, Ids, FastState>>>,
     signature: Signature,
     is_in_bulk: bool,
@@ -143,9 +148,14 @@ impl ItemSet {
 
     fn sort(&mut self) {
         if !self.small.is_sorted_by(|a, b| a < b) {
-            self.small.sort_unstable();
+            match self.sorted {
+                0 => self.small.sort_unstable(),
+                // A long run and a few items: what this sort finds and merges.
+                _ => self.small.sort(),
+            }
             self.small.dedup();
         }
+        self.sorted = self.small.len() as u32;
     }
 
     /// Sorts, and compresses what is still large without duplicates.
@@ -162,6 +172,7 @@ impl ItemSet {
             large.entry(run[0].facet).or_insert_with(|| Ids::new(run[0].facet)).extend(run);
         }
         self.small.clear();
+        self.sorted = 0;
     }
 
     /// Gets ready to be compared.
@@ -174,8 +185,12 @@ impl ItemSet {
     }
 
     /// Whether the item is in the set, frozen or not.
-    pub fn contains(&self, item: Item) -> bool {
-        self.small.contains(&item) || self.large_contains(item)
+    pub fn contains(&mut self, item: Item) -> bool {
+        if self.small.len() - self.sorted as usize > UNSORTED_MAX {
+            self.sort();
+        }
+        let (sorted, rest) = self.small.split_at(self.sorted as usize);
+        rest.contains(&item) || sorted.binary_search(&item).is_ok() || self.large_contains(item)
     }
 
     fn large_contains(&self, item: Item) -> bool {
@@ -246,6 +261,15 @@ mod tests {
             let (mut set_a, mut set_b) = (set(&a), set(&b));
             let probe = item(&mut rng, 100);
             assert_eq!(set_a.contains(probe), a.contains(&probe));
+            // Asked again and again while it grows.
+            let mut asked = ItemSet::default();
+            for (n, item) in a.iter().rev().chain(a.iter().take(50)).enumerate() {
+                asked.add(*item);
+                assert!(n % 7 > 0 || asked.contains(*item));
+            }
+            assert_eq!(asked.contains(probe), a.contains(&probe));
+            asked.freeze();
+            assert_eq!(asked.len(), a.len());
             set_a.freeze();
             set_b.freeze();
             assert_eq!((set_a.len(), set_a.is_empty()), (a.len(), a.is_empty()));
