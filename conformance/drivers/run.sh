@@ -89,6 +89,10 @@ if fetch "gremlinpython 3.8" python venv-gremlinpython python/requirements.txt; 
     [ "$which" = quick ] ||
         check "$fetched" "$here/python/run.py" --url "$url" --only-language --serializer graphson2
 fi
+
+if has "the console in a terminal" python3; then
+    check python3 "$here/../console/run.py" "$mangrove"
+fi
 if has "graph-explorer" node; then
     check node "$here/graph-explorer/run.js" "$mangrove" "$data/tinkerpop-modern.json"
 fi

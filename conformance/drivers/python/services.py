@@ -9,8 +9,8 @@ from checks import Check, expect, expect_error
 EVALUATION_ERROR = 597
 SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
             "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
-            "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.queries",
-            "mangrove.transactions"]
+            "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
+            "mangrove.queries", "mangrove.stats", "mangrove.transactions"]
 
 
 def text(value):

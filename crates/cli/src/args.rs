@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mangrove_bench::Suite;
 
+use crate::console::args::ConsoleArgs;
 use crate::generate::args::GenerateArgs;
 use crate::quantity::{Size, TimeLimit};
 use crate::settings::Given;
+use crate::stats::StatsArgs;
 
 /// A property-graph database that answers Gremlin on live, transactional data.
 #[derive(Parser, Debug)]
@@ -26,6 +28,8 @@ Examples:
   mangrove query 'g.inject(1, 2, 3).sum()'
   mangrove query --data graph/ 'g.V().count()'
   mangrove query --load modern.json \"g.V().hasLabel('person').values('name')\"
+  mangrove query --data graph/ -f changes.gremlin
+  mangrove console --data graph/
   mangrove load people.csv knows.csv --rejects bad-rows.csv
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
@@ -39,8 +43,12 @@ Examples:
 pub enum Command {
     /// Serve graphs to Gremlin clients over WebSocket
     Serve(ServeArgs),
-    /// Run one Gremlin script and print its results
+    /// Run a Gremlin script, or a file of them, and print its results
     Query(QueryArgs),
+    /// Talk Gremlin with a server or a graph: history, completion, tables, transactions
+    Console(ConsoleArgs),
+    /// Show how a database is doing: memory, transactions, garbage, log, plans
+    Stats(StatsArgs),
     /// Create, drop and list the graphs of a running server
     #[command(subcommand, after_help = GRAPH_HELP)]
     Graph(GraphCommand),
@@ -170,8 +178,22 @@ A configuration file:
 #[derive(Args, Debug)]
 #[command(after_help = QUERY_HELP)]
 pub struct QueryArgs {
-    /// The traversal, in Gremlin; `-` reads it from standard input
-    pub script: String,
+    /// The script, in Gremlin; `-` reads it from standard input
+    #[arg(required_unless_present = "file")]
+    pub script: Option<String>,
+
+    /// Run the script in a file; `-` is standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "script")]
+    pub file: Option<PathBuf>,
+
+    /// Write the results to a file, which is there only when they all are
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Run each statement as a transaction of its own and print the results of each; without, all are one transaction,
+    /// and the results are those of the last
+    #[arg(long)]
+    pub each: bool,
 
     /// Ask a running server, as in ws://127.0.0.1:8182/gremlin
     #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with = "load")]
@@ -206,6 +228,13 @@ Examples:
   mangrove query --load modern.json \"g.V().out().out().explain()\"
   mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
   mangrove query --data graph/ 'g.V().count()'
+  mangrove query --data graph/ -f changes.gremlin
+  mangrove query --url ws://127.0.0.1:8182/gremlin -f inserts.gremlin --each
+  mangrove query --data graph/ --format csv -o people.csv \"g.V().hasLabel('person').valueMap()\"
+
+Statements end with `;`, or with a line where they are whole; `//` begins a comment. Several are one
+transaction, with variables: a = g.addV('person').next(); g.V(a).property('name', 'ada'). One that
+fails takes all of them back.
 
 Without --url the query runs here, on the database that --data or the files that --load names.";
 

@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mangrove::{Database, Error, Parameters, Result, Value};
+use mangrove::{Database, Error, Result, Value};
 use mangrove_generate::{
     Counted, Counts, CsvSink, GraphsonSink, MemorySink, Progress, Sink, knowledge, kronecker, social,
 };
@@ -125,7 +125,7 @@ fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result
     }
     for script in &args.queries {
         writeln!(out, "\n{script}")?;
-        query::answer(&database, script, &Parameters::new(), None, Format::Table, &mut out)?;
+        query::answer(&database, script, Format::Table, &mut out)?;
     }
     match &args.out {
         Some(folder) => eprintln!("{}", files.hint(folder)),

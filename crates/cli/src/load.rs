@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mangrove::{LoadReport, Parameters};
+use mangrove::LoadReport;
 
 use crate::args::{Format, LoadArgs};
 use crate::output::{Column, render_table};
@@ -30,7 +30,7 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     }
     for script in &args.queries {
         writeln!(out, "\n{script}")?;
-        query::answer(&database, script, &Parameters::new(), None, Format::Table, &mut out)?;
+        query::answer(&database, script, Format::Table, &mut out)?;
     }
     if let Some(durability) = database.durability() {
         let directory = durability.directory.display();

@@ -1,4 +1,4 @@
-//! The `mangrove` program: `serve`, `query`, `load`, `generate`, `bench`.
+//! The `mangrove` program: `serve`, `query`, `console`, `load`, `generate`, `bench`.
 //!
 //! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
 //! at a terminal needs around them:
@@ -8,16 +8,18 @@
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
 //! - [`logging`], [`audit_log`], [`notify`]: what a server says, and to whom.
-//! - [`serve`], [`query`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
+//! - [`serve`], [`query`], [`console`], [`stats`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
 //!   `graph`, `queries`, `kill`, `checkpoint` and `inspect`; [`user`]: who may come in; [`store`]: `verify`, and looks into a database's files.
-//! - [`client`]: what it takes to ask a server; [`health`]: how it is; [`shell`]: manual page and completions.
+//! - [`connection`]: whom to ask: a server by [`client`], or a graph opened here by [`local`]. [`variables`] and
+//!   [`parameters`] are what goes with a question.
+//! - [`health`]: how a server is; [`shell`]: manual page and completions.
 //! - [`output`]: results as a table, JSON or CSV.
 //!
 //! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
 //! for an error that was met, 2 for a command line that is wrong; an error is one clear sentence on standard
 //! error with the way out.
 //!
-//! Not here: the interactive console, export and backup: later versions.
+//! Not here: export and backup: later versions.
 
 #![forbid(unsafe_code)]
 
@@ -27,21 +29,27 @@ mod bench;
 mod client;
 mod clock;
 mod config;
+mod connection;
+mod console;
 mod generate;
 mod graphs;
 mod health;
 mod load;
+mod local;
 mod logging;
 mod manage;
 mod notify;
 mod output;
+mod parameters;
 mod quantity;
 mod query;
 mod serve;
 mod settings;
 mod shell;
+mod stats;
 mod store;
 mod user;
+mod variables;
 
 use std::process::ExitCode;
 
@@ -56,6 +64,8 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Console(args) => console::run(&args),
+        Command::Stats(args) => stats::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Graph(command) => manage::graph(&command),
         Command::User(command) => user::run(&command),

@@ -4,47 +4,18 @@
 
 use std::io::{self, Write};
 
-use mangrove::{Database, Error, Parameters, Result, Value};
+use mangrove::{Error, Parameters, Result, Value};
 
 use crate::args::{
-    CheckpointArgs, ConfigCommand, Format, GraphCommand, IndexCommand, InspectCommand, KillArgs, QueriesArgs,
-    ServerArgs, TargetArgs,
+    CheckpointArgs, ConfigCommand, Format, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs,
+    QueriesArgs, ServerArgs, TargetArgs,
 };
-use crate::client::Client;
-use crate::{Failure, graphs, output, store};
+use crate::connection::{Connection, Unnamed};
+use crate::{Failure, output, store};
 
 /// Where a command goes.
-enum Target {
-    Server(Box<Client>),
-    Here(Database),
-}
-
-impl Target {
-    fn open(args: &TargetArgs) -> Result<Self> {
-        // A new, empty database would take any command and be gone with it: not what anybody asks for.
-        if args.url.is_none() && args.load.is_empty() && args.graph.data.is_none() {
-            return Err(Error::invalid(
-                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a directory \
-                 with --data, or files with --load",
-            ));
-        }
-        if let Some(url) = &args.url {
-            return Ok(Target::Server(Box::new(Client::connect(url)?)));
-        }
-        let missing = if args.load.is_empty() { graphs::Missing::Refuse } else { graphs::Missing::Create };
-        let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, missing)?;
-        if !args.load.is_empty() {
-            graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
-        }
-        Ok(Target::Here(database))
-    }
-
-    fn run(&mut self, script: &str, parameters: &Parameters) -> Result<Vec<Value>> {
-        match self {
-            Target::Server(client) => client.run(script, parameters, None),
-            Target::Here(database) => database.run(&database.prepare(script)?, parameters)?.collect(),
-        }
-    }
+fn open(args: &TargetArgs) -> Result<Connection> {
+    Connection::open(args.url.as_deref(), &args.graph, &args.load, Unnamed::Refuse)
 }
 
 /// A call of a service with what it is given.
@@ -69,15 +40,17 @@ impl Call {
 
     /// To a server, for what only a server has.
     fn send(self, server: &ServerArgs) -> Result<(), Failure> {
-        let client = Client::connect(&server.url)?;
-        self.answer(&mut Target::Server(Box::new(client)), server.format)
+        self.answer(
+            &mut Connection::open(Some(&server.url), &GraphArgs::default(), &[], Unnamed::Refuse)?,
+            server.format,
+        )
     }
 
     fn print(self, target: &TargetArgs, format: Format) -> Result<(), Failure> {
-        self.answer(&mut Target::open(target)?, format)
+        self.answer(&mut open(target)?, format)
     }
 
-    fn answer(self, target: &mut Target, format: Format) -> Result<(), Failure> {
+    fn answer(self, target: &mut Connection, format: Format) -> Result<(), Failure> {
         let results = target.run(&self.script, &self.parameters)?;
         let mut out = io::stdout().lock();
         output::print(&mut results.into_iter().map(Ok), format, &mut out)?;
@@ -208,7 +181,7 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
         InspectCommand::Log { data, format } => return store::log(data, *format),
         InspectCommand::Manifest { data } => return store::manifest(data),
     };
-    let mut target = Target::open(target)?;
+    let mut target = open(target)?;
     let none = Parameters::new();
     let rows = target.run("g.call('mangrove.memory')", &none)?;
     let mut out = io::stdout().lock();
@@ -230,7 +203,8 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
+/// The value under a name in a row.
+pub fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
     let Value::Map(entries) = row else { return None };
     entries.iter().find(|(key, _)| *key == Value::from(name)).map(|(_, value)| value)
 }
@@ -246,7 +220,8 @@ fn bytes(row: &Value) -> Option<i64> {
     field(row, "bytes").and_then(integer)
 }
 
-fn integer(value: &Value) -> Option<i64> {
+/// A whole number.
+pub fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::I64(n) => Some(*n),
         Value::I32(n) => Some(i64::from(*n)),

@@ -206,7 +206,7 @@ impl Database {
     }
 
     /// Begins a transaction that may write, for a query with these options.
-    fn begin_as(&self, options: &QueryOptions) -> Result<Transaction> {
+    pub(crate) fn begin_as(&self, options: &QueryOptions) -> Result<Transaction> {
         self.begin_with(TransactionOptions { isolation: options.isolation, ..TransactionOptions::default() })
     }
 

@@ -54,10 +54,22 @@ pub(crate) fn bind_parameters(
     })
 }
 
-/// A detached vertex or edge becomes the element of its id; what is no longer there matches nothing.
+/// A detached vertex or edge, also one in a list or a set, becomes the element of its id; what is no longer there matches
+/// nothing. A property stays as it is: its value can be compared with, and a variable that nobody uses may hold one.
 fn attach(value: &Value, view: &dyn GraphView) -> Result<Value> {
     use mangrove_graph::{Detached, UserId};
-    let Value::Detached(detached) = value else { return Ok(value.clone()) };
+    let is_detached = |item: &Value| matches!(item, Value::Detached(_));
+    let detached = match value {
+        Value::Detached(detached) => detached,
+        Value::List(items) if items.iter().any(is_detached) => {
+            return Ok(Value::list(items.iter().map(|item| attach(item, view)).collect::<Result<_>>()?));
+        }
+        Value::Set(items) if items.iter().any(is_detached) => {
+            let items = items.iter().map(|item| attach(item, view)).collect::<Result<Vec<_>>>()?;
+            return Ok(Value::list(items));
+        }
+        _ => return Ok(value.clone()),
+    };
     let user_id = |id: &Value| {
         UserId::from_value(id).ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())))
     };
@@ -72,9 +84,7 @@ fn attach(value: &Value, view: &dyn GraphView) -> Result<Value> {
             view.find_edges(&[user_id(id)?], &mut found)?;
             Ok(found.pop().flatten().map_or(Value::Null, Value::Edge))
         }
-        Detached::VertexProperty(_) | Detached::Property { .. } => {
-            Err(Error::invalid("a property cannot be a parameter; give its element and key"))
-        }
+        Detached::VertexProperty(_) | Detached::Property { .. } => Ok(value.clone()),
     }
 }
 

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! A [`Database`] is a handle that may be cloned and shared among threads. What it is asked runs in
-//! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`].
+//! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`]. A [`Script`] of
+//! several statements, which may keep results in variables, is one transaction, too.
 //! A graph lives in memory ([`Database::in_memory`]) or in a directory ([`Database::open`]), where it outlives its process.
 //! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands one that is not
 //! over soon to the database's executors, where many queries take turns.
@@ -40,6 +41,7 @@ mod nodes;
 mod prepared;
 mod profile;
 mod retry;
+mod script;
 mod services;
 mod shared;
 mod stream;
@@ -69,11 +71,13 @@ pub use mangrove_graph::{
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{ExportFormat, ExportProgress, ExportReport, Losses, write_from};
 pub use mangrove_load::{Format, Mapping};
+pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use prepared::{PlanCacheReport, Prepared};
 pub use retry::Retries;
+pub use script::Script;
 pub use services::ServiceDesk;
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;

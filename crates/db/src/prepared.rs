@@ -50,28 +50,17 @@ impl Prepared {
         Self::of_source("g", bytecode, terminal)
     }
 
-    fn of_source(source: &str, bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
+    pub(crate) fn of_source(source: &str, bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
         let mut bytecode = bytecode.clone();
         let mut question = Question::Results;
         if bytecode.steps.last().is_some_and(|s| s.name == "profile" && s.arguments.is_empty()) {
             bytecode.steps.pop();
             question = Question::Profile;
         }
-        match terminal {
-            Terminal::Explain => question = Question::Explain,
-            Terminal::Iterate => append(&mut bytecode, "discard", Vec::new()),
-            Terminal::Next(count) => {
-                let count = i64::try_from(count.unwrap_or(1)).unwrap_or(i64::MAX);
-                append(&mut bytecode, "limit", vec![mangrove_graph::Value::I64(count).into()]);
-            }
-            Terminal::HasNext | Terminal::TryNext | Terminal::ToSet | Terminal::ToBulkSet => {
-                return Err(Error::unsupported(
-                    "this terminal step needs a client to hold its result; end the traversal without it, or use \
-                     `toList()`, `next()` or `iterate()`",
-                ));
-            }
-            Terminal::None | Terminal::ToList => {}
+        if terminal == Terminal::Explain {
+            question = Question::Explain;
         }
+        terminal.apply(&mut bytecode);
         let compiled = mangrove_plan::compile(&bytecode)?;
         let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
         let rules = mangrove_plan::rules::rewrite(&mut traversal, &configuration);
@@ -139,10 +128,6 @@ fn facts(indexes: &[IndexInfo], catalog: &Catalog) -> GraphFacts {
         info: info.clone(),
     };
     GraphFacts { indexes: indexes.iter().map(named).collect() }
-}
-
-fn append(bytecode: &mut Bytecode, name: &str, arguments: Vec<mangrove_gremlin::Argument>) {
-    bytecode.steps.push(mangrove_gremlin::Instruction::new(name, arguments));
 }
 
 /// How many scripts the cache holds. The one that was added first goes first.
@@ -234,15 +219,22 @@ impl PlanCache {
 
 /// Parses and plans one statement; says whether the text means something else each time.
 fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
-    let options = ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() };
-    match mangrove_gremlin::parse_one(script, &options)? {
+    match mangrove_gremlin::parse_one(script, &parse_options())? {
         Statement::Traversal { source, bytecode, terminal, volatile } => {
             Ok((Prepared::of_source(&source, &bytecode, terminal)?, volatile))
         }
         Statement::Transaction { .. } => Err(Error::unsupported(
             "g.tx() belongs to a session; in a program, begin a transaction with Database::begin",
         )),
+        Statement::Value(_) | Statement::Variable(_) => {
+            Err(Error::unsupported("a value alone is no traversal; write g.inject(…) to have it as a result"))
+        }
     }
+}
+
+/// What `datetime()` and `UUID()` mean in a script that is parsed now.
+pub(crate) fn parse_options() -> ParseOptions {
+    ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() }
 }
 
 #[expect(clippy::disallowed_methods, reason = "datetime() without an argument asks for the wall clock")]

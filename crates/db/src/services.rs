@@ -176,6 +176,20 @@ const SERVICES: &[Service] = &[
         run: reports::memory,
     },
     Service {
+        name: "mangrove.names",
+        summary: "the labels and the property keys that were ever used",
+        administers: Administers::Never,
+        parameters: &[],
+        run: reports::names,
+    },
+    Service {
+        name: "mangrove.stats",
+        summary: "all the others that report, in one row: memory, transactions, garbage, log, plans, executors",
+        administers: Administers::Never,
+        parameters: &[],
+        run: reports::stats,
+    },
+    Service {
         name: "mangrove.transactions",
         summary: "how many transactions ended which way",
         administers: Administers::Never,

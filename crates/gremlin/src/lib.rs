@@ -26,6 +26,7 @@ pub mod script;
 mod suggest;
 mod terms;
 pub mod text;
+pub mod vocabulary;
 
 pub use bytecode::{
     Argument, Bytecode, Cardinality, Column, Comparison, Instruction, Merge, Operator, Order, Pick, Pop, Position,
@@ -34,5 +35,7 @@ pub use bytecode::{
 pub use encoding::{Encoding, split_frame};
 pub use parameters::{Parameters, bind};
 pub use print::Literal;
-pub use script::{ParseOptions, Statement, Terminal, TransactionCommand, parse, parse_one};
+pub use script::{
+    ParseOptions, ScriptStatement, Statement, Statements, Terminal, TransactionCommand, is_unfinished, parse, parse_one,
+};
 pub use suggest::suggest;

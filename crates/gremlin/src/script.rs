@@ -14,8 +14,9 @@
 //!    `datetime()` and `UUID()` need come with the options.
 //!
 //! Beyond the official grammar, the parser reads what [`Bytecode`] prints and has no literal for:
-//! `Duration('PT1S')`, `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It does not read closures, nor
-//! a traversal run to make an argument (`g.V(g.V().next())`).
+//! `Duration('PT1S')`, `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`; and statements that keep a value under a
+//! name for those that follow them (`statement.rs`). It does not read closures, nor a traversal run to make an
+//! argument (`g.V(g.V().next())`).
 //!
 //! [`NESTING_MAX`]: crate::limits::NESTING_MAX
 
@@ -24,8 +25,13 @@ mod diagnostic;
 mod lexer;
 mod literal;
 pub(crate) mod names;
+mod statement;
+mod terminal;
 #[cfg(test)]
 mod tests;
+
+pub use statement::{ScriptStatement, Statements, is_unfinished};
+pub use terminal::{Terminal, VARIABLE_SIZE_MAX, results_of};
 
 use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
 use smol_str::SmolStr;
@@ -75,29 +81,10 @@ pub enum Statement {
         /// What to do.
         command: TransactionCommand,
     },
-}
-
-/// How the results of a traversal are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Terminal {
-    /// Not said: all of them.
-    None,
-    /// `next()`, or `next(n)`.
-    Next(Option<u64>),
-    /// `toList()`
-    ToList,
-    /// `toSet()`
-    ToSet,
-    /// `toBulkSet()`
-    ToBulkSet,
-    /// `iterate()`: for the effects, without results.
-    Iterate,
-    /// `hasNext()`
-    HasNext,
-    /// `tryNext()`
-    TryNext,
-    /// `explain()`: the plan instead of the results.
-    Explain,
+    /// A value that is written out, to be given a name: `limit = 10`.
+    Value(Value),
+    /// The value of a name that a statement before gave it.
+    Variable(SmolStr),
 }
 
 /// What a client asks of its transaction.
@@ -136,21 +123,8 @@ impl TransactionCommand {
 }
 
 /// The statements of a script, separated by semicolons or line ends. An empty script has none.
-pub fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
-    let mut parser = Parser::new(text, options)?;
-    let mut statements = Vec::new();
-    loop {
-        while parser.at(b';') {
-            parser.advance()?;
-        }
-        if parser.token.kind == Kind::End {
-            return Ok(statements);
-        }
-        statements.push(parser.statement()?);
-        if !parser.at(b';') && parser.token.kind != Kind::End && parser.on_same_line() {
-            return Err(parser.expected("`.`, `;` or the end of the script"));
-        }
-    }
+pub fn parse(text: &str, options: &ParseOptions) -> Result<Vec<ScriptStatement>> {
+    Statements::new(text, options)?.collect()
 }
 
 /// The only statement of a script.
@@ -166,7 +140,11 @@ pub fn parse(text: &str, options: &ParseOptions) -> Result<Vec<Statement>> {
 pub fn parse_one(text: &str, options: &ParseOptions) -> Result<Statement> {
     let mut statements = parse(text, options)?;
     match (statements.pop(), statements.len()) {
-        (Some(statement), 0) => Ok(statement),
+        (Some(ScriptStatement { variable: None, statement, .. }), 0) => Ok(statement),
+        (Some(ScriptStatement { variable: Some(name), .. }), 0) => Err(Error::unsupported(format!(
+            "the only statement gives the variable `{name}` a value and nothing uses it; write the traversal alone, or \
+             a script of several statements"
+        ))),
         (None, _) => Err(Error::new(ErrorKind::Syntax, "the script is empty; a traversal such as `g.V()` is expected")),
         (Some(_), rest) => Err(Error::new(
             ErrorKind::Syntax,
@@ -183,6 +161,8 @@ struct Parser<'a> {
     ahead: Token<'a>,
     /// The line the last consumed token stands on.
     line_passed: u32,
+    /// Where it ends, in bytes.
+    end_passed: usize,
     options: &'a ParseOptions,
     /// How many arguments enclose the current one.
     depth: usize,
@@ -213,87 +193,13 @@ impl<'a> Parser<'a> {
             token,
             ahead,
             line_passed: 0,
+            end_passed: 0,
             options,
             depth: 0,
             height: 0,
             range_budget: RANGE_SIZE_MAX,
             uuids_made: 0,
             volatile: false,
-        })
-    }
-
-    fn statement(&mut self) -> Result<Statement> {
-        self.volatile = false;
-        let source = self.token;
-        if source.kind != Kind::Name || source.text == "__" {
-            return Err(self.expected("a traversal source such as `g`"));
-        }
-        self.advance()?;
-        let source = SmolStr::new(source.text);
-        let mut bytecode = Bytecode::default();
-        let mut terminal = Terminal::None;
-        while self.at(b'.') {
-            self.advance()?;
-            let name = self.name("a step")?;
-            if bytecode.steps.is_empty() && name.text == "tx" {
-                return Ok(Statement::Transaction { source, command: self.transaction()? });
-            }
-            if bytecode.steps.is_empty() && names::SOURCE_METHODS.contains(&name.text) {
-                let instruction = self.instruction(name)?;
-                bytecode.source.push(instruction);
-            } else if names::TERMINALS.contains(&name.text) && !bytecode.steps.is_empty() {
-                terminal = self.terminal(name)?;
-                break;
-            } else {
-                self.check_step(name, bytecode.steps.is_empty())?;
-                let instruction = self.instruction(name)?;
-                bytecode.steps.push(instruction);
-            }
-        }
-        if self.at(b'.') {
-            let message = "nothing may follow the method that ends a traversal";
-            return Err(self.error(ErrorKind::Unsupported, self.token.place, message));
-        }
-        Ok(Statement::Traversal { source, bytecode, terminal, volatile: self.volatile })
-    }
-
-    /// `().commit()` after `g.tx`.
-    fn transaction(&mut self) -> Result<TransactionCommand> {
-        self.expect(b'(')?;
-        self.expect(b')')?;
-        self.expect(b'.')?;
-        let name = self.name("`commit`, `rollback` or `begin`")?;
-        let command = TransactionCommand::from_name(name.text).ok_or_else(|| {
-            let message = format!("unknown transaction method `{}`; there are begin, commit and rollback", name.text);
-            self.error(ErrorKind::Unsupported, name.place, &message)
-        })?;
-        self.expect(b'(')?;
-        self.expect(b')')?;
-        Ok(command)
-    }
-
-    /// The terminal of this name, from its `(`.
-    fn terminal(&mut self, name: Token<'a>) -> Result<Terminal> {
-        let arguments = self.arguments()?;
-        let invalid = |message: &str| self.error(ErrorKind::InvalidArgument, name.place, message);
-        let amount = match (name.text, arguments.as_slice()) {
-            (_, []) => None,
-            ("next", [Argument::Value(amount)]) => {
-                let amount = mangrove_graph::numeric::integer(amount).and_then(|n| u64::try_from(n).ok());
-                Some(amount.ok_or_else(|| invalid("`next` takes a whole number that is not negative"))?)
-            }
-            ("next", _) => return Err(invalid("`next` takes at most one whole number")),
-            (other, _) => return Err(invalid(&format!("`{other}` takes no arguments"))),
-        };
-        Ok(match name.text {
-            "next" => Terminal::Next(amount),
-            "toList" => Terminal::ToList,
-            "toSet" => Terminal::ToSet,
-            "toBulkSet" => Terminal::ToBulkSet,
-            "iterate" => Terminal::Iterate,
-            "hasNext" => Terminal::HasNext,
-            "tryNext" => Terminal::TryNext,
-            _ => Terminal::Explain,
         })
     }
 
@@ -332,6 +238,7 @@ impl<'a> Parser<'a> {
 
     fn advance(&mut self) -> Result<()> {
         self.line_passed = self.token.place.position.line;
+        self.end_passed = self.token.place.offset + self.token.text.len();
         self.token = self.ahead;
         self.ahead = self.lexer.token()?;
         Ok(())

@@ -46,6 +46,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+pub use source::strategy_names;
+
 use mangrove_graph::{Error, Result};
 use mangrove_gremlin::Bytecode;
 

@@ -6,18 +6,20 @@
 //! - one query is one transaction of the engine's own making, run again after a conflict as long as the
 //!   client has seen nothing of it;
 //! - several statements are one transaction, or more where the script itself commits; only the last one's
-//!   results count and are held back until the commit.
+//!   results count and are held back until the commit. One transaction is run again after a conflict, too. What fails
+//!   undoes all of it, and the error names the statement.
 //!
-//! In a session the statements run in the session's transaction, which stays open.
+//! In a session the statements run in the session's transaction, which stays open. A variable has its value for the
+//! rest of its script, and no longer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::Retries;
-use mangrove_graph::{ErrorKind, Result, Value};
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
-use mangrove_gremlin::script::{self, ParseOptions, Terminal, TransactionCommand};
-use mangrove_gremlin::{Argument, Bytecode, Instruction};
+use mangrove_gremlin::script::{self, ParseOptions, ScriptStatement, Terminal, TransactionCommand, VARIABLE_SIZE_MAX};
 use smol_str::SmolStr;
 
 use crate::access::Caller;
@@ -28,6 +30,7 @@ use crate::sink::{ChannelSink, Discard, HeldMax, HeldResults};
 use crate::status::Failure;
 use crate::trace;
 use crate::transaction::Slot;
+use crate::weight::weight;
 
 /// What a client asked to be evaluated.
 #[derive(Clone, Debug)]
@@ -59,23 +62,43 @@ pub enum Gremlin {
 #[derive(Debug)]
 pub struct Program {
     statements: Vec<Statement>,
+    /// What parameters, and variables before they are given other values, stand for.
+    parameters: Parameters,
     /// Whether a session's transaction ends with it.
     commits: bool,
 }
 
 #[derive(Debug)]
-enum Statement {
-    Query(QueryRequest, Take),
-    Transaction(SmolStr, TransactionCommand, Caller),
+struct Statement {
+    /// The name that is given what it results in.
+    variable: Option<SmolStr>,
+    action: Action,
+    /// Where it is, for errors; of a script with more than one.
+    place: Option<String>,
 }
 
-/// What becomes of a query's results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Take {
-    /// They are the answer.
-    All,
-    /// The answer is whether there is one.
-    Existence,
+#[derive(Debug)]
+enum Action {
+    Query(QueryRequest, Terminal),
+    Transaction(SmolStr, TransactionCommand, Caller),
+    /// A value that is written out.
+    Value(Value),
+    /// The value of a variable.
+    Variable(SmolStr),
+}
+
+impl Statement {
+    /// One that is a whole request.
+    fn alone(action: Action) -> Self {
+        Statement { variable: None, action, place: None }
+    }
+
+    fn placed(&self, mut failure: Failure) -> Failure {
+        if let Some(place) = &self.place {
+            failure.error = failure.error.context(place);
+        }
+        failure
+    }
 }
 
 impl Program {
@@ -88,33 +111,55 @@ impl Program {
     ) -> Result<Program, Failure> {
         let compiler = Compiler { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let statements = match &evaluation.gremlin {
-            Gremlin::Bytecode(bytecode) => vec![compiler.bytecode(bytecode)?],
-            Gremlin::Script(text) => {
-                let options =
-                    ParseOptions { now: edge::now(), fresh_uuid: Some(edge::fresh_uuid()), ..Default::default() };
-                let parsed = {
-                    let _span = tracing::debug_span!(target: trace::TARGET, "parse", bytes = text.len()).entered();
-                    script::parse(text, &options)?
-                };
-                parsed.into_iter().map(|statement| compiler.statement(statement)).collect::<Result<_, _>>()?
-            }
+            Gremlin::Bytecode(bytecode) => vec![Statement::alone(compiler.bytecode(bytecode)?)],
+            Gremlin::Script(text) => compiler.script(text)?,
         };
-        Ok(Program { statements, commits: evaluation.commits })
+        Ok(Program { statements, parameters: evaluation.parameters, commits: evaluation.commits })
     }
 
     /// Runs it outside a session.
     pub fn run(self, engine: &dyn Engine, policy: Policy, mut sink: ChannelSink) -> Result<(), Failure> {
         match self.statements.as_slice() {
-            [Statement::Query(request, take)] => run_alone(engine, request, *take, policy, &mut sink)?,
+            [Statement { variable: None, action: Action::Query(request, _), .. }] => {
+                run_alone(engine, request, policy, &mut sink)?;
+            }
             _ => {
-                let mut held = HeldResults::new(policy.held);
-                let mut slot = Slot::default();
-                self.run_in(engine, &mut slot, &mut held)?;
-                slot.commit()?;
-                sink.accept(held.into_results()).map_err(|e| sink.explain(e.into()))?;
+                let results = self.run_together(engine, policy)?;
+                sink.accept(results).map_err(|e| sink.explain(e.into()))?;
             }
         }
         sink.finish()
+    }
+
+    /// Several statements as one transaction, run again after a conflict: nobody has seen anything of it.
+    fn run_together(&self, engine: &dyn Engine, policy: Policy) -> Result<Vec<(Value, u64)>, Failure> {
+        let mut retries = Retries::up_to(policy.conflict_retry_count_max);
+        loop {
+            let mut held = HeldResults::new(policy.held);
+            let mut slot = Slot::default();
+            let outcome = self.run_in(engine, &mut slot, &mut held).and_then(|()| Ok(slot.commit()?));
+            match (outcome, self.only_source()) {
+                (Ok(()), _) => return Ok(held.into_results()),
+                (Err(failure), Some(source)) if failure.error.kind() == ErrorKind::Conflict => {
+                    slot.rollback();
+                    retries.wait(failure.error)?;
+                    engine.note_retry(source);
+                }
+                (Err(failure), _) => return Err(failure),
+            }
+        }
+    }
+
+    /// The source of its only transaction; `None` where the script says itself when transactions begin and end.
+    fn only_source(&self) -> Option<&SmolStr> {
+        let is_command = |statement: &Statement| matches!(statement.action, Action::Transaction(..));
+        if self.statements.iter().any(is_command) {
+            return None;
+        }
+        self.statements.iter().find_map(|statement| match &statement.action {
+            Action::Query(request, _) => Some(&request.source),
+            _ => None,
+        })
     }
 
     /// Runs it in a session's transaction, and leaves that open unless a statement or the client's wish ends it.
@@ -132,19 +177,91 @@ impl Program {
     /// Runs every statement; the last one's results go to the sink.
     fn run_in(&self, engine: &dyn Engine, slot: &mut Slot, sink: &mut dyn ResultSink) -> Result<(), Failure> {
         let last = self.statements.len().saturating_sub(1);
+        let mut variables = Variables::default();
         for (position, statement) in self.statements.iter().enumerate() {
-            match statement {
-                Statement::Query(request, take) => {
-                    let transaction = slot.on(engine, &request.source, &request.caller)?;
-                    let sink: &mut dyn ResultSink = if position == last { sink } else { &mut Discard };
-                    take.run(sink, &mut |sink| transaction.run(request, sink))?;
+            let sink: &mut dyn ResultSink = if position == last { &mut *sink } else { &mut Discard };
+            let outcome = self.run_statement(statement, engine, slot, &mut variables, sink);
+            outcome.map_err(|failure| statement.placed(failure))?;
+        }
+        Ok(())
+    }
+
+    fn run_statement(
+        &self,
+        statement: &Statement,
+        engine: &dyn Engine,
+        slot: &mut Slot,
+        variables: &mut Variables,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Failure> {
+        let value = match &statement.action {
+            Action::Query(request, terminal) => {
+                let transaction = slot.on(engine, &request.source, &request.caller)?;
+                let with_variables =
+                    variables.values.as_ref().map(|values| QueryRequest { parameters: values.clone(), ..request.clone() });
+                let request = with_variables.as_ref().unwrap_or(request);
+                if statement.variable.is_none() {
+                    return Ok(transaction.run(request, sink)?);
                 }
-                Statement::Transaction(source, TransactionCommand::Begin, caller) => {
-                    slot.on(engine, source, caller)?;
-                }
-                Statement::Transaction(_, TransactionCommand::Commit, _) => slot.commit()?,
-                Statement::Transaction(_, TransactionCommand::Rollback, _) => slot.rollback(),
+                let mut kept = Kept { results: Vec::new(), bytes: &mut variables.bytes };
+                transaction.run(request, &mut kept)?;
+                terminal.value(kept.results)?
             }
+            Action::Transaction(source, command, caller) => {
+                return match command {
+                    TransactionCommand::Begin => slot.on(engine, source, caller).map(drop),
+                    TransactionCommand::Commit => Ok(slot.commit()?),
+                    TransactionCommand::Rollback => {
+                        slot.rollback();
+                        Ok(())
+                    }
+                };
+            }
+            Action::Value(value) => value.clone(),
+            Action::Variable(name) => {
+                let known = variables.values.as_ref().unwrap_or(&self.parameters).get(name);
+                let missing = || Failure::invalid(format!("the variable `{name}` has no value"));
+                known.ok_or_else(missing)?.clone()
+            }
+        };
+        if let Some(name) = &statement.variable {
+            variables.values.get_or_insert_with(|| self.parameters.clone()).insert(name.clone(), value.clone());
+        }
+        Ok(sink.accept(script::results_of(value))?)
+    }
+}
+
+/// How many bytes the variables of one script may hold, about.
+const VARIABLES_BYTES_MAX: u64 = 64 << 20;
+
+/// The variables of a script that runs.
+#[derive(Default)]
+struct Variables {
+    /// Their values among those of the parameters; `None` before the first.
+    values: Option<Parameters>,
+    /// What was kept for them, about.
+    bytes: u64,
+}
+
+/// Keeps results for a variable.
+struct Kept<'a> {
+    results: Vec<(Value, u64)>,
+    /// With what is kept for others.
+    bytes: &'a mut u64,
+}
+
+impl ResultSink for Kept<'_> {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        *self.bytes = results.iter().map(|(value, _)| weight(value)).fold(*self.bytes, u64::saturating_add);
+        self.results.extend(results);
+        if self.results.len() as u64 > VARIABLE_SIZE_MAX || *self.bytes > VARIABLES_BYTES_MAX {
+            return Err(Error::new(
+                ErrorKind::MemoryLimit,
+                format!(
+                    "a variable holds at most {VARIABLE_SIZE_MAX} results, and the variables of a script {VARIABLES_BYTES_MAX} \
+                     bytes; take fewer with limit()"
+                ),
+            ));
         }
         Ok(())
     }
@@ -163,13 +280,12 @@ pub struct Policy {
 fn run_alone(
     engine: &dyn Engine,
     request: &QueryRequest,
-    take: Take,
     policy: Policy,
     sink: &mut ChannelSink,
 ) -> Result<(), Failure> {
     let mut retries = Retries::up_to(policy.conflict_retry_count_max);
     loop {
-        match take.run(sink, &mut |sink| engine.run(request, sink)) {
+        match engine.run(request, sink) {
             Ok(()) => return Ok(()),
             Err(e) if e.kind() == ErrorKind::Conflict && sink.is_untouched() => {
                 retries.wait(e)?;
@@ -181,29 +297,6 @@ fn run_alone(
     }
 }
 
-impl Take {
-    fn run(self, sink: &mut dyn ResultSink, run: &mut dyn FnMut(&mut dyn ResultSink) -> Result<()>) -> Result<()> {
-        match self {
-            Take::All => run(sink),
-            Take::Existence => {
-                let mut existence = Existence(false);
-                run(&mut existence)?;
-                sink.accept(vec![(Value::Bool(existence.0), 1)])
-            }
-        }
-    }
-}
-
-/// Notes whether there was a result.
-struct Existence(bool);
-
-impl ResultSink for Existence {
-    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        self.0 |= !results.is_empty();
-        Ok(())
-    }
-}
-
 struct Compiler<'a> {
     evaluation: &'a Evaluation,
     caller: &'a Caller,
@@ -212,24 +305,50 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn bytecode(&self, bytecode: &Bytecode) -> Result<Statement, Failure> {
+    fn bytecode(&self, bytecode: &Bytecode) -> Result<Action, Failure> {
         let source = self.source("g")?;
         Ok(match TransactionCommand::from_bytecode(bytecode) {
-            Some(command) => Statement::Transaction(source, command, self.caller.clone()),
-            None => Statement::Query(self.query(source, bytecode.clone(), false), Take::All),
+            Some(command) => Action::Transaction(source, command, self.caller.clone()),
+            None => Action::Query(self.query(source, bytecode.clone(), false), Terminal::None),
         })
     }
 
-    fn statement(&self, statement: script::Statement) -> Result<Statement, Failure> {
+    fn script(&self, text: &str) -> Result<Vec<Statement>, Failure> {
+        let options = ParseOptions { now: edge::now(), fresh_uuid: Some(edge::fresh_uuid()), ..Default::default() };
+        let parsed = {
+            let _span = tracing::debug_span!(target: trace::TARGET, "parse", bytes = text.len()).entered();
+            script::parse(text, &options)?
+        };
+        let are_several = parsed.len() > 1;
+        let statement = |(at, parsed): (usize, ScriptStatement)| {
+            let place = are_several.then(|| parsed.place(at + 1).to_string());
+            let mut statement = Statement { variable: parsed.variable, action: Action::Value(Value::Null), place };
+            match self.action(parsed.statement, statement.variable.is_some()) {
+                Ok(action) => statement.action = action,
+                Err(failure) => return Err(statement.placed(failure)),
+            }
+            Ok(statement)
+        };
+        parsed.into_iter().enumerate().map(statement).collect()
+    }
+
+    fn action(&self, statement: script::Statement, is_kept: bool) -> Result<Action, Failure> {
         Ok(match statement {
             script::Statement::Transaction { source, command } => {
-                Statement::Transaction(self.source(&source)?, command, self.caller.clone())
+                Action::Transaction(self.source(&source)?, command, self.caller.clone())
             }
             script::Statement::Traversal { source, mut bytecode, terminal, .. } => {
-                let take = apply_terminal(terminal, &mut bytecode);
+                terminal.apply(&mut bytecode);
                 let explain = terminal == Terminal::Explain;
-                Statement::Query(self.query(self.source(&source)?, bytecode, explain), take)
+                let mut request = self.query(self.source(&source)?, bytecode, explain);
+                if is_kept {
+                    // As an argument, an element is its id.
+                    request.materialize = Materialize::Tokens;
+                }
+                Action::Query(request, terminal)
             }
+            script::Statement::Value(value) => Action::Value(value),
+            script::Statement::Variable(name) => Action::Variable(name),
         })
     }
 
@@ -260,20 +379,4 @@ impl Compiler<'_> {
             ))),
         }
     }
-}
-
-/// Writes a terminal as the steps that mean it, so that the planner knows about it.
-fn apply_terminal(terminal: Terminal, bytecode: &mut Bytecode) -> Take {
-    let limit = |count: u64| {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        Instruction::new("limit", vec![Argument::from(Value::I64(count))])
-    };
-    match terminal {
-        Terminal::None | Terminal::ToList | Terminal::ToBulkSet | Terminal::Explain => {}
-        Terminal::Next(count) => bytecode.steps.push(limit(count.unwrap_or(1))),
-        Terminal::TryNext | Terminal::HasNext => bytecode.steps.push(limit(1)),
-        Terminal::ToSet => bytecode.steps.push(Instruction::new("dedup", Vec::new())),
-        Terminal::Iterate => bytecode.steps.push(Instruction::new("discard", Vec::new())),
-    }
-    if terminal == Terminal::HasNext { Take::Existence } else { Take::All }
 }

@@ -67,3 +67,30 @@ async fn limits_of_time_and_memory_hold() {
     client.eval_with(ENDLESS, &long).await.assert_fails(597, "memory");
     assert_eq!(client.eval("g.V().count()").await.values(), [4]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_of_several_statements_is_one_transaction_with_variables() {
+    let mut client = start().await;
+    let script = "a = g.addV('m').property('number', 10).next(); b = g.addV('m').property('number', 20).next()
+        g.addE('e').from(a).to(b).iterate()
+        g.V(a).out().values('number')";
+    assert_eq!(client.eval(script).await.values(), [20]);
+    assert_eq!(client.eval("n = g.V().values('number').toList(); n").await.values().len(), 6);
+    assert_eq!(client.eval("x = [3, 4]").await.values(), [3, 4]);
+    let failing = "g.addV('m').iterate()\n g.V().values('number').fold().sum()";
+    client.eval(failing).await.assert_fails(597, "statement 2 (line 2, column 2): ");
+    client
+        .eval("a = g.V().has('number', 99).next(); g.V(a)")
+        .await
+        .assert_fails(597, "statement 1 (line 1, column 1): ");
+    client.eval("g.addV('m'); nosuch.V()").await.assert_fails(499, "statement 2 (line 1, column 14): ");
+    assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [2]);
+    // In a session the transaction stays open, and the failure of a script does not end it.
+    client.session_eval("s", "v = g.addV('m').next(); g.V(v).property('number', 30).iterate()").await;
+    assert_eq!(client.session_eval("s", "g.V().has('number', 30).count()").await.values(), [1]);
+    assert_eq!(client.eval("g.V().has('number', 30).count()").await.values(), [0]);
+    assert_eq!(client.session_end("s", "rollback").await.code(), 204);
+    // What a variable is called is not what its request's parameter is.
+    let parameters = [("bindings", Value::map(vec![(Value::from("x"), Value::I32(2))]))];
+    assert_eq!(client.eval_with("y = x; x = 5; g.inject(x, y)", &parameters).await.values(), [5, 2]);
+}

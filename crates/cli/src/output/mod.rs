@@ -9,6 +9,7 @@ mod table;
 mod text;
 
 use std::io::Write;
+use std::time::Duration;
 
 use mangrove::Value;
 
@@ -28,4 +29,10 @@ pub fn print(results: &mut Results<'_>, format: Format, out: &mut dyn Write) -> 
         Format::Json => json::print_document(results, out),
         Format::Jsonl => json::print_lines(results, out),
     }
+}
+
+/// How many results in how long.
+pub fn summary(count: u64, elapsed: Duration) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} result{plural} in {:.2} ms", elapsed.as_secs_f64() * 1e3)
 }

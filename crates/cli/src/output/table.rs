@@ -1,9 +1,9 @@
 //! Results as a table to read.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use mangrove::Value;
 
 use super::text::{Grid, text};
@@ -31,6 +31,9 @@ impl Column {
 pub fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);
+    if let Some(width) = terminal_width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     table.set_header(columns.iter().map(|column| column.name.as_str()));
     for row in rows {
         table.add_row(row);
@@ -41,6 +44,15 @@ pub fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
         }
     }
     table.to_string()
+}
+
+/// How wide the terminal is, where results go to one: longer lines than that are broken inside their cells.
+fn terminal_width() -> Option<u16> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|width| *width > 0)
 }
 
 /// Prints results as a table; a lone text of several lines (a plan, a profile) as it is.

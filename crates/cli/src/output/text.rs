@@ -14,8 +14,18 @@ pub struct Grid {
 const RESULT: &str = "result";
 
 impl Grid {
-    /// Maps whose keys are all names become columns; anything else is one column.
+    /// Maps whose keys are all names become columns, and so do elements that bring their properties, if all are vertices or
+    /// all are edges; anything else is one column.
     pub fn new(results: &[Value]) -> Self {
+        if let Some(rows) = results.iter().map(element_as_map).collect::<Option<Vec<Value>>>()
+            && is_of_one_kind(results)
+        {
+            return Self::of_maps(&rows);
+        }
+        Self::of_maps(results)
+    }
+
+    fn of_maps(results: &[Value]) -> Self {
         let mut columns: Vec<String> = Vec::new();
         for result in results {
             let Some(names) = names(result) else { return Self::single(results) };
@@ -36,6 +46,50 @@ impl Grid {
         let rows = results.iter().map(|result| vec![Some(result.clone())]).collect();
         Grid { columns: vec![RESULT.to_owned()], rows }
     }
+}
+
+/// Whether all elements are vertices or all are edges, and some have properties: by their ids alone they are shorter.
+fn is_of_one_kind(elements: &[Value]) -> bool {
+    let mut vertices = 0;
+    let mut has_properties = false;
+    for element in elements {
+        let Value::Detached(element) = element else { return false };
+        match &**element {
+            Detached::Vertex { properties, .. } => {
+                vertices += 1;
+                has_properties |= !properties.is_empty();
+            }
+            Detached::Edge { properties, .. } => has_properties |= !properties.is_empty(),
+            _ => return false,
+        }
+    }
+    has_properties && (vertices == 0 || vertices == elements.len())
+}
+
+/// A vertex or an edge as a map: its id, its label, what an edge joins, and its properties.
+fn element_as_map(value: &Value) -> Option<Value> {
+    let Value::Detached(element) = value else { return None };
+    let mut entries: Vec<(Value, Value)> = Vec::new();
+    match &**element {
+        Detached::Vertex { id, label, properties } => {
+            entries.extend([("id".into(), id.clone()), ("label".into(), Value::String(label.clone()))]);
+            for property in properties {
+                let key = Value::String(property.key.clone());
+                match entries.iter_mut().skip(2).find(|(known, _)| *known == key) {
+                    // Several values of one property stand together.
+                    Some((_, first)) => *first = Value::from(format!("{}, {}", text(first), text(&property.value))),
+                    None => entries.push((key, property.value.clone())),
+                }
+            }
+        }
+        Detached::Edge { id, label, source, target, properties } => {
+            entries.extend([("id".into(), id.clone()), ("label".into(), Value::String(label.clone()))]);
+            entries.extend([("from".into(), source.0.clone()), ("to".into(), target.0.clone())]);
+            entries.extend(properties.iter().map(|(key, value)| (Value::String(key.clone()), value.clone())));
+        }
+        _ => return None,
+    }
+    Some(Value::map(entries))
 }
 
 /// The keys of a map that has names for keys.

@@ -1,74 +1,10 @@
 //! Users, graphs, running queries: a server as its administrator sees it.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::process::Stdio;
 
 use crate::common::{Folder, Ran, mangrove, ran, run, succeed};
-
-/// A server with users, and graphs that outlive it.
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(folder: &Folder, more: &[&str]) -> Self {
-        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let mut child = mangrove()
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--users-file",
-                &path("users.toml"),
-                "--graphs-dir",
-                &path("graphs"),
-            ])
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().rsplit_once(' ').unwrap_or_else(|| panic!("no address in {line:?}")).1.to_owned();
-        Served { child, url }
-    }
-
-    /// Runs a command as a user.
-    fn ask(&self, user: &str, args: &[&str]) -> Ran {
-        let mut command = mangrove();
-        command.env("MANGROVE_USER", user).env("MANGROVE_PASSWORD", format!("{user}'s password"));
-        ran(command.args(args).args(["--url", &self.url, "--format", "jsonl"]).output().unwrap())
-    }
-
-    #[track_caller]
-    fn succeed(&self, user: &str, args: &[&str]) -> String {
-        let ran = self.ask(user, args);
-        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
-        ran.out
-    }
-
-    #[track_caller]
-    fn refuse(&self, user: &str, args: &[&str], part: &str) {
-        let ran = self.ask(user, args);
-        assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.out, ran.err);
-        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
-    }
-
-    fn stop(mut self) {
-        let kill = format!("kill -s TERM {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::server::Serving;
 
 /// `mangrove user` with a line on standard input.
 fn user(args: &[&str], input: &str) -> Ran {
@@ -80,7 +16,8 @@ fn user(args: &[&str], input: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    // It may end before it has read anything.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     ran(child.wait_with_output().unwrap())
 }
 
@@ -116,7 +53,7 @@ fn users_are_kept_as_hashes_in_a_file_of_their_owner() {
 fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
     let folder = Folder::new("graphs");
     with_users(&folder);
-    let served = Served::start(&folder, &[]);
+    let served = Serving::with_users(&folder, &[]);
     served.refuse("rita", &["graph", "create", "books"], "role admin on all graphs");
     served.refuse("nobody", &["graph", "list"], "incorrect");
     let created = served.succeed("ada", &["graph", "create", "books"]);
@@ -132,7 +69,7 @@ fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
     served.stop();
 
     // What is in a directory is there again, what was in memory is gone.
-    let served = Served::start(&folder, &[]);
+    let served = Serving::with_users(&folder, &[]);
     assert_eq!(served.succeed("rita", &["query", "bookssi.V().count()"]).trim(), "1");
     assert!(!served.succeed("rita", &["graph", "list"]).contains("scratch"));
     served.succeed("ada", &["graph", "drop", "books"]);
@@ -146,7 +83,7 @@ fn running_queries_are_listed_and_killed_by_those_who_may() {
     const ENDLESS: &str = "g.inject(1).repeat(__.map(__.sum())).until(__.is(2))";
     let folder = Folder::new("queries");
     with_users(&folder);
-    let served = Served::start(&folder, &[]);
+    let served = Serving::with_users(&folder, &[]);
     let victim = mangrove()
         .env("MANGROVE_USER", "ada")
         .env("MANGROVE_PASSWORD", "ada's password")
@@ -178,7 +115,7 @@ fn tls_is_spoken_by_server_and_program() {
     with_users(&folder);
     let pem = |name: &str| format!("{}/../server/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (certificate, key) = (pem("server.pem"), pem("server.key"));
-    let served = Served::start(&folder, &["--tls-certificate", &certificate, "--tls-key", &key]);
+    let served = Serving::with_users(&folder, &["--tls-certificate", &certificate, "--tls-key", &key]);
     assert!(served.url.starts_with("wss://"), "{}", served.url);
     let url = served.url.replace("127.0.0.1", "localhost");
     let ask = |ca: Option<&str>| {

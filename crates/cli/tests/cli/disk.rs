@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::common::{Folder, fail, mangrove, ran, run, succeed};
-use crate::serve::Serving;
+use crate::server::Serving;
 
 /// A mount that goes with the test.
 struct Mounted(PathBuf);

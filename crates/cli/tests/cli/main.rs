@@ -3,9 +3,12 @@
 mod admin;
 mod bench;
 mod common;
+mod console;
 mod disk;
 mod durable;
 mod load;
 mod metrics;
 mod query;
 mod serve;
+mod server;
+mod stats;

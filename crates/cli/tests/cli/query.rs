@@ -123,9 +123,65 @@ fn errors_are_one_sentence_with_the_way_out() {
 
 #[test]
 fn help_has_examples() {
-    for command in ["serve", "query", "load"] {
+    for command in ["serve", "query", "console", "stats", "load"] {
         let help = succeed(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains(&format!("mangrove {command} ")), "{help}");
     }
     assert!(run(&["--version"]).out.starts_with("mangrove "));
+}
+
+const SCRIPT: &str = "// two who know each other
+a = g.addV('person').property('name', 'ada').next()
+b = g.addV('person').
+  property('name', 'bob').next(); g.addE('knows').from(a).to(b).iterate()
+
+g.V(a).out('knows').values('name')
+";
+
+#[test]
+fn a_file_is_one_transaction_with_variables() {
+    let folder = Folder::new("file");
+    let file = folder.file("two.gremlin", SCRIPT);
+    assert_eq!(succeed(&["query", "-f", &file, "--format", "csv"]), "result\nbob\n");
+    let graph = folder.path().join("graph").to_str().unwrap().to_owned();
+    let [people, knows] = folder.people();
+    succeed(&["load", &people, &knows, "--data", &graph]);
+    let failing = folder.file("failing.gremlin", "g.addV('x').iterate();\n\n  g.V().values('name').sum()");
+    let error = fail(1, &["query", "--data", &graph, "-f", &failing]);
+    assert!(error.contains("failing.gremlin: statement 2 (line 3, column 3): "), "{error}");
+    let wrong = folder.file("wrong.gremlin", "g.addV('x').iterate()\ng.V().oot()");
+    let error = fail(1, &["query", "--data", &graph, "-f", &wrong]);
+    assert!(error.contains("wrong.gremlin: line 2, column 7: unknown step `oot`"), "{error}");
+    let count = || succeed(&["query", "--data", &graph, "--format", "csv", "g.V().hasLabel('x').count()"]);
+    assert_eq!(count(), "result\n0\n");
+    // Each its own: what was done before the error stays.
+    let error = fail(1, &["query", "--data", &graph, "-f", &failing, "--each"]);
+    assert!(error.contains("failing.gremlin: statement 2 (line 3, column 3): "), "{error}");
+    assert_eq!(count(), "result\n1\n");
+}
+
+#[test]
+fn each_statement_may_be_its_own_with_variables_and_results() {
+    let folder = Folder::new("each");
+    let file =
+        folder.file("two.gremlin", &format!("{SCRIPT}n = 7\nname = g.V(b).values('name').next(); g.inject(n, name)"));
+    let out = succeed(&["query", "-f", &file, "--each", "--format", "jsonl"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[2..], ["\"bob\"", "7", "\"bob\"", "7", "\"bob\""], "{out}");
+    assert!(lines[0].contains("\"label\":\"person\""), "{out}");
+}
+
+#[test]
+fn results_go_to_a_file_that_is_whole_or_not_there() {
+    let folder = Folder::new("output");
+    let output = folder.path().join("out.csv");
+    let path = output.to_str().unwrap();
+    assert_eq!(succeed(&["query", "-o", path, "--format", "csv", "g.inject(1, 2)"]), "");
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "result\n1\n2\n");
+    fail(1, &["query", "-o", path, "--format", "jsonl", "g.inject(1, 'x').sum()"]);
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "result\n1\n2\n", "what was there before is");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert!(fail(1, &["query", "-o", "no-such-folder/x", "g.V()"]).contains("no-such-folder/x"));
+    fail(2, &["query"]);
+    fail(2, &["query", "-f", path, "g.V()"]);
 }

@@ -1,56 +1,7 @@
 //! `mangrove serve`, as a user runs it.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-
-use crate::common::{Folder, fail, mangrove, succeed};
-
-/// A running server; killed if a test fails before it was stopped.
-pub struct Serving {
-    child: Child,
-    pub address: String,
-}
-
-impl Serving {
-    pub fn start(args: &[&str]) -> Self {
-        let mut child = mangrove()
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_suffix("/gremlin").and_then(|line| line.split_once("ws://"));
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).1.to_owned();
-        Serving { child, address }
-    }
-
-    pub fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// Sends a signal by name; returns the exit code.
-    pub fn signal(mut self, name: &str) -> Option<i32> {
-        // The shell's own: a program of this name is not everywhere.
-        let kill = format!("kill -s {name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::common::{Folder, fail, succeed};
+use crate::server::Serving;
 
 #[test]
 fn signals_end_it_cleanly() {

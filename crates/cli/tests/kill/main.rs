@@ -15,7 +15,7 @@ mod phase;
 mod server;
 mod workload;
 
-#[path = "../../src/client.rs"]
+#[path = "../../src/client/mod.rs"]
 #[allow(dead_code, reason = "shared with the program")]
 mod client;
 

@@ -87,7 +87,7 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
             let Ok(mut client) = Client::connect(url) else { return };
             loop {
                 in_checkpoint.store(true, Ordering::SeqCst);
-                if client.run("g.call('mangrove.checkpoint')", &Parameters::new(), None).is_err() {
+                if client.run("g.call('mangrove.checkpoint')", &Parameters::new()).is_err() {
                     return;
                 }
                 in_checkpoint.store(false, Ordering::SeqCst);
@@ -124,22 +124,21 @@ fn write(url: &str, writer: usize, told: &AtomicU64, mut chance: Chance) -> Resu
     let mut k = told.load(Ordering::SeqCst) + 1;
     let mut balances = [0; 2];
     for (balance, account) in balances.iter_mut().zip(accounts) {
-        let found = client.run(&format!("g.V('a{account}').values('balance')"), &none, None)?;
+        let found = client.run(&format!("g.V('a{account}').values('balance')"), &none)?;
         let [Value::I64(n)] = found[..] else { panic!("account {account} has {found:?}") };
         *balance = n;
     }
     // Unique marks, as soon as the first writer has come.
-    if writer == 0 && client.run("g.call('mangrove.index.list')", &none, None)?.is_empty() {
+    if writer == 0 && client.run("g.call('mangrove.index.list')", &none)?.is_empty() {
         client.run(
             "g.call('mangrove.index.create').with('label', 'mark').with('key', 'key').with('unique', true)",
             &none,
-            None,
         )?;
     }
     loop {
         let amount = chance.below(100) as i64;
         let next = [balances[0] - amount, balances[1] + amount];
-        match client.run(&script(writer, k, [(accounts[0], next[0]), (accounts[1], next[1])]), &none, None) {
+        match client.run(&script(writer, k, [(accounts[0], next[0]), (accounts[1], next[1])]), &none) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => continue,
             Err(error) => return Err(error),

@@ -1,9 +1,9 @@
-//! `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.transactions`
+//! `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.stats`, `mangrove.transactions`
 
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{KeyId, LabelId, Result, Value};
 use mangrove_txn::AbortCause;
 
-use super::{Arguments, row};
+use super::{Arguments, durability, row};
 use crate::database::Database;
 use crate::management::count;
 
@@ -61,5 +61,41 @@ pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec
         ("pre_reads", count(counters.pre_reads)),
         ("oldest_snapshot_lag", count(snapshots)),
         ("oldest_snapshot_age_ms", count(database.snapshot_age_ms())),
+    ])])
+}
+
+/// One row with a list of each. Names are remembered although nothing has them any more.
+pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    let catalog = database.catalog();
+    let sorted = |mut names: Vec<smol_str::SmolStr>| {
+        names.sort_unstable();
+        Value::list(names.into_iter().map(Value::String).collect())
+    };
+    let number = |n: usize| u32::try_from(n).expect("names are numbered by 32 bits");
+    let labels = (0..number(catalog.label_count())).map(|id| catalog.label_name(LabelId(id)));
+    let keys = (0..number(catalog.key_count())).map(|id| catalog.key_name(KeyId(id)));
+    Ok(vec![row([("labels", sorted(labels.collect())), ("keys", sorted(keys.collect()))])])
+}
+
+/// One row of what the other services report.
+pub(super) fn stats(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let first = |rows: Vec<Value>| rows.into_iter().next().unwrap_or(Value::Null);
+    let load = database.executor_load();
+    let executors = row([
+        ("threads", count(load.threads)),
+        ("busy", count(load.busy)),
+        ("queued", count(load.queued)),
+        ("turns", count(load.turns)),
+    ]);
+    let plans = database.plan_cache();
+    let plans = row([("plans", count(plans.plans)), ("hits", count(plans.hits)), ("misses", count(plans.misses))]);
+    Ok(vec![row([
+        ("memory", Value::list(memory(database, arguments)?)),
+        ("memory_limit", count(database.memory().limit_bytes)),
+        ("transactions", first(transactions(database, arguments)?)),
+        ("garbage", first(garbage(database, arguments)?)),
+        ("durability", first(durability::state(database, arguments)?)),
+        ("plan_cache", plans),
+        ("executors", executors),
     ])])
 }

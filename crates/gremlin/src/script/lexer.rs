@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Float,
     /// A string with its quotes.
     String,
-    /// One of `( ) [ ] { } , . : ;`.
+    /// One of `( ) [ ] { } , . : ; =`.
     Mark(u8),
     /// The end of the script.
     End,
@@ -72,7 +72,7 @@ impl<'a> Lexer<'a> {
         let bytes = rest.as_bytes();
         let (kind, length) = match bytes.first() {
             None => (Kind::End, 0),
-            Some(&mark @ (b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b'.' | b':' | b';')) => {
+            Some(&mark @ (b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b'.' | b':' | b';' | b'=')) => {
                 (Kind::Mark(mark), 1)
             }
             Some(b'0'..=b'9') => number(bytes, 0),
@@ -97,6 +97,11 @@ impl<'a> Lexer<'a> {
             ));
         }
         Ok(Token { kind, text: &rest[..length], place })
+    }
+
+    /// Whether what comes next is a string without a closing quote.
+    pub(super) fn at_open_string(&self) -> bool {
+        self.text[self.offset..].starts_with(['"', '\''])
     }
 
     /// Skips white space and `//` comments.

@@ -30,7 +30,7 @@ pub(crate) const START_STEPS: &[&str] =
     &["E", "V", "addE", "addV", "call", "inject", "io", "mergeE", "mergeV", "union"];
 
 /// What ends a traversal and says how its results are taken.
-pub(super) const TERMINALS: &[&str] =
+pub(crate) const TERMINALS: &[&str] =
     &["explain", "hasNext", "iterate", "next", "toBulkSet", "toList", "toSet", "tryNext"];
 
 /// Every step, in byte order.
@@ -63,7 +63,7 @@ pub(crate) const DATE_UNITS: &[&str] = &["second", "minute", "hour", "day"];
 
 /// What may stand before a point in an argument, besides `__`, `P` and `TextP`: the enums and the holders
 /// of constants.
-const QUALIFIERS: &[&str] = &[
+pub(crate) const QUALIFIERS: &[&str] = &[
     "Barrier",
     "Cardinality",
     "Column",
@@ -256,61 +256,28 @@ pub(super) fn suggest_qualifier(name: &str) -> String {
     suggest(name, QUALIFIERS.iter().copied())
 }
 
+/// Words that are members of qualifiers and no steps.
+#[rustfmt::skip] // A word a line would be pages of words.
+const MEMBER_WORDS: &[&str] = &[
+    "OUT", "IN", "BOTH", "from", "to", "first", "last", "mixed", "asc", "desc", "shuffle", "single", "list",
+    "set", "onCreate", "onMatch", "addAll", "assign", "div", "minus", "mult", "sumLong", "unproductive",
+    "normSack", "global", "keys", "tokens", "none", "ids", "labels", "all", "indexer", "reader", "writer",
+    "graphml", "graphson", "gryo", "component", "edges", "propertyName", "distance", "includeEdges",
+    "maxDistance", "target",
+];
+
+/// The names that a qualifier other than `P` and `TextP` has.
+pub(crate) fn members(qualifier: &str) -> impl Iterator<Item = &'static str> {
+    let words = STEPS.iter().chain(MEMBER_WORDS).chain(DATE_UNITS).chain(TYPE_NAMES).copied();
+    words.filter(move |word| matches!(self::qualified(qualifier, word), Some(Some(_))))
+}
+
 /// `; did you mean …?` with the nearest names an enum or predicate class has.
 pub(super) fn suggest_member(qualifier: &str, name: &str) -> String {
-    const WORDS: &[&str] = &[
-        "OUT",
-        "IN",
-        "BOTH",
-        "from",
-        "to",
-        "first",
-        "last",
-        "mixed",
-        "asc",
-        "desc",
-        "shuffle",
-        "single",
-        "list",
-        "set",
-        "onCreate",
-        "onMatch",
-        "addAll",
-        "assign",
-        "div",
-        "minus",
-        "mult",
-        "sumLong",
-        "unproductive",
-        "normSack",
-        "global",
-        "keys",
-        "tokens",
-        "none",
-        "ids",
-        "labels",
-        "all",
-        "indexer",
-        "reader",
-        "writer",
-        "graphml",
-        "graphson",
-        "gryo",
-        "component",
-        "edges",
-        "propertyName",
-        "distance",
-        "includeEdges",
-        "maxDistance",
-        "target",
-    ];
     match qualifier {
         "P" => suggest(name, P_NAMES.iter().copied()),
         "TextP" => suggest(name, TEXT_P_NAMES.iter().copied()),
-        _ => {
-            let words = STEPS.iter().chain(WORDS).chain(DATE_UNITS).chain(TYPE_NAMES).copied();
-            suggest(name, words.filter(|word| matches!(self::qualified(qualifier, word), Some(Some(_)))))
-        }
+        _ => suggest(name, members(qualifier)),
     }
 }
 

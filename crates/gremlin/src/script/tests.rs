@@ -134,7 +134,7 @@ fn statements_and_terminals() {
     let script = parse("g.V().next(2); gsi.E().toList()\ng.tx().commit()\n\ng.addV().iterate();", &options).unwrap();
     let terminals: Vec<_> = script
         .iter()
-        .map(|statement| match statement {
+        .map(|statement| match &statement.statement {
             Statement::Traversal { source, terminal, volatile, .. } => {
                 assert!(!volatile);
                 (source.as_str(), Some(*terminal))
@@ -143,6 +143,7 @@ fn statements_and_terminals() {
                 assert_eq!(*command, TransactionCommand::Commit);
                 (source.as_str(), None)
             }
+            other => panic!("{other:?}"),
         })
         .collect();
     let expected = [
@@ -155,6 +156,68 @@ fn statements_and_terminals() {
     assert_eq!(parse(" // nothing\n;", &options).unwrap(), []);
     assert!(parse_one("", &options).unwrap_err().message().contains("empty"));
     assert!(parse_one("g.V();g.V()", &options).unwrap_err().message().contains("2 statements"));
+}
+
+#[test]
+fn statements_give_names_values() {
+    let text = "a = g.addV('x').next() // the first\nids = [1, 2];b=a\n  g.V(a, ids)\n  .out()\n;a";
+    let script = parse(text, &ParseOptions::default()).unwrap();
+    let places: Vec<(Option<&str>, &str, &str, u32, u32)> = script
+        .iter()
+        .map(|statement| {
+            let ScriptStatement { variable, position, range, expression, .. } = statement;
+            (variable.as_deref(), &text[range.clone()], &text[expression.clone()], position.line, position.column)
+        })
+        .collect();
+    let expected = [
+        (Some("a"), "a = g.addV('x').next()", "g.addV('x').next()", 1, 1),
+        (Some("ids"), "ids = [1, 2]", "[1, 2]", 2, 1),
+        (Some("b"), "b=a", "a", 2, 14),
+        (None, "g.V(a, ids)\n  .out()", "g.V(a, ids)\n  .out()", 3, 3),
+        (None, "a", "a", 5, 2),
+    ];
+    assert_eq!(places, expected);
+    let ids = mangrove_graph::Value::list(vec![1i32.into(), 2i32.into()]);
+    assert_eq!(script[1].statement, Statement::Value(ids));
+    assert_eq!(script[2].statement, Statement::Variable("a".into()));
+    assert_eq!(script[4].statement, Statement::Variable("a".into()));
+    // Without a value it is a traversal source, of which the server knows whether there is one.
+    assert!(matches!(parse_one("a", &ParseOptions::default()).unwrap(), Statement::Traversal { .. }));
+    assert_eq!(script[3].place(4).to_string(), "statement 4 (line 3, column 3)");
+}
+
+#[test]
+fn what_cannot_be_a_variable_is_refused_with_its_place() {
+    use ErrorKind::{Syntax, Unsupported};
+    for (text, kind, begins) in [
+        (
+            "a = g.V()",
+            Unsupported,
+            "line 1, column 1: `a` holds a value: end the traversal it is given with one of hasNext, next",
+        ),
+        ("a = g.V().iterate()", Unsupported, "line 1, column 1: `a` holds a value"),
+        ("a = g.tx().commit()", Syntax, "line 1, column 1: a transaction is no value"),
+        ("a = __.V()", Syntax, "line 1, column 5: expected a traversal source"),
+        ("a = gt(1)", Unsupported, "line 1, column 5: a variable is given a value"),
+        ("g.V();label = 1", Syntax, "line 1, column 7: `label` is a word of the language"),
+        ("true = 1", Syntax, "line 1, column 1: `true` is a word of the language"),
+        ("a = 1; a.out()", Unsupported, "line 1, column 8: `a` is a variable, and steps follow traversal sources"),
+        ("a = ", Syntax, "line 1, column 5: expected an argument"),
+        ("a = 1 g.V()", Syntax, "line 1, column 7: expected `.`, `;` or the end"),
+    ] {
+        check_error(text, kind, begins);
+    }
+}
+
+#[test]
+fn text_that_may_go_on_is_known() {
+    for text in ["g.V(", "g.V().", "g.V().has('a", "g.V().has('a',", "a =", "g.inject([1, 2", "g.V().where(out()", "g."]
+    {
+        assert!(is_unfinished(text), "{text}");
+    }
+    for text in ["", "g.V()", "g.V();", "g.V().hsa(", "g.V())", "a = 1", "g.V('it\\'s')", "g.V() // (", "g.V(#"] {
+        assert!(!is_unfinished(text), "{text}");
+    }
 }
 
 #[test]

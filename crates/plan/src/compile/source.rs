@@ -48,6 +48,11 @@ const CONFIGURING: &[&str] =
     &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED];
 const OPTIONS: &str = "OptionsStrategy";
 
+/// The strategies that make a difference to a traversal, by name.
+pub fn strategy_names() -> &'static [&'static str] {
+    CONFIGURING
+}
+
 /// What the source instructions configure, in order: a later one overrides an earlier one.
 pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuration> {
     let mut configuration = Configuration::default();

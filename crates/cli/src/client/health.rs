@@ -1,0 +1,34 @@
+//! How a server is, asked over HTTP.
+
+use std::time::Duration;
+
+use mangrove::{Error, ErrorKind, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::target::Target;
+
+/// More than `/health` ever says.
+const HEALTH_BYTES_MAX: u64 = 64 << 10;
+
+/// What a server answers to `GET /health`: the status of HTTP and the body.
+pub fn health(url: &str, patience: Duration) -> Result<(u16, String)> {
+    let target = Target::parse(url)?;
+    let failed = |why: String| Error::new(ErrorKind::Io, format!("{}: {why}", target.url()));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.to_string()))?;
+    let asked = async {
+        let (mut wire, _) = target.wire().await?;
+        let request = format!("GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.authority);
+        wire.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        // A TLS peer that closes without a farewell has said what it had to say.
+        let _ = wire.take(HEALTH_BYTES_MAX).read_to_end(&mut answer).await;
+        Ok::<_, Error>(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let answer = runtime.block_on(async { tokio::time::timeout(patience, asked).await });
+    let answer = answer.map_err(|_| failed(format!("no answer in {} s", patience.as_secs_f32())))?;
+    let answer = answer.map_err(|e| e.context(target.url()))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    status.map(|status| (status, body.to_owned())).ok_or_else(|| failed("it does not speak HTTP".to_owned()))
+}

@@ -1,0 +1,360 @@
+//! A small Gremlin client: scripts to a server over WebSocket, in GraphBinary.
+//!
+//! One request at a time on one connection, which is all a person or a file needs. Results are read as the server sends
+//! them. What the server refuses is reported in its own words.
+//!
+//! A transaction is a session of the protocol, begun and ended by scripts (`g.tx().begin()`). A query is stopped from
+//! another thread by a [`Canceller`]: the protocol has no message for that, so it asks the server over a second connection
+//! which queries run for the first one, and has them killed. A connection that was lost is made again by
+//! [`Client::reconnect`]; the transaction that was open on it is gone.
+//!
+//! `wss://` is TLS, with the system's certificates or those of `MANGROVE_TLS_CA`. Who asks is in the URL
+//! (`wss://ada@host`) or `MANGROVE_USER`; the password only ever in `MANGROVE_PASSWORD`, where other processes do not
+//! see it.
+
+mod health;
+mod target;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use mangrove::{Error, ErrorKind, Materialize, Parameters, Result, Value};
+use mangrove_gremlin::Argument;
+use mangrove_gremlin::graphbinary::{Request, Response, decode_response, encode_request};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio_tungstenite::tungstenite::Message;
+use uuid::Uuid;
+
+pub use self::health::health;
+use self::target::{Socket, Target};
+
+/// How long to wait for a server to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const NO_CONTENT: u16 = 204;
+const PARTIAL_CONTENT: u16 = 206;
+
+/// One question.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// A script.
+    pub script: &'a str,
+    /// The values of its parameters.
+    pub parameters: &'a Parameters,
+    /// How long it may run.
+    pub timeout: Option<Duration>,
+    /// What elements in results carry.
+    pub materialize: Materialize,
+    /// The traversal source that `g` stands for; `None`: the one of that name.
+    pub source: Option<&'a str>,
+}
+
+impl<'a> Ask<'a> {
+    /// With nothing special about it.
+    pub fn new(script: &'a str, parameters: &'a Parameters) -> Self {
+        Ask { script, parameters, timeout: None, materialize: Materialize::Tokens, source: None }
+    }
+}
+
+/// A connection to a server.
+pub struct Client {
+    runtime: Runtime,
+    target: Target,
+    /// None once it was lost.
+    socket: Option<Socket>,
+    /// The address the server sees.
+    own_address: SocketAddr,
+    /// The transaction that is open: the session's name, and the traversal source it is on.
+    session: Option<(String, String)>,
+    /// Told when nobody waits for an answer any more.
+    abandoned: Arc<Notify>,
+}
+
+impl Client {
+    /// Connects to `ws://host:port/gremlin` or `wss://…`; the scheme and the path may be left out.
+    pub fn connect(url: &str) -> Result<Self> {
+        Self::connect_to(Target::parse(url)?)
+    }
+
+    fn connect_to(target: Target) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Error::new(ErrorKind::Io, format!("the client could not be started: {e}")))?;
+        let (socket, own_address) = open(&runtime, &target)?;
+        let abandoned = Arc::new(Notify::new());
+        Ok(Client { runtime, target, socket: Some(socket), own_address, session: None, abandoned })
+    }
+
+    /// Where it is connected to.
+    pub fn url(&self) -> String {
+        self.target.url()
+    }
+
+    /// Whether the connection was lost.
+    pub fn is_lost(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// Connects again.
+    pub fn reconnect(&mut self) -> Result<()> {
+        self.session = None;
+        let (socket, own_address) = open(&self.runtime, &self.target)?;
+        (self.socket, self.own_address) = (Some(socket), own_address);
+        Ok(())
+    }
+
+    /// Runs a script: in the transaction that is open, or in one of its own.
+    pub fn ask(&mut self, ask: &Ask<'_>) -> Result<Answer<'_>> {
+        let text = |text: &str| Argument::from(Value::from(text));
+        let bindings = ask.parameters.iter().map(|(name, value)| (Value::String(name.clone()), value.clone()));
+        let materialize = match ask.materialize {
+            Materialize::Properties => "all",
+            Materialize::Tokens | Materialize::References => "tokens",
+        };
+        let mut arguments = vec![
+            ("gremlin".into(), text(ask.script)),
+            ("language".into(), text("gremlin-lang")),
+            ("bindings".into(), Argument::from(Value::map(bindings.collect()))),
+            ("materializeProperties".into(), text(materialize)),
+        ];
+        if let Some(source) = ask.source {
+            let alias = Value::map(vec![(Value::from("g"), Value::from(source))]);
+            arguments.push(("aliases".into(), Argument::from(alias)));
+        }
+        if let Some(limit) = ask.timeout {
+            let millis = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX);
+            arguments.push(("evaluationTimeout".into(), Argument::from(Value::I64(millis))));
+        }
+        self.send("eval", arguments)
+    }
+
+    /// All results of a script.
+    pub fn run(&mut self, script: &str, parameters: &Parameters) -> Result<Vec<Value>> {
+        self.ask(&Ask::new(script, parameters))?.collect()
+    }
+
+    fn send(&mut self, op: &str, mut arguments: Vec<(smol_str::SmolStr, Argument)>) -> Result<Answer<'_>> {
+        let processor = match &self.session {
+            Some((session, _)) => {
+                arguments.push(("session".into(), Argument::from(Value::from(session.as_str()))));
+                "session"
+            }
+            None => "",
+        };
+        let id = Uuid::new_v4();
+        let request =
+            Request { id, op: op.into(), processor: processor.into(), arguments, bytecode_bindings: Parameters::new() };
+        let mut frame = Vec::new();
+        encode_request(&request, &mut frame)?;
+        let Client { runtime, socket, target, .. } = self;
+        let Some(open) = socket else { return Err(lost(target, "it was before")) };
+        if let Err(error) = runtime.block_on(open.send(Message::Binary(frame.into()))) {
+            *socket = None;
+            return Err(lost(target, error));
+        }
+        Ok(Answer { client: self, request: id, ready: VecDeque::new(), is_over: false })
+    }
+
+    /// The traversal source of the transaction that is open.
+    pub fn transaction(&self) -> Option<&str> {
+        self.session.as_ref().map(|(_, source)| source.as_str())
+    }
+
+    /// Begins a transaction on a traversal source.
+    pub fn begin(&mut self, source: &str) -> Result<()> {
+        self.session = Some((Uuid::new_v4().to_string(), source.to_owned()));
+        let begun = self.command("begin");
+        if begun.is_err() {
+            self.session = None;
+        }
+        begun
+    }
+
+    /// Ends the open transaction: `commit` or `rollback`. It is over, whatever the outcome.
+    pub fn end(&mut self, command: &str) -> Result<()> {
+        let ended = self.command(command);
+        if let Ok(answer) = self.send("close", Vec::new()) {
+            // The session ends with its connection anyway.
+            let _ = answer.finish();
+        }
+        self.session = None;
+        ended
+    }
+
+    fn command(&mut self, command: &str) -> Result<()> {
+        let source = self.transaction().unwrap_or("g").to_owned();
+        let script = format!("g.tx().{command}()");
+        let none = Parameters::new();
+        self.ask(&Ask { source: Some(&source), ..Ask::new(&script, &none) })?.finish()
+    }
+
+    /// What stops this client's queries from another thread.
+    pub fn canceller(&self) -> Canceller {
+        Canceller { target: self.target.clone(), own_address: self.own_address, abandoned: Arc::clone(&self.abandoned) }
+    }
+}
+
+fn open(runtime: &Runtime, target: &Target) -> Result<(Socket, SocketAddr)> {
+    runtime.block_on(async {
+        let reason = match tokio::time::timeout(CONNECT_TIMEOUT, target.open()).await {
+            Ok(Ok(opened)) => return Ok(opened),
+            Ok(Err(error)) => error.message().to_owned(),
+            Err(_) => format!("no answer in {} s", CONNECT_TIMEOUT.as_secs()),
+        };
+        let url = target.url();
+        let message = format!("cannot connect to {url}: {reason}; is a server running there (`mangrove serve`)?");
+        Err(Error::new(ErrorKind::Io, message))
+    })
+}
+
+fn lost(target: &Target, reason: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Io, format!("the connection to {} was lost: {reason}", target.url()))
+}
+
+/// The results of a request, as the server sends them. What is left of one that is dropped is passed over when the next
+/// request's are read.
+pub struct Answer<'a> {
+    client: &'a mut Client,
+    request: Uuid,
+    /// Results with how many times each is still to be given.
+    ready: VecDeque<(u64, Value)>,
+    is_over: bool,
+}
+
+impl Answer<'_> {
+    /// Waits for the end, without the results.
+    fn finish(self) -> Result<()> {
+        self.map(|result| result.map(drop)).collect()
+    }
+
+    /// The next message that belongs to the request.
+    fn message(&mut self) -> Result<Response> {
+        let Client { runtime, socket, target, abandoned, .. } = &mut *self.client;
+        loop {
+            let Some(open) = socket else { return Err(lost(target, "it was before")) };
+            let received = runtime.block_on(async {
+                tokio::select! {
+                    message = open.next() => Some(message),
+                    () = abandoned.notified() => None,
+                }
+            });
+            let reason = match received {
+                Some(Some(Ok(Message::Binary(bytes)))) => {
+                    let response = decode_response(&bytes)?;
+                    if response.request_id.is_none_or(|id| id == self.request) {
+                        return Ok(response);
+                    }
+                    continue;
+                }
+                Some(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+                Some(Some(Ok(Message::Close(Some(frame))))) if !frame.reason.is_empty() => {
+                    format!("the server closed it: {}", frame.reason)
+                }
+                Some(Some(Ok(Message::Close(_))) | None) => "the server closed it".to_owned(),
+                Some(Some(Ok(other))) => format!("the server sent {other}"),
+                Some(Some(Err(error))) => error.to_string(),
+                None => "it was given up, with the query that ran".to_owned(),
+            };
+            *socket = None;
+            return Err(lost(target, reason));
+        }
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        while self.ready.is_empty() && !self.is_over {
+            let response = self.message().inspect_err(|_| self.is_over = true)?;
+            self.is_over = response.code != PARTIAL_CONTENT;
+            if !(200..300).contains(&response.code) {
+                return Err(Error::new(kind_of(response.code), response.message.to_string()));
+            }
+            if response.code != NO_CONTENT {
+                self.ready.extend(response.data);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Answer<'_> {
+    type Item = Result<Value>;
+
+    fn next(&mut self) -> Option<Result<Value>> {
+        loop {
+            match self.ready.front_mut() {
+                None if self.is_over => return None,
+                None => {
+                    if let Err(error) = self.fill() {
+                        return Some(Err(error));
+                    }
+                }
+                Some((bulk, value)) if *bulk > 1 => {
+                    *bulk -= 1;
+                    return Some(Ok(value.clone()));
+                }
+                Some(_) => {
+                    let (bulk, value) = self.ready.pop_front().expect("there is a front");
+                    if bulk > 0 {
+                        return Some(Ok(value));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Stops the queries of one client, from any thread.
+#[derive(Clone)]
+pub struct Canceller {
+    target: Target,
+    own_address: SocketAddr,
+    abandoned: Arc<Notify>,
+}
+
+impl Canceller {
+    /// Has the server stop what runs for the client; says how many queries that were.
+    pub fn cancel(&self, source: &str) -> Result<usize> {
+        let mut other = Client::connect_to(self.target.clone())?;
+        let own = Value::from(self.own_address.to_string());
+        let ask = |client: &mut Client, script: &str, parameters: &Parameters| {
+            let ask = Ask { source: Some(source), ..Ask::new(script, parameters) };
+            client.ask(&ask)?.collect::<Result<Vec<Value>>>()
+        };
+        let running = ask(&mut other, "g.call('mangrove.queries')", &Parameters::new())?;
+        let field = |row: &Value, name: &str| match row {
+            Value::Map(entries) => entries.iter().find(|(key, _)| *key == Value::from(name)).map(|(_, v)| v.clone()),
+            _ => None,
+        };
+        let ids =
+            running.iter().filter(|row| field(row, "from").as_ref() == Some(&own)).filter_map(|row| field(row, "id"));
+        let mut count = 0;
+        for id in ids {
+            let parameters = Parameters::from([("number".into(), id)]);
+            ask(&mut other, "g.call('mangrove.kill').with('id', number)", &parameters)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Gives up the connection, and with it what runs.
+    pub fn abandon(&self) {
+        // Not kept for the next to wait: only who waits now.
+        self.abandoned.notify_waiters();
+    }
+}
+
+/// What a status of the protocol means for the one who asked.
+fn kind_of(code: u16) -> ErrorKind {
+    match code {
+        498 => ErrorKind::Syntax,
+        401 | 403 => ErrorKind::Forbidden,
+        499 => ErrorKind::InvalidArgument,
+        596 => ErrorKind::Conflict,
+        598 => ErrorKind::Timeout,
+        500 => ErrorKind::Bug,
+        _ => ErrorKind::Evaluation,
+    }
+}

@@ -1,0 +1,230 @@
+//! Statements, one after the other, with their places.
+//!
+//! A statement is a traversal, a command to the transaction, or one that gives a name a value:
+//!
+//! ```text
+//! ada = g.addV('person').next()
+//! ids = [1, 2, 3]; others = g.V(ids).toList()
+//! g.V(ada).addE('knows').to(others)
+//! ada
+//! ```
+//!
+//! A name that has a value stands for it as a parameter does, in the statements that follow. What values names have when
+//! is not known here: [`ScriptStatement::variable`] says which name is given what its statement results in.
+//!
+//! A statement ends with a semicolon, or with a line where it is whole: brackets are closed, and the next line does not
+//! begin with a point.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use mangrove_graph::{ErrorKind, Result};
+use smol_str::SmolStr;
+
+use super::lexer::{Kind, Lexer};
+use super::{ParseOptions, Parser, Statement, Terminal, Token, names};
+use crate::bytecode::{Argument, Bytecode, Position};
+
+/// A statement of a script, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptStatement {
+    /// The name that is given what the statement results in.
+    pub variable: Option<SmolStr>,
+    /// What it does.
+    pub statement: Statement,
+    /// Where it begins.
+    pub position: Position,
+    /// Its bytes in the script, without what separates it from the next.
+    pub range: Range<usize>,
+    /// The bytes of what is run or written out: the statement without the name that is given its value.
+    pub expression: Range<usize>,
+}
+
+impl ScriptStatement {
+    /// The statement as errors name it, with its number among the others, counted from 1.
+    pub fn place(&self, number: usize) -> impl fmt::Display + use<> {
+        let Position { line, column } = self.position;
+        format!("statement {number} (line {line}, column {column})")
+    }
+}
+
+/// The statements of a script, parsed one after the other.
+pub struct Statements<'a> {
+    parser: Parser<'a>,
+    /// The names that have values so far.
+    variables: HashSet<SmolStr>,
+    /// An error ends it.
+    is_over: bool,
+}
+
+impl<'a> Statements<'a> {
+    /// The statements of this text.
+    pub fn new(text: &'a str, options: &'a ParseOptions) -> Result<Self> {
+        Ok(Statements { parser: Parser::new(text, options)?, variables: HashSet::new(), is_over: false })
+    }
+
+    fn statement(&mut self) -> Result<Option<ScriptStatement>> {
+        let parser = &mut self.parser;
+        while parser.at(b';') {
+            parser.advance()?;
+        }
+        if parser.token.kind == Kind::End {
+            return Ok(None);
+        }
+        let first = parser.token;
+        let assigned = match first.kind == Kind::Name && parser.ahead.is(b'=') {
+            true => Some(parser.assigned()?),
+            false => None,
+        };
+        let expression_start = parser.token.place.offset;
+        let statement = match assigned {
+            Some(variable) => parser.assigned_value(variable, &self.variables)?,
+            None => parser.expression(&self.variables)?,
+        };
+        let end = parser.end_passed;
+        if !parser.at(b';') && parser.token.kind != Kind::End && parser.on_same_line() {
+            return Err(parser.expected("`.`, `;` or the end of the script"));
+        }
+        let variable = assigned.map(|name| SmolStr::new(name.text));
+        self.variables.extend(variable.clone());
+        let (position, range) = (first.place.position, first.place.offset..end);
+        Ok(Some(ScriptStatement { variable, statement, position, range, expression: expression_start..end }))
+    }
+}
+
+impl Iterator for Statements<'_> {
+    type Item = Result<ScriptStatement>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let statement = self.statement().transpose();
+        self.is_over = !matches!(statement, Some(Ok(_)));
+        statement
+    }
+}
+
+/// Whether a text is no script yet, and may become one by going on: a bracket or a quote is open, or it ends with a
+/// point. A text that is wrong before its end is finished: more of it would not help.
+pub fn is_unfinished(text: &str) -> bool {
+    let mut lexer = Lexer::new(text);
+    loop {
+        match lexer.token() {
+            Ok(token) if token.kind == Kind::End => break,
+            Ok(_) => {}
+            Err(_) => return lexer.at_open_string(),
+        }
+    }
+    let options = ParseOptions { size_bytes_max: text.len(), ..ParseOptions::default() };
+    let Ok(mut statements) = Statements::new(text, &options) else { return false };
+    loop {
+        match statements.next() {
+            Some(Ok(_)) => {}
+            Some(Err(_)) => return statements.parser.token.kind == Kind::End,
+            None => return false,
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// The name before `=`, which is consumed.
+    fn assigned(&mut self) -> Result<Token<'a>> {
+        let name = self.name("a name")?;
+        let is_word = names::bare_token(name.text).is_some() || names::is_strategy(name.text);
+        if is_word || matches!(name.text, "__" | "null" | "true" | "false" | "NaN" | "Infinity") {
+            let message =
+                format!("`{}` is a word of the language and cannot be a variable; choose another name", name.text);
+            return Err(self.error(ErrorKind::Syntax, name.place, &message));
+        }
+        self.expect(b'=')?;
+        Ok(name)
+    }
+
+    /// What follows `=`: a traversal that ends with a value, a value, or a name that has one.
+    fn assigned_value(&mut self, variable: Token<'a>, known: &HashSet<SmolStr>) -> Result<Statement> {
+        if self.token.kind == Kind::Name && self.ahead.is(b'.') {
+            let statement = self.expression(known)?;
+            match statement {
+                Statement::Traversal { terminal, .. } => self.check_assigned(variable, terminal)?,
+                _ => return Err(self.error(ErrorKind::Syntax, variable.place, "a transaction is no value")),
+            }
+            return Ok(statement);
+        }
+        let place = self.token.place;
+        match self.argument()? {
+            Argument::Value(value) => Ok(Statement::Value(value)),
+            Argument::Parameter(name) => Ok(Statement::Variable(name)),
+            _ => {
+                let message =
+                    "a variable is given a value or what a traversal of a source results in, such as `g.V().next()`";
+                Err(self.error(ErrorKind::Unsupported, place, message))
+            }
+        }
+    }
+
+    /// A traversal, a command to a transaction, or a name that has a value.
+    fn expression(&mut self, known: &HashSet<SmolStr>) -> Result<Statement> {
+        self.volatile = false;
+        let source = self.token;
+        if source.kind != Kind::Name || source.text == "__" {
+            return Err(self.expected("a traversal source such as `g`"));
+        }
+        let is_variable = known.contains(source.text);
+        self.advance()?;
+        if is_variable && self.at(b'.') {
+            let message = format!(
+                "`{0}` is a variable, and steps follow traversal sources; begin with `g.V({0})` or `g.inject({0})`",
+                source.text
+            );
+            return Err(self.error(ErrorKind::Unsupported, source.place, &message));
+        }
+        let source = SmolStr::new(source.text);
+        if is_variable { Ok(Statement::Variable(source)) } else { self.traversal(source) }
+    }
+
+    /// What follows a traversal source.
+    fn traversal(&mut self, source: SmolStr) -> Result<Statement> {
+        let mut bytecode = Bytecode::default();
+        let mut terminal = Terminal::None;
+        while self.at(b'.') {
+            self.advance()?;
+            let name = self.name("a step")?;
+            if bytecode.steps.is_empty() && name.text == "tx" {
+                return Ok(Statement::Transaction { source, command: self.transaction()? });
+            }
+            if bytecode.steps.is_empty() && names::SOURCE_METHODS.contains(&name.text) {
+                let instruction = self.instruction(name)?;
+                bytecode.source.push(instruction);
+            } else if names::TERMINALS.contains(&name.text) && !bytecode.steps.is_empty() {
+                terminal = self.terminal(name)?;
+                break;
+            } else {
+                self.check_step(name, bytecode.steps.is_empty())?;
+                let instruction = self.instruction(name)?;
+                bytecode.steps.push(instruction);
+            }
+        }
+        if self.at(b'.') {
+            let message = "nothing may follow the method that ends a traversal";
+            return Err(self.error(ErrorKind::Unsupported, self.token.place, message));
+        }
+        Ok(Statement::Traversal { source, bytecode, terminal, volatile: self.volatile })
+    }
+
+    /// `().commit()` after `g.tx`.
+    fn transaction(&mut self) -> Result<super::TransactionCommand> {
+        self.expect(b'(')?;
+        self.expect(b')')?;
+        self.expect(b'.')?;
+        let name = self.name("`commit`, `rollback` or `begin`")?;
+        let command = super::TransactionCommand::from_name(name.text).ok_or_else(|| {
+            let message = format!("unknown transaction method `{}`; there are begin, commit and rollback", name.text);
+            self.error(ErrorKind::Unsupported, name.place, &message)
+        })?;
+        self.expect(b'(')?;
+        self.expect(b')')?;
+        Ok(command)
+    }
+}
