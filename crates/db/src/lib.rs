@@ -51,8 +51,8 @@ mod verify;
 pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
 pub use durability::{Durability, DurabilityOptions};
-pub use load_sink::{TransactionSink, UpsertKeys};
 pub use inspect::{LogEntry, newest_manifest, read_log};
+pub use load_sink::{TransactionSink, UpsertKeys};
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]

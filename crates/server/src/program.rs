@@ -197,8 +197,10 @@ impl Program {
         let value = match &statement.action {
             Action::Query(request, terminal) => {
                 let transaction = slot.on(engine, &request.source, &request.caller)?;
-                let with_variables =
-                    variables.values.as_ref().map(|values| QueryRequest { parameters: values.clone(), ..request.clone() });
+                let with_variables = variables
+                    .values
+                    .as_ref()
+                    .map(|values| QueryRequest { parameters: values.clone(), ..request.clone() });
                 let request = with_variables.as_ref().unwrap_or(request);
                 if statement.variable.is_none() {
                     return Ok(transaction.run(request, sink)?);

@@ -81,7 +81,8 @@ pub fn request(bytes: &[u8]) -> bool {
 
 fn statements_of(text: &str) -> Option<Vec<Statement>> {
     let now = Some(DateTime { seconds: 1_600_000_000, nanos: 0, offset_seconds: 0 });
-    parse(text, &ParseOptions { now, fresh_uuid: Some(Uuid::nil()), ..Default::default() }).ok()
+    let parsed = parse(text, &ParseOptions { now, fresh_uuid: Some(Uuid::nil()), ..Default::default() }).ok()?;
+    Some(parsed.into_iter().map(|statement| statement.statement).collect())
 }
 
 thread_local! {

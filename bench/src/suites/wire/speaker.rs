@@ -61,7 +61,7 @@ impl Manner {
             Sent::Text => ("eval", "", Argument::from(Value::from(script))),
             Sent::Bytecode => match parse_one(script, &Default::default())? {
                 Statement::Traversal { bytecode, .. } => ("bytecode", "traversal", Argument::Traversal(bytecode)),
-                Statement::Transaction { .. } => return Err(Error::bug("the question is a transaction's end")),
+                _ => return Err(Error::bug("the question is no traversal")),
             },
         };
         let id = Uuid::from_u128(1);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{Folder, fail, succeed};
-use crate::serve::Serving;
+use crate::server::Serving;
 
 /// A family: what it means, its type, and the labels of its samples.
 #[derive(Debug, Default)]
