@@ -35,7 +35,7 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 .PHONY: test-full
 test-full: tools ## `make test` with many more random cases, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_TEST_FULL=1 MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours

@@ -1,0 +1,127 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Collectors;
+import org.antlr.v4.runtime.BaseErrorListener;
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.CommonTokenStream;
+import org.antlr.v4.runtime.RecognitionException;
+import org.antlr.v4.runtime.Recognizer;
+import org.antlr.v4.runtime.Token;
+import org.apache.tinkerpop.gremlin.language.grammar.GremlinLexer;
+import org.apache.tinkerpop.gremlin.language.grammar.GremlinParser;
+
+/**
+ * TinkerPop's own parser of gremlin-lang, asked about scripts: those of the input, one a line, those that the grammar
+ * itself makes from a seed, and all of these with a few faults. For each it prints `+`, or the line and column of the first
+ * fault and what that is (`?` if the parser does not come to an end), a tab, and the script. A line has line ends as `\n` and backslashes doubled. Nothing is run.
+ *
+ * Usage: java -cp CLASSPATH Grammar SEED GENERATED MUTATIONS <SCRIPTS   (how many to make; how often each is made faulty)
+ */
+public final class Grammar {
+    /** The first fault of a script. */
+    private static final class Fault extends RuntimeException {
+        Fault(final int line, final int column, final String what) {
+            super(line + " " + (column + 1) + " " + what.replaceAll("\\s+", " "), null, false, false);
+        }
+    }
+
+    /** On some faulty scripts the parser tries alternatives for minutes; such a script is given up. */
+    private static final class TooLong extends RuntimeException {
+        TooLong() {
+            super(null, null, false, false);
+        }
+    }
+
+    /** Tokens for as long as a script may take. */
+    private static final class Tokens extends CommonTokenStream {
+        private static final long ENOUGH_NANOS = 3_000_000_000L;
+        private final long end = System.nanoTime() + ENOUGH_NANOS;
+
+        Tokens(final GremlinLexer lexer) {
+            super(lexer);
+        }
+
+        @Override
+        public int LA(final int i) {
+            if (System.nanoTime() > end) throw new TooLong();
+            return super.LA(i);
+        }
+    }
+
+    private static final BaseErrorListener STRICT = new BaseErrorListener() {
+        @Override
+        public void syntaxError(final Recognizer<?, ?> recognizer, final Object symbol, final int line, final int column,
+                                final String message, final RecognitionException error) {
+            throw new Fault(line, column, message);
+        }
+    };
+
+    private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+
+    public static void main(final String[] args) throws IOException {
+        final Random random = new Random(Long.parseLong(args[0]));
+        final int mutations = Integer.parseInt(args[2]);
+        final Scripts scripts = new Scripts(random);
+        final BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            final String script = unescaped(line);
+            tell(script);
+            // Of those that the lexer can take apart.
+            try {
+                final List<String> tokens = lexer(script).getAllTokens().stream()
+                        .filter(token -> token.getChannel() == Token.DEFAULT_CHANNEL).map(Token::getText)
+                        .collect(Collectors.toCollection(ArrayList::new));
+                for (int i = 0; i < mutations; i++) tell(scripts.mutated(tokens));
+            } catch (Fault fault) {
+                // It was told.
+            }
+        }
+        for (int n = Integer.parseInt(args[1]); n > 0; n--) {
+            final List<String> tokens = scripts.generated();
+            tell(scripts.spelled(tokens));
+            for (int i = 0; i < mutations; i++) tell(scripts.mutated(tokens));
+        }
+        OUT.flush();
+    }
+
+    private static void tell(final String script) {
+        OUT.print(answer(script) + "\t" + script.replace("\\", "\\\\").replace("\n", "\\n") + "\n");
+    }
+
+    private static String answer(final String script) {
+        try {
+            final GremlinParser parser = new GremlinParser(new Tokens(lexer(script)));
+            parser.removeErrorListeners();
+            parser.addErrorListener(STRICT);
+            parser.queryList();
+            return "+";
+        } catch (Fault fault) {
+            return fault.getMessage();
+        } catch (TooLong e) {
+            return "?";
+        }
+    }
+
+    private static GremlinLexer lexer(final String script) {
+        final GremlinLexer lexer = new GremlinLexer(CharStreams.fromString(script));
+        lexer.removeErrorListeners();
+        lexer.addErrorListener(STRICT);
+        return lexer;
+    }
+
+    private static String unescaped(final String line) {
+        final StringBuilder script = new StringBuilder();
+        for (int i = 0; i < line.length(); i++) {
+            final char c = line.charAt(i);
+            if (c != '\\' || i + 1 == line.length()) script.append(c);
+            else script.append(line.charAt(++i) == 'n' ? '\n' : line.charAt(i));
+        }
+        return script.toString();
+    }
+}
