@@ -57,7 +57,6 @@ impl<'a> Place<'a> {
         let mut characters = before.char_indices();
         // Where the word that is being read began, if one is.
         let mut word: Option<usize> = None;
-        let mut last_word = "";
         while let Some((at, c)) = characters.next() {
             if let Some((mark, _)) = quote {
                 match c {
@@ -71,7 +70,7 @@ impl<'a> Place<'a> {
                 word.get_or_insert(at);
                 continue;
             }
-            last_word = word.take().map_or("", |start| &before[start..at]);
+            let last_word = word.take().map_or("", |start| &before[start..at]);
             match c {
                 '\'' | '"' => quote = Some((c, at + 1)),
                 '(' => open.push(last_word),
@@ -81,7 +80,6 @@ impl<'a> Place<'a> {
             }
         }
         let start = quote.map(|(_, start)| start).or(word).unwrap_or(before.len());
-        let _ = last_word;
         Place { start, open, is_quoted: quote.is_some() }
     }
 
