@@ -164,6 +164,7 @@ fn stage(
     baseline: Option<&[Answer]>,
     report: &mut Growing<'_>,
 ) -> Result<Vec<Answer>> {
+    report.push(layout(name, database));
     let mut answers = Vec::new();
     for (index, (question, hops, starts)) in STARTS.into_iter().enumerate() {
         let answer = ask(database, hops, &numbers[..starts.min(numbers.len())])?;
@@ -181,6 +182,18 @@ fn stage(
         answers.push(answer);
     }
     Ok(answers)
+}
+
+/// How the lists lie: over how many tables a page each way, and in how many stretches a table.
+fn layout(name: &str, database: &Database) -> Row {
+    let layout = database.adjacency_layout();
+    let of = |count: u64, all: u64| count as f64 / all.max(1) as f64;
+    let filled = layout.tables - layout.empty_tables;
+    Row::single(NAME, "layout", name, Metric::Count, of(layout.stretches, filled), "stretches/table")
+        .with("vertices a page", of(layout.vertices, layout.pages), "count")
+        .with("tables a page, both ways", of(layout.tables, layout.pages), "count")
+        .with("of these empty", of(layout.empty_tables, layout.pages), "count")
+        .with("lists packed", 100.0 * of(layout.packed_lists, layout.lists), "%")
 }
 
 fn ask(database: &Database, hops: usize, starts: &[u64]) -> Result<Answer> {

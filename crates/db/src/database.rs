@@ -353,6 +353,11 @@ impl Database {
         self.inner.manager.store().memory()
     }
 
+    /// How the adjacency lies in memory, by a walk over all of it.
+    pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
+        self.inner.manager.store().adjacency_layout()
+    }
+
     /// How well plans are reused.
     pub fn plan_cache(&self) -> PlanCacheReport {
         self.inner.plans.report()

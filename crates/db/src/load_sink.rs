@@ -56,7 +56,9 @@ impl UpsertKeys {
     pub fn parse(texts: &[String]) -> Result<Self> {
         let pair = |text: &String| match text.rsplit_once('.') {
             Some((label, key)) if !label.is_empty() && !key.is_empty() => Ok((label.into(), key.into())),
-            _ => Err(Error::invalid(format!("'{text}' is not a label and a property key: write LABEL.KEY, as in person.email"))),
+            _ => Err(Error::invalid(format!(
+                "'{text}' is not a label and a property key: write LABEL.KEY, as in person.email"
+            ))),
         };
         Ok(UpsertKeys(texts.iter().map(pair).collect::<Result<_>>()?))
     }
@@ -314,12 +316,7 @@ struct Known {
 }
 
 /// The vertices of a label (one of a set) that have one of these values under a key.
-fn find_by_key(
-    view: &dyn GraphView,
-    label: &str,
-    key: &str,
-    values: Vec<Value>,
-) -> Result<HashMap<UserId, VertexId>> {
+fn find_by_key(view: &dyn GraphView, label: &str, key: &str, values: Vec<Value>) -> Result<HashMap<UserId, VertexId>> {
     let mut found = HashMap::new();
     let Some(key) = view.key_of(key) else { return Ok(found) };
     let labels = view.label_filter(&[label.into()]);

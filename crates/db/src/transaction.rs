@@ -9,8 +9,8 @@ use mangrove_steps::environment::Services;
 use mangrove_store::WriteCardinality;
 use mangrove_txn::CommitInfo;
 
-use crate::database::{Database, QueryOptions, limits};
 use crate::bulk::{LoadOptions, LoadReport};
+use crate::database::{Database, QueryOptions, limits};
 use crate::execution::{Execution, Setting};
 use crate::load_sink::TransactionSink;
 use crate::prepared::{Prepared, Question};
