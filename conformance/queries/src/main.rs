@@ -27,9 +27,18 @@ struct Arguments {
     /// The time limit of one answer
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// Print the plans instead
+    #[arg(long)]
+    explain: bool,
     /// How often each question is asked for its time
     #[arg(long, default_value_t = 3)]
     runs: u32,
+}
+
+impl Arguments {
+    fn wants(&self, query: &Query) -> bool {
+        self.query.as_ref().is_none_or(|name| *name == query.name)
+    }
 }
 
 fn main() -> ExitCode {
@@ -44,9 +53,21 @@ fn main() -> ExitCode {
     };
     let mut wrong = 0;
     for name in names {
+        if arguments.explain {
+            explain(&arguments, &db, &QuerySet::named(&name));
+            continue;
+        }
         wrong += measure_set(&arguments, &runner, &graph, &QuerySet::named(&name), &published::complex_reads(&folder));
     }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints the plans of a set's reads.
+fn explain(arguments: &Arguments, db: &mangrove::Database, set: &QuerySet) {
+    for query in set.queries.iter().filter(|query| arguments.wants(query) && !query.text.is_empty()) {
+        let plan = db.explain(query.text.trim()).unwrap_or_else(|error| error.to_string());
+        println!("{} {}\n{}\n{plan}\n", set.name, query.name, query.text.trim());
+    }
 }
 
 /// Asks all questions of a set and prints a table; returns how many answers were wrong.
@@ -62,8 +83,7 @@ fn measure_set(
         .load_preset(comfy_table::presets::NOTHING)
         .set_header(["query", "asked", "right", "min ms", "mean ms", "max ms"]);
     let mut wrong = 0;
-    let wanted = |query: &&Query| arguments.query.as_ref().is_none_or(|name| *name == query.name);
-    for query in set.queries.iter().filter(wanted) {
+    for query in set.queries.iter().filter(|query| arguments.wants(query)) {
         let questions = questions(set, query, published);
         let mut times = Vec::new();
         let mut right = 0;
