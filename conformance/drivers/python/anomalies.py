@@ -4,11 +4,15 @@ Each script takes a source and fails if it sees what the level forbids. Those th
 the anomaly that snapshot isolation allows: it must be seen there, and never at serializable.
 """
 
+from gremlin_python.driver.protocol import GremlinServerError
+from gremlin_python.process.anonymous_traversal import traversal
 from gremlin_python.process.graph_traversal import __
-from gremlin_python.process.traversal import P, T
+from gremlin_python.process.traversal import Direction, Merge, P, T
 
 from checks import Check, expect
 from wire_transactions import LEVELS, Clients
+
+CONFLICT = 596
 
 
 def read(n):
@@ -227,6 +231,37 @@ class Anomalies:
         one.run(write(1, -11))
         return one.commit()
 
+    def upserts_at_once(self):
+        """Of many who merge the same, each in a request of its own, one makes it: vertices and edges."""
+        rounds, threads = 10, 8
+        source = LEVELS["serializable"]
+
+        def job(number, _):
+            g = traversal().with_(self.clients.remote(source))
+            name = f"n{number % rounds}"
+            vertex = g.merge_v({T.label: "merged", "name": name})
+            edge = g.V().has("merged", "name", name).as_("v").merge_e(
+                {T.label: "to", Direction.OUT: Merge.out_v, Direction.IN: 1}).option(Merge.out_v, __.select("v"))
+            for one in (vertex, edge):
+                self.insist(one)
+
+        self.clients.jobs(rounds * threads, job, threads)
+        found = [self.clients.begin(source).run(lambda g: g.V().has_label("merged").count().next()),
+                 self.clients.begin(source).run(lambda g: g.V(1).in_("to").dedup().count().next()),
+                 self.clients.begin(source).run(lambda g: g.V(1).in_("to").count().next())]
+        expect(found == [rounds] * 3, f"{rounds} vertices and edges were merged, and there are {found}")
+
+    @staticmethod
+    def insist(traversal_):
+        """Runs a traversal; again, where the server gave up after conflicts."""
+        for _ in range(100):
+            try:
+                return traversal_.clone().iterate()
+            except GremlinServerError as e:
+                if e.status_code != CONFLICT:
+                    raise
+        raise AssertionError("a hundred times in a row others were first")
+
     def checks(self):
         """All of them, at both levels."""
         forbidden = [self.dirty_write, self.dirty_and_aborted_read, self.intermediate_read, self.fuzzy_read,
@@ -242,7 +277,12 @@ class Anomalies:
                     expect(seen == (level == "snapshot"), f"seen: {seen}")
             return Check(f"anomalies at {level}", method.__name__.replace("_", " "), run)
 
-        return [check(level, method) for level in LEVELS for method in forbidden + allowed_at_snapshot]
+        def upserts():
+            self.reset()
+            self.upserts_at_once()
+
+        return [check(level, method) for level in LEVELS for method in forbidden + allowed_at_snapshot] + [
+            Check("upserts", "eight at once make one", upserts)]
 
     def close(self):
         """Closes every connection."""
