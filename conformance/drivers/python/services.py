@@ -10,7 +10,8 @@ EVALUATION_ERROR = 597
 SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
             "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
             "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
-            "mangrove.queries", "mangrove.stats", "mangrove.transactions"]
+            "mangrove.queries", "mangrove.schema.drop", "mangrove.schema.ends", "mangrove.schema.list",
+            "mangrove.schema.require", "mangrove.schema.type", "mangrove.stats", "mangrove.transactions"]
 
 
 def text(value):
@@ -83,6 +84,29 @@ class Services:
         expect(all(index["id"] != made["id"] for index in call("mangrove.index.list")), "a dropped index is listed")
         expect_error(lambda: call("mangrove.index.drop", id=made["id"]), {EVALUATION_ERROR}, "mangrove.index.list")
 
+    def manage_rules(self, call):
+        """Rules are made over what there is, listed, kept, and dropped; one that something breaks is not made."""
+        g = self.server.source(WRITABLE_SOURCE)
+        g.add_v("ruled").property(T.id, 1).property("name", "one").iterate()
+        made = [call("mangrove.schema.require", label="ruled", key="name")[0],
+                call("mangrove.schema.type", label="ruled", key="name", type="string")[0],
+                call("mangrove.schema.ends", label="rules", ends=[["ruled", "ruled"]])[0]]
+        try:
+            expect([rule["rule"] for rule in made] == ["required", "type", "ends"], f"made were {made}")
+            expect(all(rule["online"] for rule in made), f"made were {made}")
+            expect_error(lambda: g.add_v("ruled").iterate(), {EVALUATION_ERROR}, "no 'name'", "ruled")
+            expect_error(lambda: g.V(1).property("name", 2).iterate(), {EVALUATION_ERROR}, "vertex 1", "string")
+            expect_error(lambda: g.add_v("other").as_("o").V(1).add_e("rules").to("o").iterate(), {EVALUATION_ERROR},
+                         "from 'ruled' to 'other'")
+            expect_error(lambda: call("mangrove.schema.require", label="ruled", key="age"), {EVALUATION_ERROR}, "vertex 1")
+            listed = [rule["id"] for rule in call("mangrove.schema.list")]
+            expect(all(rule["id"] in listed for rule in made), f"listed are {listed}")
+        finally:
+            for rule in made:
+                call("mangrove.schema.drop", id=rule["id"])
+        g.add_v("ruled").iterate()
+        g.V().has_label("ruled").drop().iterate()
+
     def show_memory(self, call):
         """The kinds of record add up to the total."""
         *kinds, total = call("mangrove.memory")
@@ -128,7 +152,7 @@ class Services:
                 method(call)
             return Check(f"services by {form}", method.__name__.replace("_", " "), run)
 
-        methods = [self.are_listed, self.change_settings, self.manage_indexes, self.show_memory,
+        methods = [self.are_listed, self.change_settings, self.manage_indexes, self.manage_rules, self.show_memory,
                    self.count_transactions, self.collect_garbage, self.are_guarded]
         return [check(form, call, method)
                 for form, call in (("bytecode", self.bytecode), ("script", self.script)) for method in methods]

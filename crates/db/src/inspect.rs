@@ -53,6 +53,7 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
         Record::IndexCreated(info) => {
             ("index created", None, format!("number {}, on {} keys", info.id.0, info.keys.len()))
         }
+        Record::Rules(rules) => ("rules", None, format!("{} rules of the schema", rules.list.len())),
         Record::IndexDropped(id) => ("index dropped", None, format!("number {}", id.0)),
     }
 }

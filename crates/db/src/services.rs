@@ -10,6 +10,7 @@
 mod durability;
 mod indexes;
 mod reports;
+mod schema;
 
 use std::fmt;
 use std::sync::Arc;
@@ -181,6 +182,53 @@ const SERVICES: &[Service] = &[
         administers: Administers::Never,
         parameters: &[],
         run: reports::names,
+    },
+    Service {
+        name: "mangrove.schema.drop",
+        summary: "drop the rule with this number",
+        administers: Administers::Always,
+        parameters: &[("id", "its number")],
+        run: schema::drop,
+    },
+    Service {
+        name: "mangrove.schema.ends",
+        summary: "make a rule: edges of a label lead from vertices with some labels to vertices with others",
+        administers: Administers::Always,
+        parameters: &[
+            ("label", "the edges' label"),
+            ("ends", "the pairs of labels that are allowed, from and to: [['person', 'company']]"),
+        ],
+        run: schema::ends,
+    },
+    Service {
+        name: "mangrove.schema.list",
+        summary: "the rules that everything committed keeps to",
+        administers: Administers::Never,
+        parameters: &[],
+        run: schema::list,
+    },
+    Service {
+        name: "mangrove.schema.require",
+        summary: "make a rule: vertices, or edges, with a label have a property",
+        administers: Administers::Always,
+        parameters: &[
+            ("element", "'vertex' or 'edge'; default vertex"),
+            ("label", "with this label"),
+            ("key", "the property"),
+        ],
+        run: schema::require,
+    },
+    Service {
+        name: "mangrove.schema.type",
+        summary: "make a rule: the values of a property of vertices, or edges, with a label are of a type",
+        administers: Administers::Always,
+        parameters: &[
+            ("element", "'vertex' or 'edge'; default vertex"),
+            ("label", "with this label"),
+            ("key", "the property"),
+            ("type", "'string', 'long', 'integer' (of any width), 'number', 'datetime' and so on"),
+        ],
+        run: schema::value_type,
     },
     Service {
         name: "mangrove.stats",

@@ -26,7 +26,7 @@ use mangrove_store::{Redo, Store};
 use parking_lot::Mutex;
 
 use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, load};
-use crate::codec::Malformed;
+use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
 use crate::damage::damaged;
 use crate::disk::Disk;
 use crate::log::read::{LogEnd, Place, read};
@@ -111,9 +111,10 @@ pub(crate) fn recover(
     let threads = options.threads.max(1);
     let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
     let loaded = load(disk, manifest, options.memory_limit_bytes, threads, &pages)?;
-    let mut indexes = loaded.indexes;
+    let (mut indexes, mut rules) = (loaded.indexes, loaded.rules);
     let commits = |done| say(RecoveryPhase::Log, done, 0);
-    let (log, commits_replayed) = replay(disk, manifest, &loaded.restore, &mut indexes, threads, &commits)?;
+    let (log, commits_replayed) =
+        replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
     if log.epoch > manifest.epoch {
         let path = Manifest::path(manifest.version);
         let what =
@@ -132,6 +133,7 @@ pub(crate) fn recover(
     };
     let restored = loaded.restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
     let restored = restored.map_err(|damage| loaded.source.error(disk, &damage))?;
+    restored.store.restore_rules(rules.list, rules.next);
     let summary = RecoverySummary {
         graph: restored.summary,
         checkpoint_ts: manifest.checkpoint_ts,
@@ -148,7 +150,7 @@ fn replay(
     disk: &dyn Disk,
     manifest: &Manifest,
     restore: &Restore,
-    indexes: &mut Indexes,
+    (indexes, rules): (&mut Indexes, &mut SavedRules),
     threads: usize,
     progress: &dyn Fn(u64),
 ) -> Result<(LogEnd, u64)> {
@@ -159,7 +161,7 @@ fn replay(
             scope.spawn(move || work(restore, &portions, failure));
         });
         let mut replay =
-            Replay { restore, indexes, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
+            Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
         let end = read(disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
             replay.record(record, place)?;
             progress(replay.commits);
@@ -287,6 +289,7 @@ fn apply(restore: &Restore, redo: Vec<(u64, Redo)>) -> std::result::Result<(), S
 struct Replay<'a> {
     restore: &'a Restore,
     indexes: &'a mut Indexes,
+    rules: &'a mut SavedRules,
     dealer: Dealer,
     failure: &'a Failure,
     after: u64,
@@ -313,6 +316,13 @@ impl Replay<'_> {
                 true => Ok(()),
                 false => Err(place.damage("names under numbers that others have, or without those before them")),
             },
+            Record::Rules(rules) if !rules.are_possible(self.restore.store().catalog()) => {
+                Err(place.damage(IMPOSSIBLE_RULE))
+            }
+            Record::Rules(rules) => {
+                *self.rules = rules;
+                Ok(())
+            }
             Record::IndexCreated(info) => self.create_index(info, place),
             Record::IndexDropped(id) => {
                 self.indexes.next = self.indexes.next.max(id.0.saturating_add(1));

@@ -12,13 +12,16 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{EdgeId, Error, ErrorKind, KeyId, LabelSetId, Result, TabletId, UserId, Value, VertexId};
+use mangrove_graph::{
+    Catalog, EdgeId, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value, VertexId,
+};
 use smol_str::SmolStr;
 
 use crate::cell::{MultiProperty, RawCell};
 use crate::id_index::IdKey;
 use crate::pack::pack;
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
+use crate::schema::ElementKind;
 use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
 use crate::version::{BASE_TS, Snapshot};
@@ -190,6 +193,11 @@ impl<P: Paged> Staged<P> {
         (id.offset() < page.core().used()).then_some((page.core(), id.offset()))
     }
 
+    /// The labels of an element that was staged.
+    fn labels_of(&self, id: VertexId, catalog: &Catalog) -> Vec<LabelId> {
+        self.find(id).map(|(core, _)| catalog.labels_of(core.label)).unwrap_or_default()
+    }
+
     /// Whether a slot stays empty.
     fn is_hole(&self, id: VertexId) -> bool {
         let place = self.place(id.tablet(), id.page());
@@ -266,6 +274,7 @@ impl BulkLoader {
         columns: &[BulkColumn],
     ) -> Result<Vec<VertexId>> {
         self.check(count, ids, columns, false)?;
+        self.store.check_rows(ElementKind::Vertex, labels, count, columns, |_| None)?;
         self.closed = true;
         let expected = Expected::of(ids, columns);
         let mut loaded = Vec::with_capacity(count);
@@ -308,6 +317,9 @@ impl BulkLoader {
                 format!("row {row}: {source:?} or {target:?} was not loaded; load vertices before their edges");
             return Err(Error::new(ErrorKind::NotFound, message));
         }
+        let labels_at = |id| self.vertices.labels_of(id, self.store.catalog());
+        let ends_of = |row: usize| Some((labels_at(ends[row].0), labels_at(ends[row].1)));
+        self.store.check_rows(ElementKind::Edge, label, ends.len(), columns, ends_of)?;
         self.closed = true;
         let expected = Expected::of(ids, columns);
         let mut loaded = Vec::with_capacity(ends.len());

@@ -68,6 +68,7 @@ mod redo;
 pub mod restore;
 mod runs;
 mod scan;
+pub mod schema;
 mod segments;
 mod settle;
 mod sight;

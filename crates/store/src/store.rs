@@ -16,6 +16,7 @@ use crate::limbo::{Limbo, Space};
 use crate::memory::{Memory, MemoryReport, RecordKind};
 use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
+use crate::schema::Schema;
 use crate::segments::Segments;
 use crate::tablet::{Cursor, Tablet};
 use crate::version::Snapshot;
@@ -52,6 +53,8 @@ pub struct Store {
     pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
     /// Held while the list of indexes changes.
     pub(crate) index_changes: Mutex<u32>,
+    /// The rules that commits are checked by.
+    pub(crate) schema: Schema,
     /// Where new vertices go, by label set.
     pub(crate) vertex_cursors: Segments<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
@@ -110,6 +113,7 @@ impl Store {
             tablets,
             indexes: ArcSwap::default(),
             index_changes: Mutex::new(0),
+            schema: Schema::default(),
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             first_page_slots: options.first_page_slots.clamp(1, PAGE_SLOTS as u32).next_power_of_two(),

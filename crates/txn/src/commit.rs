@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{Error, Result};
 use mangrove_store::Write;
+use mangrove_store::schema::Rules;
 
 use crate::counters::AbortCause;
 use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
@@ -41,6 +42,8 @@ pub struct Validating {
     timestamp: u64,
     /// Absent where nothing that was read can have changed.
     validation: Option<Validation>,
+    /// The rules it was found to keep to, before its timestamp was drawn.
+    rules: Arc<Rules>,
     /// Its place in the log, until it is decided; absent where there is no log, or nothing to be logged.
     prepared: Option<Box<dyn PreparedCommit>>,
     progress: Progress,
@@ -86,7 +89,8 @@ impl Transaction {
         });
         let timestamp = latest.max(self.begin_ts());
         let (prepared, progress) = (None, Progress::Undrawn);
-        let mut validating = Validating { transaction: self, log, timestamp, validation, prepared, progress };
+        let rules = self.shared.store.rules();
+        let mut validating = Validating { transaction: self, log, timestamp, validation, rules, prepared, progress };
         if !validating.log.is_empty() {
             validating.draw()?;
         }
@@ -104,6 +108,7 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
+        self.check_rules()?;
         self.prepare()?;
         let shared = &self.transaction.shared;
         let slot = self.transaction.slot();
@@ -125,6 +130,23 @@ impl Validating {
                 Err(error)
             }
         }
+    }
+
+    /// Whether what it leaves keeps to the rules.
+    fn check_rules(&mut self) -> Result<()> {
+        let transaction = &self.transaction;
+        let checked = transaction.shared.store.check_commit(&self.rules, &self.log, transaction.number());
+        checked.inspect_err(|_| self.abort(AbortCause::Rule))
+    }
+
+    /// The same by the rules that hold after its timestamp was drawn, if they are others: see `schema`.
+    fn check_rules_again(&mut self) -> Result<()> {
+        let now = self.transaction.shared.rules_after_draw();
+        if Arc::ptr_eq(&now, &self.rules) {
+            return Ok(());
+        }
+        self.rules = now;
+        self.check_rules()
     }
 
     fn check_to(&mut self, ts: u64) -> std::result::Result<(), AbortCause> {
@@ -153,6 +175,9 @@ impl Validating {
         if let Err(cause) = outcome {
             self.abort(cause);
             return Err(abort_error(cause));
+        }
+        if !self.log.is_empty() {
+            self.check_rules_again()?;
         }
         let read_count = self.validation.as_ref().map_or(0, |validation| validation.reads().len());
         let info = CommitInfo { timestamp: self.timestamp, write_count: self.log.len(), read_count };

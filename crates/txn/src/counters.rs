@@ -22,11 +22,13 @@ pub enum AbortCause {
     Expired,
     /// The log took no commits: its disk is full, or has failed.
     Refused,
+    /// What it wrote breaks a rule of the schema.
+    Rule,
 }
 
 impl AbortCause {
     /// All causes.
-    pub const ALL: [AbortCause; 7] = [
+    pub const ALL: [AbortCause; 8] = [
         AbortCause::WriteConflict,
         AbortCause::ReadConflict,
         AbortCause::Dependency,
@@ -34,6 +36,7 @@ impl AbortCause {
         AbortCause::Rollback,
         AbortCause::Expired,
         AbortCause::Refused,
+        AbortCause::Rule,
     ];
 
     /// A name for tables and metrics.
@@ -46,6 +49,7 @@ impl AbortCause {
             AbortCause::Rollback => "rollback",
             AbortCause::Expired => "expired",
             AbortCause::Refused => "refused",
+            AbortCause::Rule => "rule",
         }
     }
 }
@@ -74,10 +78,10 @@ impl TransactionCounters {
         self.aborts[cause as usize]
     }
 
-    /// How many transactions aborted because of others: everything but their owners' rollbacks and delays, and a log that
+    /// How many transactions aborted because of others: everything but their owners' rollbacks, delays and broken rules, and a log that
     /// takes nothing.
     pub fn conflicts(&self) -> u64 {
-        let own = [AbortCause::Rollback, AbortCause::Expired, AbortCause::Refused];
+        let own = [AbortCause::Rollback, AbortCause::Expired, AbortCause::Refused, AbortCause::Rule];
         self.aborts.iter().sum::<u64>() - own.into_iter().map(|cause| self.aborted(cause)).sum::<u64>()
     }
 }

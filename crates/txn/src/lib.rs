@@ -42,6 +42,7 @@ mod log;
 mod manager;
 mod reads;
 mod recent;
+mod schema;
 mod settings;
 mod status;
 mod sync;

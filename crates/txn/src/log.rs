@@ -24,6 +24,7 @@ use std::fmt::Debug;
 
 use mangrove_graph::{Error, ErrorKind, IndexId, IndexInfo, Result};
 use mangrove_store::Write;
+use mangrove_store::schema::RuleEntry;
 
 use crate::recent::RecentCommits;
 
@@ -68,6 +69,10 @@ pub trait CommitLog: Send + Sync + Debug {
 
     /// Returns when a change of indexes is durable. Fails like the others.
     fn change_index(&self, change: &IndexChange, watermarks: &dyn Watermarks) -> Result<()>;
+
+    /// Returns when it is durable that these are the rules of the schema, and the number of the next one. Fails like the
+    /// others.
+    fn change_rules(&self, rules: &[RuleEntry], next: u32, watermarks: &dyn Watermarks) -> Result<()>;
 }
 
 /// A commit that has space in the log. Dropping it gives the space back.

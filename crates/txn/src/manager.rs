@@ -126,6 +126,10 @@ impl TransactionManager {
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The store.
     pub fn store(&self) -> &Arc<Store> {
         &self.shared.store

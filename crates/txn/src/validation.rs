@@ -103,9 +103,11 @@ pub(crate) fn abort_error(cause: AbortCause) -> Error {
             "this transaction ran for longer than recent commits are remembered, so what it read cannot be checked any \
              more; run it again, in smaller parts if it is long, or as a read-only or snapshot transaction"
         }
-        AbortCause::WriteConflict | AbortCause::Rollback | AbortCause::Expired | AbortCause::Refused => {
-            "this transaction was rolled back; run it again"
-        }
+        AbortCause::WriteConflict
+        | AbortCause::Rollback
+        | AbortCause::Expired
+        | AbortCause::Refused
+        | AbortCause::Rule => "this transaction was rolled back; run it again",
     };
     Error::conflict(message).because(cause.name())
 }

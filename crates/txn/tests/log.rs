@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::Graph;
 use mangrove_graph::{Error, ErrorKind, Remedy, Result, VertexId};
 use mangrove_store::Write;
+use mangrove_store::schema::RuleEntry;
 use mangrove_txn::{AbortCause, CommitLog, IndexChange, IndexOptions, PreparedCommit, RecentOptions, Watermarks};
 use parking_lot::{Condvar, Mutex};
 
@@ -31,6 +32,8 @@ struct GateLog {
     /// Commits that have space and are not handed over.
     prepared: Arc<AtomicU64>,
     indexes: Mutex<Vec<IndexChange>>,
+    /// How many rules there were, each time they changed.
+    rules: Mutex<Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -82,6 +85,12 @@ impl CommitLog for GateLog {
         assert!(stable >= ts);
         // Nobody else flushes in these tests while this one does.
         watermarks.set_durable(stable);
+        Ok(())
+    }
+
+    fn change_rules(&self, rules: &[RuleEntry], _: u32, _: &dyn Watermarks) -> Result<()> {
+        self.pass()?;
+        self.rules.lock().push(rules.len());
         Ok(())
     }
 

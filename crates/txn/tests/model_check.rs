@@ -350,6 +350,15 @@ impl CommitLog for ModelLog {
         Ok(())
     }
 
+    fn change_rules(
+        &self,
+        _: &[mangrove_store::schema::RuleEntry],
+        _: u32,
+        _: &dyn Watermarks,
+    ) -> mangrove_graph::Result<()> {
+        Ok(())
+    }
+
     fn change_index(&self, _: &IndexChange, _: &dyn Watermarks) -> mangrove_graph::Result<()> {
         Ok(())
     }

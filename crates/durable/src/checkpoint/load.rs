@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::names::{Indexes, read_names};
 use super::segment::{BlockPlace, SegmentName, SegmentReader};
 use super::take::{Checkpoints, TabletFiles};
+use crate::codec::SavedRules;
 use crate::damage::damaged;
 use crate::disk::Disk;
 use crate::manifest::{Manifest, ManifestFile, ManifestTablet};
@@ -24,6 +25,7 @@ use crate::manifest::{Manifest, ManifestFile, ManifestTablet};
 pub(crate) struct Loaded {
     pub(crate) restore: Restore,
     pub(crate) indexes: Indexes,
+    pub(crate) rules: SavedRules,
     pub(crate) source: Source,
     /// What the next checkpoint builds on.
     pub(crate) checkpoints: Checkpoints,
@@ -65,7 +67,7 @@ pub(crate) fn load(
 ) -> Result<Loaded> {
     let options = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, ..StoreOptions::default() };
     let store = Store::new(&options);
-    let (names, indexes) = match &manifest.names {
+    let (names, (indexes, rules)) = match &manifest.names {
         Some(file) => load_names(disk, manifest, file, &store)?,
         None => Default::default(),
     };
@@ -89,18 +91,23 @@ pub(crate) fn load(
     let images = tablets.iter().flat_map(|tablet| tablet.places.values());
     let bytes = names.len() as u64 + images.map(|(_, place)| place.bytes()).sum::<u64>();
     let checkpoints = Checkpoints::new(manifest.clone(), tablets, names);
-    Ok(Loaded { restore, indexes, source, checkpoints, bytes })
+    Ok(Loaded { restore, indexes, rules, source, checkpoints, bytes })
 }
 
-fn load_names(disk: &dyn Disk, manifest: &Manifest, file: &ManifestFile, store: &Store) -> Result<(Vec<u8>, Indexes)> {
+fn load_names(
+    disk: &dyn Disk,
+    manifest: &Manifest,
+    file: &ManifestFile,
+    store: &Store,
+) -> Result<(Vec<u8>, (Indexes, SavedRules))> {
     let name = SegmentName { tablet: None, version: file.version };
     let reader = SegmentReader::open(disk, name, file.bytes, manifest.database)?;
     let [(_, place)] = *reader.blocks else {
         return Err(reader.damaged(0, format!("it has {} blocks, and names are one", reader.blocks.len())));
     };
     let body = reader.body(place)?;
-    let indexes = read_names(&body, store.catalog()).map_err(|m| reader.damaged(place.offset + m.at, m.what))?;
-    Ok((body, indexes))
+    let read = read_names(&body, store.catalog()).map_err(|m| reader.damaged(place.offset + m.at, m.what))?;
+    Ok((body, read))
 }
 
 /// Calls `work` with every item, from several threads; the first error.

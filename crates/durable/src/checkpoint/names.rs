@@ -1,10 +1,11 @@
-//! The names of a graph, and what its indexes are like, as bytes.
+//! The names of a graph, what its indexes are like, and the rules of its schema, as bytes.
 //!
 //! ```text
 //! labels: count, texts
 //! keys: count, texts
 //! label sets: count, then (count, labels)
 //! indexes: number of the next one, count, then what each is (`codec::put_index`)
+//! rules (`codec::put_rules`); absent in files that were written before there were any
 //! ```
 //!
 //! A name's number is its place. Taken while names come in: the sets first, so that their labels are among those that
@@ -13,10 +14,14 @@
 use mangrove_graph::{Catalog, IndexInfo, KeyId, LabelId};
 use mangrove_store::{INDEX_KEYS_MAX, Store};
 
-use crate::codec::{Malformed, Reader, put_index, put_text, put_varint, read_index};
+use crate::codec::{
+    IMPOSSIBLE_RULE, Malformed, Reader, SavedRules, put_index, put_rules, put_text, put_varint, read_index, read_rules,
+};
 
 /// The names and indexes of a store.
 pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
+    // First, so that the names they are about are among those that are taken afterwards.
+    let (rules, next) = store.lasting_rules();
     let catalog = store.catalog();
     let mut sets = Vec::new();
     let set_count = catalog.label_set_count();
@@ -33,6 +38,8 @@ pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
     (0..key_count).for_each(|id| put_text(&catalog.key_name(KeyId(id as u32)), out));
     out.append(&mut sets);
     put_indexes(store, out);
+    let list = rules.into_iter().map(|entry| (entry.id, entry.rule)).collect();
+    put_rules(&SavedRules { list, next }, out);
 }
 
 fn put_indexes(store: &Store, out: &mut Vec<u8>) {
@@ -50,8 +57,8 @@ pub(crate) struct Indexes {
     pub(crate) next: u32,
 }
 
-/// Reads names into an empty catalog, and what the indexes are like.
-pub(crate) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<Indexes, Malformed> {
+/// Reads names into an empty catalog, what the indexes are like, and the rules.
+pub(crate) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<(Indexes, SavedRules), Malformed> {
     let mut reader = Reader::new(bytes);
     for id in 0..reader.count()? {
         let twice = reader.malformed("a label that has a number already");
@@ -74,8 +81,10 @@ pub(crate) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<Indexes, Mal
         }
     }
     let indexes = read_indexes(&mut reader, catalog)?;
+    let impossible = reader.malformed(IMPOSSIBLE_RULE);
+    let rules = if reader.is_at_end() { SavedRules::default() } else { read_rules(&mut reader)? };
     reader.expect_end()?;
-    Ok(indexes)
+    if rules.are_possible(catalog) { Ok((indexes, rules)) } else { Err(impossible) }
 }
 
 fn read_label(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<LabelId, Malformed> {
@@ -132,7 +141,8 @@ mod tests {
         let mut bytes = Vec::new();
         put_names(&store, &mut bytes);
         let read = Catalog::new();
-        let indexes = read_names(&bytes, &read).unwrap();
+        let (indexes, rules) = read_names(&bytes, &read).unwrap();
+        assert_eq!(rules, SavedRules::default());
         assert_eq!((indexes.list, indexes.next), (store.indexes(), 2));
         assert_eq!((read.label_count(), read.key_count(), read.label_set_count()), (3, 2, 3));
         assert_eq!(

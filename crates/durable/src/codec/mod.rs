@@ -1,4 +1,4 @@
-//! Numbers, text, values, ids and indexes as bytes.
+//! Numbers, text, values, ids, indexes and rules as bytes.
 //!
 //! Integers are varints (seven bits a byte, least significant first, the top bit set on all but the last), signed ones
 //! zigzag-coded before; text and bytes have their length in front; a value is a tag byte and its content. The tags are
@@ -11,10 +11,12 @@
 
 mod bytes;
 mod index;
+mod rule;
 mod value;
 
 pub use bytes::{Malformed, Reader, put_bytes, put_signed, put_text, put_varint};
 pub use index::{put_index, read_index};
+pub use rule::{IMPOSSIBLE_RULE, SavedRules, put_rules, read_rules};
 pub use value::{put_content, put_user_id, put_value, read_content, read_user_id, read_value};
 
 #[cfg(test)]

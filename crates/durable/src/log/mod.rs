@@ -41,6 +41,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 use parking_lot::Mutex;
@@ -52,6 +53,7 @@ pub use group::model;
 pub use options::LogOptions;
 pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
 
+use crate::codec::SavedRules;
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Ordering};
 pub(crate) use format::DIRECTORY;
@@ -60,6 +62,7 @@ pub(crate) use founding::{found, remains};
 use group::{Flush, Goal, Group, Reached};
 use record::{
     COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
+    put_rules_record,
 };
 use status::Meters;
 use supply::Supply;
@@ -377,6 +380,20 @@ impl CommitLog for Log {
             IndexChange::Created(info) => put_index_created(info, &mut record),
             IndexChange::Dropped(id) => put_index_dropped(*id, &mut record),
         }
+        self.order(record, watermarks)
+    }
+
+    fn change_rules(&self, rules: &[RuleEntry], next: u32, watermarks: &dyn Watermarks) -> Result<()> {
+        let list = rules.iter().map(|entry| (entry.id, entry.rule.clone())).collect();
+        let mut record = Vec::new();
+        put_rules_record(&SavedRules { list, next }, &mut record);
+        self.order(record, watermarks)
+    }
+}
+
+impl Log {
+    /// Returns when a record that belongs to no commit is durable.
+    fn order(&self, record: Vec<u8>, watermarks: &dyn Watermarks) -> Result<()> {
         let needs = self.inner.reserve(record.len() as u64)?;
         let order = {
             let mut pending = self.inner.pending.lock();

@@ -356,7 +356,7 @@ impl Reading<'_> {
                 self.end.names = self.end.names.max(names.end());
                 0
             }
-            Record::IndexCreated(_) | Record::IndexDropped(_) => 0,
+            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => 0,
         };
         (self.each)(record, place).map_err(RecordError::Other)?;
         Ok(commits)

@@ -1,4 +1,4 @@
-//! What the log says: commits, names, indexes.
+//! What the log says: commits, names, indexes, rules.
 //!
 //! A record is its length (a varint, of what follows), a byte that says what it is, and its content:
 //!
@@ -8,6 +8,7 @@
 //! | 2 | names | first label, count, names; first key, count, names; first label set, count, each a count and labels |
 //! | 3 | index created | the index (`codec::put_index`) |
 //! | 4 | index dropped | id |
+//! | 5 | rules | all rules of the schema from now on (`codec::put_rules`) |
 //!
 //! A redo entry is a byte and its content; element ids are the 64 bits of the id as a varint of their *rotation* (tablet
 //! last), so that those of small graphs are short:
@@ -27,14 +28,15 @@ use mangrove_store::{Redo, Store, Write};
 use smol_str::SmolStr;
 
 use crate::codec::{
-    Malformed, Reader, put_content, put_index, put_text, put_user_id, put_varint, read_content, read_index,
-    read_user_id,
+    Malformed, Reader, SavedRules, put_content, put_index, put_rules, put_text, put_user_id, put_varint, read_content,
+    read_index, read_rules, read_user_id,
 };
 
 const COMMIT: u8 = 1;
 const NAMES: u8 = 2;
 const INDEX_CREATED: u8 = 3;
 const INDEX_DROPPED: u8 = 4;
+const RULES: u8 = 5;
 
 const VERTEX: u8 = 1;
 const VERTEX_WITH_ID: u8 = 2;
@@ -188,6 +190,8 @@ pub enum Record<'a> {
     IndexCreated(IndexInfo),
     /// An index that is gone.
     IndexDropped(IndexId),
+    /// The rules of the schema, all of them.
+    Rules(SavedRules),
 }
 
 /// A commit: when, and what it left.
@@ -256,6 +260,11 @@ pub(crate) fn put_index_dropped(id: IndexId, out: &mut Vec<u8>) {
     put_framed(INDEX_DROPPED, out, |content| put_varint(u64::from(id.0), content));
 }
 
+/// Appends the rules of the schema, framed.
+pub(crate) fn put_rules_record(rules: &SavedRules, out: &mut Vec<u8>) {
+    put_framed(RULES, out, |content| put_rules(rules, content));
+}
+
 /// Reads a record without its length.
 pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
     let mut reader = Reader::new(bytes);
@@ -268,6 +277,7 @@ pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
         NAMES => Record::Names(Names::read(&mut reader)?),
         INDEX_CREATED => Record::IndexCreated(read_index(&mut reader)?),
         INDEX_DROPPED => Record::IndexDropped(IndexId(reader.varint_u32()?)),
+        RULES => Record::Rules(read_rules(&mut reader)?),
         _ => return Err(Malformed { at: 0, what: "a record of an unknown kind" }),
     };
     reader.expect_end()?;

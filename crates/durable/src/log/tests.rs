@@ -80,7 +80,7 @@ fn read_marks_from(first: u64, disk: &SimDisk, catalog: &mangrove_graph::Catalog
                 marks.insert(commit.timestamp, mark_of(&commit, &place));
             }
             Record::Names(names) => assert!(names.put_into(catalog), "{names:?}"),
-            Record::IndexCreated(_) | Record::IndexDropped(_) => {}
+            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => {}
         }
         Ok(())
     })?;
@@ -421,7 +421,7 @@ fn indexes_are_in_the_log() {
             Record::IndexCreated(info) => said.push((info.id, info.unique)),
             Record::IndexDropped(id) => said.push((id, false)),
             Record::Names(names) => assert_eq!(names.keys, ["name"]),
-            Record::Commit(_) => panic!("nobody committed"),
+            Record::Commit(_) | Record::Rules(_) => panic!("nobody committed, or made rules"),
         }
         Ok(())
     })

@@ -1,0 +1,125 @@
+//! The optional schema of a running database, by names: rules are made, dropped and listed while transactions go on.
+//!
+//! Like indexes, rules are no part of a transaction: what is changed is changed for everybody at once. The same goes
+//! through `call('mangrove.schema.…')`. What rules promise, and when they are looked at, is in `docs/schema.md`.
+
+use mangrove_graph::{Catalog, LabelId, Result};
+use mangrove_store::schema::{ElementKind, Rule, RuleEntry, RuleId, ValueType};
+use smol_str::SmolStr;
+
+use crate::database::Database;
+
+/// What a rule is to say. It is about vertices that have the label among theirs, or about edges of the label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RuleDefinition {
+    /// Each has the property, and it is not null.
+    Required {
+        /// Edges, not vertices.
+        edges: bool,
+        /// Their label.
+        label: SmolStr,
+        /// The property.
+        key: SmolStr,
+    },
+    /// Every value of the property is of a type.
+    Typed {
+        /// Edges, not vertices.
+        edges: bool,
+        /// Their label.
+        label: SmolStr,
+        /// The property.
+        key: SmolStr,
+        /// `string`, `long`, `integer` (of any width), `number` and so on: an unknown one is refused with all there are.
+        value_type: SmolStr,
+    },
+    /// Edges lead from a vertex with one of these labels to one with the other.
+    Ends {
+        /// The edges' label.
+        label: SmolStr,
+        /// From and to.
+        pairs: Vec<(SmolStr, SmolStr)>,
+    },
+}
+
+/// A rule there is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleDescription {
+    /// Its number.
+    pub id: RuleId,
+    /// What it says.
+    pub definition: RuleDefinition,
+    /// The same in words.
+    pub text: String,
+    /// Whether it holds of everything. Before, what is there is being looked at.
+    pub online: bool,
+}
+
+impl Database {
+    /// Makes a rule while transactions go on: from its begin on, no commit breaks it. Fails, naming an element, where
+    /// something that is there does; and where there is a rule about the same already.
+    pub fn define_rule(&self, definition: &RuleDefinition) -> Result<RuleId> {
+        self.inner.manager.create_rule(rule(definition, self.catalog())?)
+    }
+
+    /// Drops a rule.
+    pub fn drop_rule(&self, rule: RuleId) -> Result<()> {
+        self.inner.manager.drop_rule(rule)
+    }
+
+    /// The rules there are, those that are being made included.
+    pub fn rules(&self) -> Vec<RuleDescription> {
+        let catalog = self.catalog();
+        let described = |entry: &RuleEntry| RuleDescription {
+            id: entry.id,
+            definition: definition(&entry.rule, catalog),
+            text: entry.rule.text(catalog),
+            online: !entry.pending,
+        };
+        self.inner.manager.store().rules().iter().map(described).collect()
+    }
+}
+
+fn kind(edges: bool) -> ElementKind {
+    if edges { ElementKind::Edge } else { ElementKind::Vertex }
+}
+
+/// A rule with numbers for names.
+fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
+    let label = |name: &SmolStr| catalog.intern_label(name);
+    Ok(match definition {
+        RuleDefinition::Required { edges, label: of, key } => {
+            Rule::Required { kind: kind(*edges), label: label(of), key: catalog.intern_key(key) }
+        }
+        RuleDefinition::Typed { edges, label: of, key, value_type } => {
+            // The type first: a mistake in it leaves no names behind.
+            let value_type = ValueType::named(value_type)?;
+            Rule::Typed { kind: kind(*edges), label: label(of), key: catalog.intern_key(key), value_type }
+        }
+        RuleDefinition::Ends { label: of, pairs } => {
+            let pairs = pairs.iter().map(|(from, to)| (label(from), label(to))).collect();
+            Rule::Ends { label: label(of), pairs }
+        }
+    })
+}
+
+/// A rule with names for numbers.
+fn definition(rule: &Rule, catalog: &Catalog) -> RuleDefinition {
+    let label = |id: LabelId| catalog.label_name(id);
+    match rule {
+        Rule::Required { kind, label: of, key } => RuleDefinition::Required {
+            edges: *kind == ElementKind::Edge,
+            label: label(*of),
+            key: catalog.key_name(*key),
+        },
+        Rule::Typed { kind, label: of, key, value_type } => RuleDefinition::Typed {
+            edges: *kind == ElementKind::Edge,
+            label: label(*of),
+            key: catalog.key_name(*key),
+            value_type: value_type.name().into(),
+        },
+        Rule::Ends { label: of, pairs } => RuleDefinition::Ends {
+            label: label(*of),
+            pairs: pairs.iter().map(|(from, to)| (label(*from), label(*to))).collect(),
+        },
+    }
+}

@@ -1,0 +1,565 @@
+//! The optional schema: rules that everything committed keeps to, where somebody has made some.
+//!
+//! A [`Rule`] is about the vertices that have a label among theirs, or about the edges of a label: a property they must
+//! have, the type of its values, the labels that an edge's ends may have. A graph without rules is free.
+//!
+//! A rule is kept by looking at *images* of elements: what a transaction would leave when it commits
+//! ([`Store::check_commit`]), rows of a bulk load, and everything there is when a rule is made. One element at a time is enough:
+//! a rule speaks of one element, of labels that never change, and of values that two transactions cannot both
+//! write, so two commits that keep to the rules keep to them together.
+//!
+//! A rule is *pending* while what is there is looked at: commits are checked by it, and it is not kept on disk. Who waits
+//! for whom when one is made is in `txn::schema`. Unique values are not here but an index's ([`crate::unique`]).
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use mangrove_graph::{Catalog, ElementRef, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, Value};
+
+use crate::bulk::{BulkColumn, ColumnData};
+use crate::cell::Content;
+use crate::redo::Redo;
+use crate::store::Store;
+use crate::sync::Mutex;
+use crate::write::Write;
+
+/// The number of a rule. Numbers are not given twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RuleId(pub u32);
+
+/// What a rule is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ElementKind {
+    /// Vertices.
+    Vertex,
+    /// Edges.
+    Edge,
+}
+
+impl ElementKind {
+    /// `vertex`, `edge`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "vertex",
+            ElementKind::Edge => "edge",
+        }
+    }
+}
+
+/// A type of values that a rule may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ValueType(u8);
+
+/// The types by number, which is what files keep: new ones come last. The first are those of values
+/// ([`Value::type_name`]), the others take several.
+const TYPES: [&str; 21] = [
+    "boolean",
+    "byte",
+    "short",
+    "int",
+    "long",
+    "bigint",
+    "float",
+    "double",
+    "decimal",
+    "char",
+    "string",
+    "bytes",
+    "uuid",
+    "datetime",
+    "duration",
+    "list",
+    "set",
+    "map",
+    "float array",
+    "integer",
+    "number",
+];
+
+impl ValueType {
+    /// The type of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        let found = TYPES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok());
+        found.map(ValueType).ok_or_else(|| {
+            Error::invalid(format!("there is no type '{name}' of properties; there are {}", TYPES.join(", ")))
+        })
+    }
+
+    /// The type of this number.
+    pub fn numbered(number: u8) -> Option<Self> {
+        (usize::from(number) < TYPES.len()).then_some(ValueType(number))
+    }
+
+    /// Its number.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        TYPES[usize::from(self.0)]
+    }
+
+    /// Whether a value is of this type.
+    pub fn takes(self, value: &Value) -> bool {
+        let is_integer =
+            matches!(value, Value::I8(_) | Value::I16(_) | Value::I32(_) | Value::I64(_) | Value::BigInt(_));
+        match self.name() {
+            "integer" => is_integer,
+            "number" => is_integer || matches!(value, Value::F32(_) | Value::F64(_) | Value::Decimal(_)),
+            name => value.type_name() == name,
+        }
+    }
+}
+
+/// What everything committed keeps to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Each of these elements has the property, and it is not null.
+    Required {
+        /// Vertices or edges.
+        kind: ElementKind,
+        /// With this label.
+        label: LabelId,
+        /// The property.
+        key: KeyId,
+    },
+    /// Every value of the property is of this type, where there is one.
+    Typed {
+        /// Vertices or edges.
+        kind: ElementKind,
+        /// With this label.
+        label: LabelId,
+        /// The property.
+        key: KeyId,
+        /// The type.
+        value_type: ValueType,
+    },
+    /// Edges of a label lead from a vertex with one of these labels to one with the other.
+    Ends {
+        /// The edges' label.
+        label: LabelId,
+        /// From and to.
+        pairs: Vec<(LabelId, LabelId)>,
+    },
+}
+
+impl Rule {
+    /// The elements it is about.
+    pub fn subject(&self) -> (ElementKind, LabelId) {
+        match *self {
+            Rule::Required { kind, label, .. } | Rule::Typed { kind, label, .. } => (kind, label),
+            Rule::Ends { label, .. } => (ElementKind::Edge, label),
+        }
+    }
+
+    /// The property it is about, if it is about one.
+    pub fn key(&self) -> Option<KeyId> {
+        match *self {
+            Rule::Required { key, .. } | Rule::Typed { key, .. } => Some(key),
+            Rule::Ends { .. } => None,
+        }
+    }
+
+    /// The rule in words.
+    pub fn text(&self, catalog: &Catalog) -> String {
+        let of = |kind: ElementKind, label| format!("every {} '{}'", kind.name(), catalog.label_name(label));
+        match self {
+            Rule::Required { kind, label, key } => format!("{} has '{}'", of(*kind, *label), catalog.key_name(*key)),
+            Rule::Typed { kind, label, key, value_type } => {
+                format!("'{}' of {} is of type {}", catalog.key_name(*key), of(*kind, *label), value_type.name())
+            }
+            Rule::Ends { label, pairs } => {
+                let pair = |(from, to): &(LabelId, LabelId)| {
+                    format!("'{}' to '{}'", catalog.label_name(*from), catalog.label_name(*to))
+                };
+                let pairs = pairs.iter().map(pair).collect::<Vec<_>>().join(" or ");
+                format!("{} leads from {pairs}", of(ElementKind::Edge, *label))
+            }
+        }
+    }
+}
+
+/// A rule there is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleEntry {
+    /// Its number.
+    pub id: RuleId,
+    /// What it says.
+    pub rule: Rule,
+    /// Whether it is not known yet that what is there keeps to it.
+    pub pending: bool,
+}
+
+/// The rules at a moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rules {
+    list: Vec<RuleEntry>,
+}
+
+/// What an element has, or would have.
+pub struct Image<'a> {
+    /// Vertex or edge.
+    pub kind: ElementKind,
+    /// Its labels.
+    pub labels: &'a [LabelId],
+    /// The labels of an edge's ends, where they are looked at.
+    pub ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
+    /// Its values by key, several of a key one after the other; `None` where it has none.
+    pub values: &'a [(KeyId, Option<Value>)],
+    /// Whether these are all its values. Otherwise they are those that change.
+    pub is_whole: bool,
+}
+
+impl Rules {
+    /// A rule by itself.
+    pub fn of_one(id: RuleId, rule: Rule) -> Self {
+        Rules { list: vec![RuleEntry { id, rule, pending: true }] }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &RuleEntry> {
+        self.list.iter()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether one is about elements with these labels.
+    pub fn concern(&self, kind: ElementKind, labels: &[LabelId]) -> bool {
+        self.about(kind, labels).next().is_some()
+    }
+
+    fn about(&self, kind: ElementKind, labels: &[LabelId]) -> impl Iterator<Item = &RuleEntry> {
+        self.list.iter().filter(move |entry| {
+            let (of, label) = entry.rule.subject();
+            of == kind && labels.contains(&label)
+        })
+    }
+
+    /// The first rule that an element does not keep to, and what is wrong with it.
+    pub fn broken_by(&self, image: &Image<'_>, catalog: &Catalog) -> Option<(RuleId, String)> {
+        self.about(image.kind, image.labels).find_map(|entry| Some((entry.id, wrong(&entry.rule, image, catalog)?)))
+    }
+}
+
+/// What is wrong with an element by a rule that is about it.
+fn wrong(rule: &Rule, image: &Image<'_>, catalog: &Catalog) -> Option<String> {
+    let values = |key: KeyId| image.values.iter().filter(move |(k, _)| *k == key).map(|(_, value)| value);
+    match rule {
+        Rule::Required { key, .. } => {
+            let is_there = |value: &Option<Value>| !matches!(value, None | Some(Value::Null));
+            // Of a change, only a key that changes can be lost.
+            let keeps = values(*key).any(is_there) || (!image.is_whole && values(*key).next().is_none());
+            (!keeps).then(|| format!("it has no '{}'", catalog.key_name(*key)))
+        }
+        Rule::Typed { key, value_type, .. } => {
+            let other = values(*key).flatten().find(|value| !value_type.takes(value))?;
+            Some(format!("its '{}' is a {}", catalog.key_name(*key), other.type_name()))
+        }
+        Rule::Ends { pairs, .. } => {
+            let (from, to) = image.ends.as_ref()?;
+            let fits = pairs.iter().any(|(source, target)| from.contains(source) && to.contains(target));
+            let names =
+                |labels: &[LabelId]| labels.iter().map(|l| catalog.label_name(*l)).collect::<Vec<_>>().join("::");
+            (!fits).then(|| format!("it leads from '{}' to '{}'", names(from), names(to)))
+        }
+    }
+}
+
+/// The schema of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Schema {
+    rules: ArcSwap<Rules>,
+    /// Held while rules change: the number of the next one.
+    changes: Mutex<u32>,
+}
+
+impl Store {
+    /// The rules that commits are checked by.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.schema.rules.load_full()
+    }
+
+    /// The rules that are kept on disk, and the number that the next one gets.
+    pub fn lasting_rules(&self) -> (Vec<RuleEntry>, u32) {
+        let next = self.schema.changes.lock();
+        (self.schema.rules.load().iter().filter(|entry| !entry.pending).cloned().collect(), *next)
+    }
+
+    /// Adds a rule that commits are checked by from now on, pending. Fails where there is the same one.
+    pub fn add_rule(&self, rule: Rule) -> Result<RuleId> {
+        let mut next = self.schema.changes.lock();
+        let mut rules = Rules::clone(&self.schema.rules.load());
+        let rival = |entry: &&RuleEntry| {
+            let other = &entry.rule;
+            // One says all there is to say about a label's ends, or about the type of a property.
+            std::mem::discriminant(other) == std::mem::discriminant(&rule)
+                && (other.subject(), other.key()) == (rule.subject(), rule.key())
+        };
+        if let Some(rival) = rules.list.iter().find(rival) {
+            let text = rival.rule.text(self.catalog());
+            let message = format!("rule {} says already that {text}; drop it first", rival.id.0);
+            return Err(Error::new(ErrorKind::DuplicateId, message));
+        }
+        let id = RuleId(*next);
+        *next += 1;
+        rules.list.push(RuleEntry { id, rule, pending: true });
+        self.schema.rules.store(Arc::new(rules));
+        Ok(id)
+    }
+
+    /// Has a rule last, when `first` has made the rules that are then there durable; takes it away where that fails.
+    pub fn keep_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
+        let next = self.schema.changes.lock();
+        let mut rules = Rules::clone(&self.schema.rules.load());
+        let Some(entry) = rules.list.iter_mut().find(|entry| entry.id == id) else { return Err(no_rule(id)) };
+        entry.pending = false;
+        let lasting: Vec<RuleEntry> = rules.list.iter().filter(|entry| !entry.pending).cloned().collect();
+        let kept = first(&lasting, *next);
+        if kept.is_err() {
+            rules.list.retain(|entry| entry.id != id);
+        }
+        self.schema.rules.store(Arc::new(rules));
+        kept
+    }
+
+    /// Takes a rule away, when `first` has made the rules that are left durable.
+    pub fn remove_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
+        let next = self.schema.changes.lock();
+        let mut rules = Rules::clone(&self.schema.rules.load());
+        let Some(at) = rules.list.iter().position(|entry| entry.id == id) else { return Err(no_rule(id)) };
+        let removed = rules.list.remove(at);
+        if !removed.pending {
+            let lasting: Vec<RuleEntry> = rules.list.iter().filter(|entry| !entry.pending).cloned().collect();
+            first(&lasting, *next)?;
+        }
+        self.schema.rules.store(Arc::new(rules));
+        Ok(())
+    }
+
+    /// Puts back rules that there were before, in a store that nobody else has yet.
+    pub fn restore_rules(&self, rules: Vec<(RuleId, Rule)>, next: u32) {
+        *self.schema.changes.lock() = next;
+        let list = rules.into_iter().map(|(id, rule)| RuleEntry { id, rule, pending: false }).collect();
+        self.schema.rules.store(Arc::new(Rules { list }));
+    }
+
+    /// Whether what the commit of a log would leave keeps to rules. The transaction has finished writing and holds its claims.
+    pub fn check_commit(&self, rules: &Rules, log: &[Write], txn: u64) -> Result<()> {
+        let mut check = CommitCheck { store: self, rules, new: None, broken: None };
+        if !rules.is_empty() {
+            self.each_redo(log, txn, &mut |redo| check.see(redo));
+            check.complete();
+        }
+        check.broken.map_or(Ok(()), Err)
+    }
+
+    /// Whether rows of a bulk load keep to the rules.
+    pub(crate) fn check_rows(
+        &self,
+        kind: ElementKind,
+        labels: LabelSetId,
+        count: usize,
+        columns: &[BulkColumn],
+        ends: impl Fn(usize) -> Option<(Vec<LabelId>, Vec<LabelId>)>,
+    ) -> Result<()> {
+        let rules = self.schema.rules.load();
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let labels = self.catalog().labels_of(labels);
+        if !rules.concern(kind, &labels) {
+            return Ok(());
+        }
+        for row in 0..count {
+            let mut values = Vec::new();
+            columns.iter().for_each(|column| column_values(column, row, &mut values));
+            let image = Image { kind, labels: &labels, ends: ends(row), values: &values, is_whole: true };
+            if let Some((id, what)) = rules.broken_by(&image, self.catalog()) {
+                let named = format!("row {row} of the {}s that are loaded", kind.name());
+                return Err(self.broken_error(&rules, id, &named, &what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error that names an element, what is wrong with it, and the rule.
+    pub fn broken_error(&self, rules: &Rules, id: RuleId, element: &str, what: &str) -> Error {
+        let rule = rules.iter().find(|entry| entry.id == id).map(|entry| entry.rule.text(self.catalog()));
+        let rule = rule.unwrap_or_default();
+        let message = format!("{element} breaks rule {} of the schema: {what}, and {rule}", id.0);
+        Error::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// An element by kind, label and the id its user knows.
+    pub fn element_text(&self, element: ElementRef) -> String {
+        let (kind, external) = match element {
+            ElementRef::Vertex(id) => (ElementKind::Vertex, id.external()),
+            ElementRef::Edge(id) => (ElementKind::Edge, id.external()),
+        };
+        let Some(slot) = self.slot(element) else { return format!("{} {external}", kind.name()) };
+        let label = self.catalog().label_set_name(slot.core.label);
+        match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
+            Content::One(Value::String(id)) => format!("{} '{id}' ({label})", kind.name()),
+            Content::One(id) => match mangrove_graph::numeric::integer(&id) {
+                Some(number) => format!("{} {number} ({label})", kind.name()),
+                None => format!("{} {id:?} ({label})", kind.name()),
+            },
+            _ => format!("{} {external} ({label})", kind.name()),
+        }
+    }
+
+    fn labels_at(&self, element: ElementRef) -> Vec<LabelId> {
+        self.slot(element).map(|slot| self.catalog().labels_of(slot.core.label)).unwrap_or_default()
+    }
+}
+
+fn no_rule(id: RuleId) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no rule {} in the schema", id.0))
+}
+
+/// Looks at the images of a commit as they come: a new element's values follow it.
+struct CommitCheck<'a> {
+    store: &'a Store,
+    rules: &'a Rules,
+    new: Option<NewElement>,
+    broken: Option<Error>,
+}
+
+/// A new element whose values are coming.
+struct NewElement {
+    element: ElementRef,
+    labels: Vec<LabelId>,
+    ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
+    values: Vec<(KeyId, Option<Value>)>,
+}
+
+impl CommitCheck<'_> {
+    fn see(&mut self, redo: Redo) {
+        match redo {
+            _ if self.broken.is_some() => {}
+            Redo::Insert { element, labels, ends, .. } => {
+                self.complete();
+                let labels = self.store.catalog().labels_of(labels);
+                let at = |vertex| self.store.labels_at(ElementRef::Vertex(vertex));
+                let ends = ends.map(|(source, target)| (at(source), at(target)));
+                self.new = Some(NewElement { element, labels, ends, values: Vec::new() });
+            }
+            Redo::Property { element, key, content } => {
+                let mut values = Vec::new();
+                content_values(key, content, &mut values);
+                match &mut self.new {
+                    Some(new) if new.element == element => new.values.append(&mut values),
+                    _ => {
+                        self.complete();
+                        self.look(element, &self.store.labels_at(element), None, &values, false);
+                    }
+                }
+            }
+            Redo::Delete(_) => self.complete(),
+        }
+    }
+
+    /// The values of the new element are all there.
+    fn complete(&mut self) {
+        if let Some(NewElement { element, labels, ends, values }) = self.new.take() {
+            self.look(element, &labels, ends, &values, true);
+        }
+    }
+
+    fn look(
+        &mut self,
+        element: ElementRef,
+        labels: &[LabelId],
+        ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
+        values: &[(KeyId, Option<Value>)],
+        is_whole: bool,
+    ) {
+        let kind = match element {
+            ElementRef::Vertex(_) => ElementKind::Vertex,
+            ElementRef::Edge(_) => ElementKind::Edge,
+        };
+        let image = Image { kind, labels, ends, values, is_whole };
+        let broken = self.rules.broken_by(&image, self.store.catalog());
+        self.broken = self.broken.take().or_else(|| {
+            let (id, what) = broken?;
+            Some(self.store.broken_error(self.rules, id, &self.store.element_text(element), &what))
+        });
+    }
+}
+
+fn content_values(key: KeyId, content: Content, out: &mut Vec<(KeyId, Option<Value>)>) {
+    match content {
+        Content::Absent => out.push((key, None)),
+        Content::One(value) => out.push((key, Some(value))),
+        Content::Multi(multi) if multi.values.is_empty() => out.push((key, None)),
+        Content::Multi(multi) => out.extend(multi.values.iter().map(|one| (key, Some(one.value.clone())))),
+    }
+}
+
+/// The values of one row of a column.
+fn column_values(column: &BulkColumn, row: usize, out: &mut Vec<(KeyId, Option<Value>)>) {
+    let mut push = |value: Value| out.push((column.key, Some(value)));
+    match &column.values {
+        ColumnData::Bool(values) => push(values[row].into()),
+        ColumnData::I32(values) => push(values[row].into()),
+        ColumnData::I64(values) => push(values[row].into()),
+        ColumnData::F64(values) => push(values[row].into()),
+        ColumnData::String(values) => push(values[row].clone().into()),
+        ColumnData::Any(values) => values[row].iter().cloned().for_each(push),
+        ColumnData::Multi(values) => values[row].values.iter().for_each(|one| push(one.value.clone())),
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    fn check(rule: Rule, values: &[(KeyId, Option<Value>)], is_whole: bool, keeps: bool) {
+        let catalog = Catalog::new();
+        let (label, other) = (catalog.intern_label("a"), catalog.intern_label("b"));
+        catalog.intern_key("x");
+        let rules = Rules { list: vec![RuleEntry { id: RuleId(0), rule, pending: false }] };
+        let broken = |labels: &[LabelId]| {
+            let image = Image { kind: ElementKind::Vertex, labels, ends: None, values, is_whole };
+            rules.broken_by(&image, &catalog).is_some()
+        };
+        assert_eq!(broken(&[label, other]), !keeps, "{rules:?} {values:?}");
+        assert!(!broken(&[other]), "a rule is about its label alone");
+    }
+
+    #[test]
+    fn a_required_property_is_there_and_not_null() {
+        let (kind, label, key) = (ElementKind::Vertex, LabelId(0), KeyId(0));
+        let rule = || Rule::Required { kind, label, key };
+        check(rule(), &[(key, Some(1.into()))], true, true);
+        check(rule(), &[], true, false);
+        check(rule(), &[(key, Some(Value::Null))], true, false);
+        check(rule(), &[], false, true);
+        check(rule(), &[(key, None)], false, false);
+    }
+
+    #[test]
+    fn all_values_are_of_the_type() {
+        let (kind, label, key) = (ElementKind::Vertex, LabelId(0), KeyId(0));
+        let rule = |name| Rule::Typed { kind, label, key, value_type: ValueType::named(name).unwrap() };
+        check(rule("int"), &[(key, Some(1.into())), (key, Some("one".into()))], true, false);
+        check(rule("integer"), &[(key, Some(1.into())), (key, Some(1_i64.into()))], true, true);
+        check(rule("number"), &[(key, Some(1.5.into()))], true, true);
+        check(rule("string"), &[], true, true);
+    }
+
+    #[test]
+    fn types_keep_their_numbers() {
+        for (number, name) in TYPES.iter().enumerate() {
+            let named = ValueType::named(name).unwrap();
+            assert_eq!((usize::from(named.number()), named.name()), (number, *name));
+            assert_eq!(ValueType::numbered(named.number()), Some(named));
+        }
+        assert_eq!(ValueType::numbered(TYPES.len() as u8), None);
+        assert!(ValueType::named("text").unwrap_err().to_string().contains("there are boolean"));
+    }
+}
