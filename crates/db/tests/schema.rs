@@ -1,9 +1,9 @@
 //! The optional schema: what rules refuse and what they let pass, at a commit, in a bulk load, when one is made beside
 //! writers, and after a restart.
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 
-use mangrove::{Database, DatabaseOptions, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, Value};
+use mangrove::{Database, DatabaseOptions, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, SimDisk, Value};
 
 fn ask(db: &Database, script: &str) -> Vec<Value> {
     db.query(script).and_then(|results| results.collect()).unwrap_or_else(|error| panic!("{script}: {error}"))
