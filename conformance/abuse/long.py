@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from wire import TEXT, Ended, Socket, connect, frame, good, request
+from wire import PING, PONG, TEXT, Ended, Socket, connect, frame, good, request
 
 SETTINGS = {"connection_count_max": 4096, "session_count_max": 4096, "session_idle_max": "1h"}
 
@@ -58,7 +58,10 @@ class Pipelined:
         with contextlib.suppress(BlockingIOError):
             self.socket._more()
         while frame_is_whole(self.socket.pending):
-            opcode, payload = self.socket.receive()
+            opcode, payload = self.socket.next_frame()
+            if opcode in (PING, PONG):
+                self.unsent += frame(PONG, payload) if opcode == PING else b""
+                continue
             if opcode != TEXT:
                 return f"the server closed a connection: {payload!r}"
             answer = json.loads(payload)

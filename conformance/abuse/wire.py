@@ -118,20 +118,24 @@ class Socket:
     def send(self, *arguments, **named):
         self.stream.sendall(frame(*arguments, **named))
 
+    def next_frame(self):
+        """The next frame: opcode and payload."""
+        first, second = self._take(2)
+        length = second & 0x7F
+        if length == 126:
+            length = struct.unpack(">H", self._take(2))[0]
+        elif length == 127:
+            length = struct.unpack(">Q", self._take(8))[0]
+        return first & 0x0F, self._take(length)
+
     def receive(self):
         """The next frame that is no ping, which it answers: opcode and payload."""
         while True:
-            first, second = self._take(2)
-            length = second & 0x7F
-            if length == 126:
-                length = struct.unpack(">H", self._take(2))[0]
-            elif length == 127:
-                length = struct.unpack(">Q", self._take(8))[0]
-            payload = self._take(length)
-            if first & 0x0F == PING:
+            opcode, payload = self.next_frame()
+            if opcode == PING:
                 self.send(PONG, payload)
-            elif first & 0x0F != PONG:
-                return first & 0x0F, payload
+            elif opcode != PONG:
+                return opcode, payload
 
     def ask(self, script, **arguments):
         """Sends a script; the status and the results as JSON."""

@@ -30,6 +30,10 @@ use crate::lockout::Refused;
 use crate::process;
 use crate::server::Shared;
 
+/// What a WebSocket reads at a time. It has this much of its own from its beginning on, and most are idle: the library's
+/// 128 KiB would be the most part of what one costs.
+const READ_BUFFER_BYTES: usize = 16 << 10;
+
 /// The routes of the server.
 pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
@@ -154,11 +158,13 @@ async fn upgrade(
         }
     };
     let size = shared.limits.frame_bytes_max();
-    upgrade.max_message_size(size).max_frame_size(size).on_upgrade(async move |socket| {
-        connection::serve(socket, shared, peer.address.clone(), login.map(|Extension(login)| login)).await;
-        // Its place among the connections.
-        drop(peer);
-    })
+    upgrade.read_buffer_size(READ_BUFFER_BYTES).max_message_size(size).max_frame_size(size).on_upgrade(
+        async move |socket| {
+            connection::serve(socket, shared, peer.address.clone(), login.map(|Extension(login)| login)).await;
+            // Its place among the connections.
+            drop(peer);
+        },
+    )
 }
 
 /// Reading the counters takes microseconds, so it needs no worker.

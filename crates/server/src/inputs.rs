@@ -42,6 +42,11 @@ pub fn users(text: &str) -> bool {
     users.iter().all(|(name, _)| users.get(name).is_some())
 }
 
+/// What a result weighs before it is sent.
+pub fn weight(value: &mangrove_graph::Value) -> u64 {
+    crate::weight::weight(value)
+}
+
 fn is_call(request: &mangrove_gremlin::message::Request) -> bool {
     let format = Format { encoding: Encoding::JSON, is_text: false };
     protocol::call(request, format, &Limits::default()).is_ok()

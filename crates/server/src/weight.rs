@@ -11,47 +11,55 @@ const SCALAR: u64 = 16;
 /// How often a value of a multiset is written out at the most: those that are not are counted.
 const WRITTEN_OUT_MAX: u64 = 1 << 20;
 
+/// The sum of weights; no sum is too large: a multiset in a multiset weighs more than there are bytes.
+fn sum(weights: impl Iterator<Item = u64>) -> u64 {
+    weights.fold(0, u64::saturating_add)
+}
+
 /// The weight of a value.
 pub fn weight(value: &Value) -> u64 {
-    SCALAR
-        + match value {
-            Value::String(text) => text.len() as u64,
-            Value::Bytes(bytes) => bytes.len() as u64,
-            Value::BigInt(n) => n.bits() / 3,
-            Value::Decimal(n) => n.as_bigint_and_exponent().0.bits() / 3,
-            Value::F32Array(items) => items.len() as u64 * SCALAR,
-            Value::List(items) | Value::Set(items) => items.iter().map(weight).sum(),
-            Value::Map(entries) => entries.iter().map(|(key, value)| weight(key) + weight(value)).sum(),
-            Value::Entry(entry) => weight(&entry.0) + weight(&entry.1),
-            Value::BulkSet(entries) => {
-                let written = |(value, bulk): &(Value, u64)| weight(value).saturating_mul((*bulk).min(WRITTEN_OUT_MAX));
-                entries.iter().map(written).fold(0, u64::saturating_add)
-            }
-            Value::Path(path) => path.objects.iter().map(weight).sum(),
-            Value::Detached(element) => element_weight(element),
-            _ => 0,
+    let content = match value {
+        Value::String(text) => text.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64,
+        Value::BigInt(n) => n.bits() / 3,
+        Value::Decimal(n) => n.as_bigint_and_exponent().0.bits() / 3,
+        Value::F32Array(items) => items.len() as u64 * SCALAR,
+        Value::List(items) | Value::Set(items) => sum(items.iter().map(weight)),
+        Value::Map(entries) => sum(entries.iter().flat_map(|(key, value)| [weight(key), weight(value)])),
+        Value::Entry(entry) => weight(&entry.0).saturating_add(weight(&entry.1)),
+        Value::BulkSet(entries) => {
+            let written = |(value, bulk): &(Value, u64)| weight(value).saturating_mul((*bulk).min(WRITTEN_OUT_MAX));
+            sum(entries.iter().map(written))
         }
+        Value::Path(path) => sum(path.objects.iter().map(weight)),
+        Value::Detached(element) => element_weight(element),
+        _ => 0,
+    };
+    content.saturating_add(SCALAR)
 }
 
 fn element_weight(element: &Detached) -> u64 {
-    let property = |key: &str, value: &Value| SCALAR + key.len() as u64 + weight(value);
     match element {
         Detached::Vertex { id, label, properties } => {
-            weight(id) + label.len() as u64 + properties.iter().map(property_weight).sum::<u64>()
+            sum([weight(id), label.len() as u64].into_iter().chain(properties.iter().map(vertex_property_weight)))
         }
         Detached::Edge { id, label, source, target, properties } => {
-            let end = |(id, label): &(Value, smol_str::SmolStr)| weight(id) + label.len() as u64;
-            let properties = properties.iter().map(|(key, value)| property(key, value));
-            weight(id) + label.len() as u64 + end(source) + end(target) + properties.sum::<u64>()
+            let ends = [weight(&source.0), source.1.len() as u64, weight(&target.0), target.1.len() as u64];
+            let properties = properties.iter().map(|(key, value)| property_weight(key, value));
+            sum([weight(id), label.len() as u64].into_iter().chain(ends).chain(properties))
         }
-        Detached::VertexProperty(vertex_property) => property_weight(vertex_property),
-        Detached::Property { key, value } => property(key, value),
+        Detached::VertexProperty(property) => vertex_property_weight(property),
+        Detached::Property { key, value } => property_weight(key, value),
     }
 }
 
-fn property_weight(property: &DetachedVertexProperty) -> u64 {
-    let meta = property.meta.iter().map(|(key, value)| SCALAR + key.len() as u64 + weight(value));
-    weight(&property.id) + property.key.len() as u64 + weight(&property.value) + meta.sum::<u64>()
+fn vertex_property_weight(property: &DetachedVertexProperty) -> u64 {
+    let meta = property.meta.iter().map(|(key, value)| property_weight(key, value));
+    sum([weight(&property.id), property_weight(&property.key, &property.value)].into_iter().chain(meta))
+}
+
+fn property_weight(key: &str, value: &Value) -> u64 {
+    sum([SCALAR, key.len() as u64, weight(value)].into_iter())
 }
 
 #[cfg(test)]
@@ -64,6 +72,8 @@ mod tests {
         assert_eq!(weight(&text), 1_016);
         assert!(weight(&Value::list(vec![text.clone(), text.clone()])) > 2_000);
         assert!(weight(&Value::BulkSet(vec![(text, 1_000)].into())) > 1_000_000);
-        assert_eq!(weight(&Value::BulkSet(vec![(Value::Null, u64::MAX)].into())), SCALAR + SCALAR * WRITTEN_OUT_MAX);
+        let many = |value| Value::BulkSet(vec![(value, u64::MAX)].into());
+        assert_eq!(weight(&many(Value::Null)), SCALAR + SCALAR * WRITTEN_OUT_MAX);
+        assert_eq!(weight(&many(many(many(many(Value::Null))))), u64::MAX);
     }
 }

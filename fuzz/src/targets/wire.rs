@@ -85,6 +85,7 @@ pub fn http_accept(bytes: &[u8]) -> bool {
 pub fn written_everywhere(value: &Value) {
     let head = ResponseHead { request_id: None, code: 200, message: "", attributes: &[] };
     let values = std::slice::from_ref(value);
+    inputs::weight(value);
     let json = DIALECTS.map(Encoding::GraphSon);
     let mut out = Vec::new();
     for encoding in json.into_iter().chain([Encoding::GraphBinary, Encoding::GraphBinaryText]) {
