@@ -1,4 +1,4 @@
-//! Bulk load of people and whom they know: from memory, and from CSV files.
+//! Bulk load of people and whom they know: from memory, and from CSV files; and export to CSV and JSON lines.
 //!
 //! Beside the load from memory stands the making of two static graphs from the same edges, one a direction; beside
 //! the CSV files a loop that splits the same bytes at line ends and commas and parses their integers.
@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mangrove::{Database, GraphView, LabelFilter, LoadOptions, Result, Share};
+use mangrove::{Database, ExportFormat, ExportOptions, GraphView, LabelFilter, LoadOptions, Result, Share};
 
 use super::Context;
 use crate::csr::Csr;
@@ -116,6 +116,24 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
         },
     )?;
     report.push(Row::rate(NAME, "CSV", "load", loaded, rows, "rows/s").beside(limit).aiming_at(ROWS_PER_SECOND_MIN));
+    let database = Database::in_memory();
+    database.load(&files, &LoadOptions::default(), &mut |_| {})?;
+    for (format, name) in [(ExportFormat::Csv, "CSV"), (ExportFormat::JsonLines, "JSON lines")] {
+        let exported = measure_prepared(
+            repetitions(options),
+            || Folder::create(),
+            |target| {
+                let mut how = ExportOptions::new(format);
+                how.threads = options.threads.try_into().unwrap_or(how.threads);
+                let report = database.export(&target.0.join("graph"), &how, &mut |_| Ok(()))?;
+                match (report.vertices, report.edges) == (count as u64, edges.len() as u64) {
+                    true => Ok(()),
+                    false => Err(wrong(format!("{report:?} of {count} vertices and {} edges", edges.len()))),
+                }
+            },
+        )?;
+        report.push(Row::rate(NAME, name, "export", exported, rows, "rows/s"));
+    }
     Ok(())
 }
 

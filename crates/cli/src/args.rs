@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mangrove_bench::Suite;
 
 use crate::console::args::ConsoleArgs;
+use crate::export::ExportArgs;
 use crate::generate::args::GenerateArgs;
 use crate::quantity::{Size, TimeLimit};
 use crate::settings::Given;
@@ -31,6 +32,7 @@ Examples:
   mangrove query --data graph/ -f changes.gremlin
   mangrove console --data graph/
   mangrove load people.csv knows.csv --rejects bad-rows.csv
+  mangrove export --data graph/ --format csv -o files/
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove inspect memory --load modern.json
@@ -76,6 +78,8 @@ pub enum Command {
     Inspect(InspectCommand),
     /// Load files, say what became of every row, and optionally query the graph
     Load(LoadArgs),
+    /// Write a graph to files
+    Export(ExportArgs),
     /// Measure this program on this machine: transactions, reads, loads
     Bench(BenchArgs),
     /// Make a graph from a seed, in memory or in files
@@ -115,7 +119,8 @@ pub struct GraphArgs {
     #[arg(long, value_name = "SIZE", env = "MANGROVE_MEMORY_LIMIT")]
     pub memory_limit: Option<Size>,
 
-    /// What the columns of tables mean, where their headers do not say (see mappings/README.md)
+    /// What the columns of tables mean, where their headers do not say: a file, or the name of a mapping that comes with the
+    /// program, as ldbc-snb (see mappings/README.md)
     #[arg(long, value_name = "FILE", env = "MANGROVE_MAP")]
     pub map: Option<PathBuf>,
 }
@@ -586,9 +591,17 @@ pub enum InspectCommand {
 #[derive(Args, Debug)]
 #[command(after_help = LOAD_HELP)]
 pub struct LoadArgs {
-    /// The files; a folder stands for the files in it
-    #[arg(required = true, value_name = "FILE")]
+    /// The files, compressed or not; a folder stands for the files in it, `-` for standard input (name its --format)
+    #[arg(required_unless_present_any = ["nodes", "relationships"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// CSV files of vertices, of which the first line of the first is the header of all; may be given several times
+    #[arg(long, value_name = "[LABEL=]FILE,…")]
+    pub nodes: Vec<String>,
+
+    /// CSV files of edges, likewise
+    #[arg(long, value_name = "[TYPE=]FILE,…")]
+    pub relationships: Vec<String>,
 
     /// Which graph.
     #[command(flatten)]
@@ -602,7 +615,24 @@ pub struct LoadArgs {
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<char>,
 
-    /// Write rejected rows to this file, with their place and the reason
+    /// Between the elements of arrays in tables [default: the mapping's, or a semicolon]
+    #[arg(long, value_name = "CHARACTER")]
+    pub array_delimiter: Option<char>,
+
+    /// Load into a graph that need not be empty: what is there already is replaced
+    #[arg(long)]
+    pub upsert: bool,
+
+    /// With --upsert: find the vertices of a label by this property instead of by id; may be given several times
+    #[arg(long = "key", value_name = "LABEL.KEY", requires = "upsert")]
+    pub keys: Vec<String>,
+
+    /// With --upsert: go on with a load that was stopped, which is to run it again
+    #[arg(long)]
+    pub resume: bool,
+
+    /// Write rejected rows to this file, with their place and the reason; the rows as they were stand in the folder
+    /// FILE.rows, to be mended and loaded with --upsert
     #[arg(long, value_name = "FILE")]
     pub rejects: Option<PathBuf>,
 
@@ -617,12 +647,18 @@ pub struct LoadArgs {
 
 const LOAD_HELP: &str = "\
 With --data the graph is kept in a directory, which must have none yet; a load that is interrupted
-leaves it empty. Without, what is loaded is gone when the program ends: then `load` checks files and
+leaves it empty. With --upsert there may be a graph: vertices are found by id (or --key), edges by id or by
+source, label and target; batches are committed one by one, and a load that was interrupted is run again.
+Without --data, what is loaded is gone when the program ends: then `load` checks files and
 says what became of their rows.
 
 Examples:
   mangrove load people.csv knows.csv --data graph/
-  mangrove load people.csv knows.csv
+  mangrove load people.csv.gz knows.csv.gz
+  zcat dump.jsonl.gz | mangrove load - --format jsonl
+  mangrove load --nodes=Person=header.csv,part1.csv,part2.csv --relationships=KNOWS=knows.csv
+  mangrove load ldbc/ --map ldbc-snb --data graph/
+  mangrove load changed.csv --upsert --key person.email --data graph/
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
   mangrove load modern.json --query 'g.V().groupCount().by(label)'";
 
@@ -668,8 +704,10 @@ pub enum Format {
 pub enum InputFormat {
     /// A table: CSV, TSV and their kin
     Csv,
-    /// GraphSON, one vertex a line
+    /// GraphSON, one vertex a line or all in one document
     Graphson,
+    /// One vertex or one edge a line
+    Jsonl,
     /// GraphML
     Graphml,
 }
@@ -678,7 +716,7 @@ impl From<InputFormat> for mangrove::Format {
     fn from(format: InputFormat) -> Self {
         match format {
             InputFormat::Csv => mangrove::Format::Table,
-            InputFormat::Graphson => mangrove::Format::GraphSon,
+            InputFormat::Graphson | InputFormat::Jsonl => mangrove::Format::GraphSon,
             InputFormat::Graphml => mangrove::Format::GraphMl,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, LoadOptions, LoadReport, Mapping, Progress, RecoveryPhase,
-    RecoveryProgress, RecoverySummary, Result,
+    Database, DatabaseOptions, DurabilityOptions, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress,
+    RecoveryPhase, RecoveryProgress, RecoverySummary, Result, UpsertKeys,
 };
 
 use crate::clock::Stopwatch;
@@ -104,10 +104,36 @@ impl RecoveryBar {
 pub fn load_options(map: Option<&Path>) -> Result<LoadOptions> {
     let stopwatch = Stopwatch::start();
     Ok(LoadOptions {
-        mapping: map.map(Mapping::read).transpose()?,
+        mapping: map.map(mapping).transpose()?,
         clock: Arc::new(move || stopwatch.elapsed()),
         ..LoadOptions::default()
     })
+}
+
+/// The mapping in a file, or the one of this name that comes with the program. A file wins.
+fn mapping(map: &Path) -> Result<Mapping> {
+    let shipped = map.to_str().and_then(Mapping::shipped);
+    match shipped {
+        Some(mapping) if !map.exists() => Ok(mapping),
+        None if !map.exists() && map.components().count() == 1 && map.extension().is_none() => {
+            let names: Vec<&str> = Mapping::shipped_names().collect();
+            let message = format!(
+                "there is no mapping file '{}', and no mapping of this name comes with the program, which has {}",
+                map.display(),
+                names.join(", ")
+            );
+            Err(Error::new(ErrorKind::NotFound, message))
+        }
+        _ => Mapping::read(map),
+    }
+}
+
+/// Loads files into a graph that need not be empty, likewise.
+pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, keys: UpsertKeys) -> Result<LoadReport> {
+    let mut bar = Bar::new();
+    let outcome = database.upsert(files, options, keys, &mut |progress| bar.show(progress));
+    bar.0.finish_and_clear();
+    outcome
 }
 
 /// Loads files, with a progress bar where standard error is a terminal.
@@ -134,7 +160,8 @@ impl Bar {
         self.0.set_length(progress.bytes_total);
         self.0.set_position(progress.bytes_read);
         let name = progress.file.file_name().unwrap_or(progress.file.as_os_str()).to_string_lossy();
-        self.0.set_message(format!("{name}: {} rows", progress.rows));
+        let rate = progress.rows as f64 / self.0.elapsed().as_secs_f64().max(0.001);
+        self.0.set_message(format!("{name}: {} rows, {rate:.0} a second", progress.rows));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mangrove::LoadReport;
+use mangrove::{Error, FileGroup, LoadReport, UpsertKeys};
 
 use crate::args::{Format, LoadArgs};
 use crate::output::{Column, render_table};
@@ -10,13 +10,28 @@ use crate::{Failure, graphs, query};
 
 /// Loads files and says what became of their rows.
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
+    if args.resume && !args.upsert {
+        return Err(Error::invalid(
+            "a load that was stopped left nothing behind, so there is nothing to go on with: run it again without --resume. Loads              with --upsert keep what they did",
+        )
+        .into());
+    }
     let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Create)?;
     let mut options = graphs::load_options(args.graph.map.as_deref())?;
     options.format = args.format.map(Into::into);
     options.delimiter = args.delimiter;
+    options.array_delimiter = args.array_delimiter;
+    for (texts, edges) in [(&args.nodes, false), (&args.relationships, true)] {
+        for text in texts {
+            options.groups.push(FileGroup::parse(text, edges)?);
+        }
+    }
     options.rejects.clone_from(&args.rejects);
     options.max_rejects = args.max_rejects.unwrap_or(options.max_rejects);
-    let report = graphs::load(&database, &args.files, &options)?;
+    let report = match args.upsert {
+        false => graphs::load(&database, &args.files, &options)?,
+        true => graphs::upsert(&database, &args.files, &options, UpsertKeys::parse(&args.keys)?)?,
+    };
     let mut out = io::stdout().lock();
     writeln!(out, "{}", report_table(&report))?;
     writeln!(out, "{}", summary(&report))?;
@@ -24,7 +39,12 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         eprintln!("left out, as the mapping has it: {}", path.display());
     }
     match &args.rejects {
-        Some(path) if report.rejects > 0 => eprintln!("the rejected rows are in {}", path.display()),
+        Some(path) if report.rejects > 0 => {
+            let path = path.display();
+            eprintln!(
+                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and load these with --upsert"
+            );
+        }
         None if report.rejects > 0 => eprintln!("to see the rejected rows, name a file with --rejects"),
         _ => {}
     }

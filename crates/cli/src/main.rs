@@ -31,6 +31,7 @@ mod clock;
 mod config;
 mod connection;
 mod console;
+mod export;
 mod generate;
 mod graphs;
 mod health;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Console(args) => console::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Graph(command) => manage::graph(&command),
         Command::User(command) => user::run(&command),
         Command::Health(args) => health::run(&args),

@@ -8,8 +8,9 @@ use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::{ExecutorLoad, Executors};
-use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, Result, Value};
+use mangrove_graph::{Catalog, Error, ErrorKind, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
+use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{Isolation, TransactionCounters, TransactionManager, TransactionOptions};
 use parking_lot::Mutex;
@@ -312,9 +313,16 @@ impl Database {
         mangrove_load::load(files, &options, &mut UpsertSink::new(self, keys), progress)
     }
 
-    /// A snapshot to export: unlike a transaction it does not expire, however long the export takes.
-    pub fn snapshot(&self) -> Result<impl GraphView + use<>> {
-        self.inner.manager.hold_snapshot()
+    /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An error
+    /// that `progress` returns ends the export.
+    pub fn export(
+        &self,
+        path: &Path,
+        options: &ExportOptions,
+        progress: &mut dyn FnMut(ExportProgress) -> Result<()>,
+    ) -> Result<ExportReport> {
+        let snapshot = self.inner.manager.hold_snapshot()?;
+        mangrove_load::export::export(&snapshot, path, options, progress)
     }
 
     /// A typed bulk load into the empty graph, without files.

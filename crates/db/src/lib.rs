@@ -70,8 +70,10 @@ pub use mangrove_graph::{
     NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
-pub use mangrove_load::export::{ExportFormat, ExportProgress, ExportReport, Losses, write_from};
-pub use mangrove_load::{Format, Mapping};
+pub use mangrove_load::export::{
+    Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, write_from,
+};
+pub use mangrove_load::{FileGroup, Format, Mapping};
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;
 pub use mangrove_store::schema::RuleId;

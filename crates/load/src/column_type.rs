@@ -71,7 +71,9 @@ impl ColumnType {
             "char" => ColumnType::Char,
             "string" => ColumnType::String,
             "uuid" => ColumnType::Uuid,
-            "date" | "datetime" | "localdatetime" | "timestamp" | "zoneddatetime" => ColumnType::DateTime(TimeFormat::Auto),
+            "date" | "datetime" | "localdatetime" | "timestamp" | "zoneddatetime" => {
+                ColumnType::DateTime(TimeFormat::Auto)
+            }
             "millis" => ColumnType::Millis(TimeFormat::Auto),
             "duration" => ColumnType::Duration,
             _ => return None,

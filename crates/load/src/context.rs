@@ -127,7 +127,11 @@ impl<'a> Context<'a> {
     /// Claims the id of an edge; `Err` has the reason where it is taken.
     pub(crate) fn claim_edge_id(&mut self, id: &UserId) -> Result<(), String> {
         let key = FileId::from(id);
-        if self.upsert || self.edge_ids.claim(&key) { Ok(()) } else { Err(format!("an edge with the id {key} exists already")) }
+        if self.upsert || self.edge_ids.claim(&key) {
+            Ok(())
+        } else {
+            Err(format!("an edge with the id {key} exists already"))
+        }
     }
 
     /// The vertex that users see under an id: one of this load, or one that the sink has.

@@ -21,8 +21,8 @@ use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
 use crate::column_type::{ColumnType, LIST_SEPARATOR};
-use crate::input::{Input, unpacked_name};
 use crate::header::{HeaderColumn, Role, parse_header};
+use crate::input::{Input, unpacked_name};
 use crate::mapping::{CardinalityRule, Defaults, FileRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant};
 use crate::plan::{
     EdgePlan, EndPlan, ForeignKey, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
@@ -43,6 +43,7 @@ pub(crate) struct Table<'a> {
     dialect: Dialect,
     header: bool,
     columns: Vec<HeaderColumn>,
+    array_delimiter: Option<char>,
 }
 
 impl<'a> Table<'a> {
@@ -58,9 +59,15 @@ impl<'a> Table<'a> {
         let dialect = dialect(path, &rule, defaults, delimiter)?;
         let header = rule.header.unwrap_or(rule.columns.is_none() && defaults.header.unwrap_or(true));
         let columns = parse_header(names(path, &rule, dialect, header)?.iter().map(String::as_str))?;
-        let mut table = Table { file, path, rule, defaults, dialect, header, columns };
+        let mut table = Table { file, path, rule, defaults, dialect, header, columns, array_delimiter: None };
         table.apply_roles()?;
         Ok(table)
+    }
+
+    /// The same with another separator in lists that nobody says anything of.
+    pub(crate) fn with_array_delimiter(mut self, delimiter: Option<char>) -> Self {
+        self.array_delimiter = delimiter;
+        self
     }
 
     /// The file.
@@ -160,7 +167,11 @@ impl<'a> Table<'a> {
                 Role::Source(space) | Role::Target(space) => space.as_str(),
                 _ => GLOBAL_SPACE,
             };
-            EndPlan { column: self.id_plan(column), space: space.to_owned(), skip_missing: self.rule.missing == MissingRule::Skip }
+            EndPlan {
+                column: self.id_plan(column),
+                space: space.to_owned(),
+                skip_missing: self.rule.missing == MissingRule::Skip,
+            }
         };
         let id = self.find(|role| matches!(role, Role::Id(_)));
         let own = self.user_id_rule() != Some(UserIdRule::Own(false));
@@ -295,7 +306,8 @@ impl<'a> Table<'a> {
             };
             let Some(mut plan) = plan else { continue };
             // Columns with the same key are different kinds of values for it, of which a row has one.
-            let same = |other: &PropertyPlan| other.key == plan.key && (other.kind.is_none() || other.kind == plan.kind);
+            let same =
+                |other: &PropertyPlan| other.key == plan.key && (other.kind.is_none() || other.kind == plan.kind);
             if plans.iter().any(|other| same(other) || (other.key == plan.key && plan.kind.is_none()))
                 || self.rule.constants.contains_key(plan.key.as_str())
             {
@@ -329,6 +341,10 @@ impl<'a> Table<'a> {
         cardinality: Option<Cardinality>,
     ) -> Result<Option<PropertyPlan>> {
         let place = |e: Error| e.context(format!("column '{}'", column.raw));
+        let kind = match self.array_delimiter {
+            Some(delimiter) => kind.map(|kind| kind.with_separator(delimiter)),
+            None => kind,
+        };
         let foreign =
             self.rule.foreign.iter().any(|foreign| foreign.column == column.raw || foreign.column == column.name);
         let Some(rule) = self.property_rule(column) else {
@@ -403,6 +419,13 @@ fn dialect(path: &Path, rule: &FileRule, defaults: &Defaults, delimiter: Option<
     let quote = rule.quote.as_deref().or(defaults.quote.as_deref()).unwrap_or("\"");
     let escape = rule.escape.as_deref().or(defaults.escape.as_deref()).unwrap_or("");
     Ok(Dialect { delimiter, quote: character(quote, "quote")?, escape: character(escape, "escape")? })
+}
+
+/// The names in a file's first line, and what separates them.
+pub(crate) fn header_names(path: &Path, delimiter: Option<char>) -> Result<(Vec<String>, char)> {
+    let rule = FileRule::default();
+    let dialect = dialect(path, &rule, &Defaults::default(), delimiter)?;
+    Ok((names(path, &rule, dialect, true)?, char::from(dialect.delimiter)))
 }
 
 fn character(text: &str, what: &str) -> Result<Option<u8>> {

@@ -45,7 +45,7 @@ pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> 
         let properties = row.properties()?;
         if let Err(reason) = ctx.claim_user_id(table, row.id) {
             ctx.rejects.remember(file, place.line);
-            return ctx.reject(&pass, place.line, &reason, place.text);
+            return ctx.reject_line(&pass, &place, &reason);
         }
         properties.into_iter().for_each(|(key, values)| set_property(table, key, values));
         batches.end_row(at, ctx.sink, &mut ctx.ids)?;
@@ -81,7 +81,7 @@ fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: boo
             }
             match edge.load(ctx, &mut batches, file)? {
                 Ok(()) => Ok(()),
-                Err(reason) => ctx.reject(&pass, place.line, &reason, place.text),
+                Err(reason) => ctx.reject_line(&pass, &place, &reason),
             }
         })
     })?;
@@ -115,7 +115,10 @@ impl<'v> VertexObject<'v> {
         let mut all = Vec::new();
         for (key, json) in object(self.object.get("properties"), "properties")? {
             let values = match self.adjacency {
-                true => array(json, "a property")?.iter().map(|json| vertex_property(json, read_value)).collect::<Result<_>>()?,
+                true => array(json, "a property")?
+                    .iter()
+                    .map(|json| vertex_property(json, read_value))
+                    .collect::<Result<_>>()?,
                 false => vec![MultiValue { value: read_plain_value(json)?, meta: Vec::new() }],
             };
             all.push((key, values));
@@ -151,7 +154,8 @@ fn each_edge(owner: &Object, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>)
                 let mut properties = Vec::new();
                 for (key, value) in object(edge.get("properties"), "properties")? {
                     // Version 2 wraps each property in an object with its key.
-                    let inner = value.as_object().filter(|object| !object.contains_key("@type")).and_then(|o| o.get("value"));
+                    let inner =
+                        value.as_object().filter(|object| !object.contains_key("@type")).and_then(|o| o.get("value"));
                     let unwrapped = inner.or_else(|| value.pointer("/@value/value")).unwrap_or(value);
                     properties.push((key.as_str(), read_value(unwrapped)?));
                 }
@@ -205,6 +209,14 @@ struct Place<'p> {
     line: u64,
     /// The object as a reject shows it.
     text: &'p [u8],
+}
+
+impl Context<'_> {
+    /// Rejects an object, or an edge in it.
+    fn reject_line(&mut self, pass: &Pass<'_>, place: &Place<'_>, reason: &str) -> Result<()> {
+        self.reject(pass, place.line, reason, place.text)?;
+        self.rejects.keep(pass.file, pass.path, b"", place.text)
+    }
 }
 
 /// Goes over the objects of a file.

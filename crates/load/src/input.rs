@@ -23,6 +23,7 @@ const BLOCKS_AHEAD: usize = 4;
 
 /// What a file is compressed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Compression {
     /// `.gz`
     Gzip,
@@ -34,7 +35,7 @@ pub enum Compression {
 
 impl Compression {
     /// What the extension of a path says.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "gz" | "gzip" => Compression::Gzip,
@@ -202,7 +203,8 @@ impl Read for Unpacked {
             let next = self.blocks.as_ref().and_then(|blocks| blocks.recv().ok());
             let Some(block) = next else { return Ok(0) };
             // An end in the middle of a packed stream has this kind already; the message says what it means.
-            self.current = block.map_err(|e| io::Error::new(e.kind(), format!("the compressed data is damaged: {e}")))?;
+            self.current =
+                block.map_err(|e| io::Error::new(e.kind(), format!("the compressed data is damaged: {e}")))?;
             self.position = 0;
         }
         let len = buffer.len().min(self.current.len() - self.position);
@@ -225,31 +227,32 @@ impl Drop for Unpacked {
 
 /// Standard input in a file that can be read again; removed when this is dropped.
 pub(crate) struct Spool {
+    /// A folder of its own, so that the file can be called `stdin`: labels are made of names.
+    folder: PathBuf,
     path: PathBuf,
 }
 
 impl Spool {
     /// Reads a stream to its end.
     pub(crate) fn new(mut from: impl Read) -> Result<Self> {
-        let failed = |e: io::Error, path: &Path| {
-            let message = format!("cannot keep standard input in {}: {e}; set TMPDIR to a folder with room", path.display());
+        let parent = std::env::temp_dir();
+        let failed = |e: io::Error| {
+            let message =
+                format!("cannot keep standard input in {}: {e}; set TMPDIR to a folder with room", parent.display());
             Error::new(ErrorKind::Io, message)
         };
-        let folder = std::env::temp_dir();
-        // Opened as new, so that no link of somebody else's is followed.
-        let (path, mut file) = (0..1000)
-            .find_map(|attempt| {
-                let path = folder.join(format!("mangrove-stdin-{}-{attempt}", std::process::id()));
-                let opened = File::options().write(true).create_new(true).open(&path);
-                match opened {
-                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => None,
-                    opened => Some(opened.map(|file| (path, file))),
-                }
-            })
-            .unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::AlreadyExists)))
-            .map_err(|e| failed(e, &folder))?;
-        let spool = Spool { path };
-        io::copy(&mut from, &mut file).and_then(|_| file.flush()).map_err(|e| failed(e, &spool.path))?;
+        // Made anew, so that nothing of somebody else's is written to.
+        let made = (0..1000).find_map(|attempt| {
+            let folder = parent.join(format!("mangrove-{}-{attempt}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => None,
+                made => Some(made.map(|()| folder)),
+            }
+        });
+        let folder = made.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::AlreadyExists))).map_err(failed)?;
+        let spool = Spool { path: folder.join("stdin"), folder };
+        let mut file = File::create_new(&spool.path).map_err(failed)?;
+        io::copy(&mut from, &mut file).and_then(|_| file.flush()).map_err(failed)?;
         Ok(spool)
     }
 
@@ -261,8 +264,8 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // Best effort: a file that stays behind is in the folder for such files.
-        let _ = std::fs::remove_file(&self.path);
+        // Best effort: what stays behind is in the folder for such files.
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -1,25 +1,25 @@
-//! Bulk loading: files of vertices and edges into a graph.
+//! Files of vertices and edges into a graph, and a graph into files.
 //!
-//! [`load`] reads tables (CSV and its kin, with typed headers or a [`Mapping`]), GraphSON and GraphML, and
-//! hands batches to a [`Sink`]. It knows nothing of stores and transactions; the embedded database puts a
-//! bulk loader behind the sink.
+//! [`load`] reads tables (CSV and its kin, with typed headers or a [`Mapping`]), GraphSON, JSON lines and GraphML, compressed or not, and
+//! hands batches to a [`Sink`]. [`export`](mod@export) writes what a `GraphView` shows. This crate knows nothing of stores and transactions; the
+//! embedded database puts a bulk loader, or transactions, behind the sink.
 //!
 //! Invariants:
 //!
 //! 1. All vertices come before the first edge, whatever the order of the files, so an edge may refer to a
 //!    vertex of any file. A document that holds both is read twice.
 //! 2. Memory is bounded by the map from file ids to vertices (16 to 40 bytes a vertex, kept for the length of
-//!    the load), the ids of edges where the files choose them, one batch a label, and one row: never by the
-//!    size of a file.
+//!    the load; the sink hears of it), the ids of edges where the files choose them, one batch a label, and one row: never by the
+//!    size of a file, nor by what a compressed one unpacks to.
 //! 3. A row is loaded whole or not at all. A bad row becomes a reject (`reject`) and never stops the load
 //!    unless there are too many; a file that is not what it claims to be stops it, with its name and line.
 //! 4. The same files give the same batches in the same order.
+//! 5. What is exported loads as an equal graph, but for what the format has no place for, which is counted.
 //!
-//! Not here: compressed files, Parquet, loading into a graph that is not empty (an id that a file shares
-//! with the graph is the sink's error), and exporting.
+//! Not here: Parquet; what becomes of an id that is in the graph already, which is the sink's matter.
 //!
 //! Read `load` for the order of things, `header` and `mapping` for what columns mean, `table` for what
-//! becomes of a row.
+//! becomes of a row, [`mod@export`] for the way out.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -45,7 +45,7 @@ mod table;
 mod temporal;
 mod typed_json;
 
-pub use load::{Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
+pub use load::{FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
 pub use mapping::Mapping;
 pub use progress::{FileReport, LoadReport, Progress};
 pub use sink::{Cardinality, Column, EdgeBatch, MultiProperty, MultiValue, Sink, VertexBatch};

@@ -7,6 +7,7 @@
 //!    ids before those whose ids the store chooses.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::context::{Context, cannot_read, in_file};
-use crate::draft::Table;
+use crate::draft::{Table, header_names};
+use crate::input::{Spool, unpacked_name};
 use crate::mapping::{Defaults, FileRule, Mapping};
 use crate::plan::{Rows, TablePlan, UserIds};
 use crate::progress::{LoadReport, Progress};
@@ -34,20 +36,23 @@ const FOLDER_DEPTH_MAX: usize = 32;
 pub enum Format {
     /// Rows and columns: `.csv`, `.tsv`; `.dat` and `.txt` when named, and any file a mapping has a rule for.
     Table,
-    /// GraphSON in adjacency form, one vertex a line: `.json`, `.jsonl`, `.graphson`.
+    /// JSON: GraphSON in adjacency form, one vertex a line or all in one object, or one vertex or edge a line: `.json`, `.jsonl`,
+    /// `.ndjson`, `.graphson`.
     GraphSon,
     /// GraphML: `.graphml`, `.xml`.
     GraphMl,
 }
 
 impl Format {
-    /// The format an extension stands for. In a folder, `.dat` and `.txt` may be anything.
+    /// The format an extension stands for, without one that says how the file is compressed. In a folder, `.dat` and `.txt` may
+    /// be anything.
     fn of(path: &Path, by_name: bool) -> Option<Self> {
+        let path = unpacked_name(path);
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "csv" | "tsv" => Format::Table,
             "dat" | "txt" if by_name => Format::Table,
-            "json" | "jsonl" | "graphson" => Format::GraphSon,
+            "json" | "jsonl" | "ndjson" | "graphson" => Format::GraphSon,
             "graphml" | "xml" => Format::GraphMl,
             _ => return None,
         })
@@ -63,6 +68,10 @@ pub struct LoadOptions {
     pub format: Option<Format>,
     /// Between the fields of tables; `None`: the mapping's, or detected.
     pub delimiter: Option<char>,
+    /// Between the elements of arrays, where neither mapping nor header says it; `None`: a semicolon.
+    pub array_delimiter: Option<char>,
+    /// Files whose label is said with them, the first of which may have the header of all.
+    pub groups: Vec<FileGroup>,
     /// Where rejected rows are written; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
     /// Elements that exist already, in the graph or in the files before, are not rejected but replaced, as far as the sink does
@@ -80,6 +89,8 @@ impl Default for LoadOptions {
             mapping: None,
             format: None,
             delimiter: None,
+            array_delimiter: None,
+            groups: Vec::new(),
             rejects: None,
             upsert: false,
             max_rejects: MAX_REJECTS_DEFAULT,
@@ -101,7 +112,50 @@ impl fmt::Debug for LoadOptions {
     }
 }
 
-/// Loads files, and the files in folders, into a sink.
+/// Files of one label, as Neo4j's importer takes them (`--nodes=Person=header.csv,part1.csv,part2.csv`): the first line of the
+/// first file is the header of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileGroup {
+    /// The label; of nodes besides those of a label column.
+    pub label: Option<String>,
+    /// Whether the files hold edges.
+    pub edges: bool,
+    /// At least one.
+    pub files: Vec<PathBuf>,
+}
+
+impl FileGroup {
+    /// From `Label=file,file` or `file,file`; several labels are separated by `:`.
+    pub fn parse(text: &str, edges: bool) -> Result<Self> {
+        let (label, files) = match text.split_once('=') {
+            Some((label, files)) => (Some(label.replace(':', "::")), files),
+            None => (None, text),
+        };
+        let files: Vec<PathBuf> = files.split(',').filter(|file| !file.is_empty()).map(PathBuf::from).collect();
+        if files.is_empty() || label.as_ref().is_some_and(String::is_empty) {
+            return Err(Error::invalid(format!("'{text}' names no files: write LABEL=HEADER.csv,PART.csv")));
+        }
+        Ok(FileGroup { label, edges, files })
+    }
+
+    /// How each file is read.
+    fn rules(&self, delimiter: Option<char>) -> Result<Vec<FileRule>> {
+        let mut rule = FileRule { label: self.label.clone(), delimiter, ..FileRule::default() };
+        let first = &self.files[0];
+        let (names, found) = header_names(first, delimiter).map_err(in_file(first))?;
+        // A column of types says more than the name of the group.
+        if self.edges && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
+            rule.label = None;
+        }
+        rule.delimiter = Some(found);
+        let rest = FileRule { columns: Some(names), header: Some(false), ..rule.clone() };
+        let mut rules = vec![rest; self.files.len()];
+        rules[0] = rule;
+        Ok(rules)
+    }
+}
+
+/// Loads files, and the files in folders, into a sink. The path `-` stands for standard input.
 ///
 /// A folder stands for its files, those of its folders included, in the order of their names: with a mapping
 /// those it has a rule for, without one those whose extension names a format. A file that is given by name
@@ -178,7 +232,7 @@ type LoadDocument = fn(&mut Context<'_>, usize, &Path) -> Result<()>;
 
 fn each_document(
     ctx: &mut Context<'_>,
-    listing: &Listing<'_>,
+    listing: &Listing,
     graphson: LoadDocument,
     graphml: LoadDocument,
 ) -> Result<()> {
@@ -189,13 +243,14 @@ fn each_document(
     Ok(())
 }
 
-fn plan_tables(listing: &Listing<'_>, options: &LoadOptions) -> Result<Vec<TablePlan>> {
+fn plan_tables(listing: &Listing, options: &LoadOptions) -> Result<Vec<TablePlan>> {
     let no_defaults = Defaults::default();
     let defaults = options.mapping.as_ref().map_or(&no_defaults, |mapping| &mapping.defaults);
     let tables = listing.files.iter().enumerate().filter(|(_, file)| file.format == Format::Table);
     let tables = tables
         .map(|(at, file)| {
-            Table::open(at, &file.path, file.rule, defaults, options.delimiter).map_err(in_file(&file.path))
+            let open = Table::open(at, &file.path, file.rule.as_ref(), defaults, options.delimiter);
+            open.map(|table| table.with_array_delimiter(options.array_delimiter)).map_err(in_file(&file.path))
         })
         .collect::<Result<Vec<_>>>()?;
     let mut spaces = HashSet::new();
@@ -207,24 +262,31 @@ fn plan_tables(listing: &Listing<'_>, options: &LoadOptions) -> Result<Vec<Table
     Ok(plans)
 }
 
-struct Listed<'a> {
+struct Listed {
     path: PathBuf,
     format: Format,
-    rule: Option<&'a FileRule>,
+    rule: Option<FileRule>,
 }
 
 /// The files of a load.
-struct Listing<'a> {
-    files: Vec<Listed<'a>>,
+struct Listing {
+    files: Vec<Listed>,
     skipped: Vec<PathBuf>,
+    /// What came by standard input, for as long as it is read.
+    _spools: Vec<Spool>,
 }
 
-impl<'a> Listing<'a> {
-    fn new(given: &[PathBuf], options: &'a LoadOptions) -> Result<Self> {
+impl Listing {
+    fn new(given: &[PathBuf], options: &LoadOptions) -> Result<Self> {
+        let mut spools = Vec::new();
         // Each path with whether it was given by name.
         let mut found: Vec<(PathBuf, bool)> = Vec::new();
         for path in given {
-            if path.is_dir() {
+            if path.as_os_str() == "-" {
+                let spool = Spool::new(io::stdin().lock())?;
+                found.push((spool.path().to_owned(), true));
+                spools.push(spool);
+            } else if path.is_dir() {
                 list_folder(path, 0, &mut found)?;
             } else {
                 std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?;
@@ -233,9 +295,14 @@ impl<'a> Listing<'a> {
         }
         let all: Vec<PathBuf> = found.iter().map(|(path, _)| path.clone()).collect();
         let all: Vec<&Path> = all.iter().map(PathBuf::as_path).collect();
-        let mut listing = Listing { files: Vec::new(), skipped: Vec::new() };
+        let mut listing = Listing { files: Vec::new(), skipped: Vec::new(), _spools: spools };
         for (path, by_name) in found {
             listing.add(path, by_name, options, &all)?;
+        }
+        for group in &options.groups {
+            for (path, rule) in group.files.iter().zip(group.rules(options.delimiter)?) {
+                listing.files.push(Listed { path: path.clone(), format: Format::Table, rule: Some(rule) });
+            }
         }
         if listing.files.is_empty() {
             return Err(Error::new(ErrorKind::NotFound, "there is no file to load"));
@@ -243,7 +310,7 @@ impl<'a> Listing<'a> {
         Ok(listing)
     }
 
-    fn add(&mut self, path: PathBuf, by_name: bool, options: &'a LoadOptions, all: &[&Path]) -> Result<()> {
+    fn add(&mut self, path: PathBuf, by_name: bool, options: &LoadOptions, all: &[&Path]) -> Result<()> {
         let rule = options.mapping.as_ref().and_then(|mapping| mapping.rule_for(&path, all));
         let by_extension = options.format.or_else(|| Format::of(&path, by_name));
         let format = match rule {
@@ -254,14 +321,14 @@ impl<'a> Listing<'a> {
             None => by_extension,
         };
         match format {
-            Some(format) => self.files.push(Listed { path, format, rule }),
+            Some(format) => self.files.push(Listed { path, format, rule: rule.cloned() }),
             None => self.skipped.push(path),
         }
         Ok(())
     }
 
     /// The files that hold vertices and edges together.
-    fn documents(&self) -> impl Iterator<Item = (usize, &Listed<'a>)> {
+    fn documents(&self) -> impl Iterator<Item = (usize, &Listed)> {
         self.files.iter().enumerate().filter(|(_, file)| file.format != Format::Table)
     }
 }

@@ -37,6 +37,8 @@ use std::path::Path;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use serde::Deserialize;
 
+use crate::input::unpacked_name;
+
 /// Rules for reading foreign files. See the module.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -186,10 +188,33 @@ pub(crate) struct ForeignRule {
     pub(crate) missing: MissingRule,
 }
 
+/// The mappings that are part of the program.
+const SHIPPED: [(&str, &str); 8] = [
+    ("air-routes", include_str!("../../../mappings/air-routes.toml")),
+    ("ldbc-snb", include_str!("../../../mappings/ldbc-snb.toml")),
+    ("lsqb", include_str!("../../../mappings/lsqb.toml")),
+    ("openflights", include_str!("../../../mappings/openflights.toml")),
+    ("p2p-31", include_str!("../../../mappings/p2p-31.toml")),
+    ("snap", include_str!("../../../mappings/snap.toml")),
+    ("tinysnb", include_str!("../../../mappings/tinysnb.toml")),
+    ("us-flights", include_str!("../../../mappings/us-flights.toml")),
+];
+
 impl Mapping {
     /// Reads a mapping from its text.
     pub fn parse(text: &str) -> Result<Self> {
         toml::from_str(text).map_err(|e| Error::new(ErrorKind::Syntax, format!("the mapping does not parse: {e}")))
+    }
+
+    /// The mapping of a known data set, by its name: see [`Mapping::shipped_names`].
+    pub fn shipped(name: &str) -> Option<Self> {
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
+        Some(Self::parse(text).expect("a test parses every shipped mapping"))
+    }
+
+    /// The names of the mappings that are part of the program.
+    pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
     }
 
     /// Reads a mapping file.
@@ -203,7 +228,9 @@ impl Mapping {
     pub(crate) fn rule_for<'a>(&'a self, path: &Path, all: &[&Path]) -> Option<&'a FileRule> {
         self.file.iter().find(|rule| {
             let displaced = |unless: &String| all.iter().any(|other| *other != path && matches(unless, other));
-            matches(&rule.pattern, path) && !rule.unless.as_ref().is_some_and(displaced)
+            // A pattern fits the name of a file whether it is compressed or not.
+            let fits = matches(&rule.pattern, path) || matches(&rule.pattern, &unpacked_name(path));
+            fits && !rule.unless.as_ref().is_some_and(displaced)
         })
     }
 }
@@ -289,6 +316,12 @@ mod tests {
         assert_eq!(mapping.rule_for(a, &[a]).unwrap().label.as_deref(), Some("first"));
         assert!(mapping.rule_for(a, &[a, b]).unwrap().skip);
         assert!(mapping.rule_for(Path::new("x.txt"), &[]).is_none());
+    }
+
+    #[test]
+    fn shipped_mappings_parse() {
+        assert!(Mapping::shipped_names().all(|name| !Mapping::shipped(name).unwrap().file.is_empty()));
+        assert!(Mapping::shipped("nothing").is_none());
     }
 
     #[test]

@@ -2,13 +2,19 @@
 //!
 //! A bad row does not stop a load: it is written, with its place and the reason, to a rejects file, from
 //! where it can be mended and loaded again. A limit ends loads whose every row is bad. The rejects file is
-//! CSV with the columns file, line, reason, row; it is made when the first row is rejected.
+//! CSV with the columns file, line, reason, row; it is made when the first row is rejected. Beside it, in the folder that has its
+//! name with `.rows` behind, the rows stand as they were, in a file of the same name as the one they came from and below the same
+//! header: mended, these files load with the same mapping.
 
 use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashSet;
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Error, ErrorKind, Result};
+
+use crate::input::unpacked_name;
 
 /// At most this much of a row is kept: a broken quote can make a row of a whole file.
 const ROW_BYTES_MAX: usize = 64 * 1024;
@@ -17,6 +23,8 @@ const ROW_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct Rejects {
     path: Option<PathBuf>,
     writer: Option<csv::Writer<File>>,
+    /// The rows as they were, by file.
+    originals: HashMap<usize, BufWriter<File>>,
     count_max: u64,
     count: u64,
     /// (file, line) of every row remembered, so that a later pass over the same file skips it in silence.
@@ -25,7 +33,7 @@ pub(crate) struct Rejects {
 
 impl Rejects {
     pub(crate) fn new(path: Option<PathBuf>, count_max: u64) -> Self {
-        Rejects { path, writer: None, count_max, count: 0, rows: HashSet::new() }
+        Rejects { path, writer: None, originals: HashMap::new(), count_max, count: 0, rows: HashSet::new() }
     }
 
     /// How many rows were rejected.
@@ -86,11 +94,57 @@ impl Rejects {
         writer.write_record(fields).map_err(failed)
     }
 
+    /// Writes a rejected row as it stands in its file, below the header of that file (which may be empty), to a file of the same
+    /// name in the folder of rows.
+    pub(crate) fn keep(&mut self, file: usize, path: &Path, header: &[u8], row: &[u8]) -> Result<()> {
+        let Some(folder) = self.rows_folder() else { return Ok(()) };
+        let failed =
+            |e: std::io::Error| Error::new(ErrorKind::Io, format!("rejected rows in {}: {e}", folder.display()));
+        let original = match self.originals.entry(file) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let original = create_original(&folder, file, path).map_err(failed)?;
+                let original = entry.insert(BufWriter::new(original));
+                if !header.is_empty() {
+                    original.write_all(header).and_then(|()| original.write_all(b"\n")).map_err(failed)?;
+                }
+                original
+            }
+        };
+        original.write_all(row).and_then(|()| original.write_all(b"\n")).map_err(failed)
+    }
+
+    /// Where rejected rows stand in their original form.
+    fn rows_folder(&self) -> Option<PathBuf> {
+        let mut folder = self.path.as_ref()?.as_os_str().to_owned();
+        folder.push(".rows");
+        Some(PathBuf::from(folder))
+    }
+
     /// Writes out what is buffered.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        for original in self.originals.values_mut() {
+            original.flush().map_err(|e| Error::from(e).context("rejected rows"))?;
+        }
         match &mut self.writer {
             Some(writer) => writer.flush().map_err(|e| Error::from(e).context("rejects file")),
             None => Ok(()),
         }
+    }
+}
+
+/// Makes the file for rejected rows of a file; where two files of a load have the same name, a number goes in front.
+fn create_original(folder: &Path, file: usize, path: &Path) -> std::io::Result<File> {
+    let name = unpacked_name(path);
+    let name = name.file_name().unwrap_or_else(|| "rows".as_ref());
+    std::fs::create_dir_all(folder)?;
+    // A file that is there is of an earlier load, or of another file of this one.
+    match File::create_new(folder.join(name)) {
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            let mut numbered = std::ffi::OsString::from(format!("{file}_"));
+            numbered.push(name);
+            File::create(folder.join(numbered))
+        }
+        made => made,
     }
 }

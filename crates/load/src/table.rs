@@ -10,7 +10,9 @@ use crate::column_type::{ColumnType, Inference, list_items};
 use crate::context::{Context, Pass};
 use crate::id_map::{FileId, SpaceId, plain_integer};
 use crate::input::Input;
-use crate::plan::{EdgePlan, EndPlan, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan};
+use crate::plan::{
+    EdgePlan, EndPlan, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
+};
 use crate::record::{Outcome, RecordReader};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 
@@ -62,11 +64,13 @@ fn each_row(
     let pass = Pass { file: plan.file, path: &plan.path };
     let mut reader = RecordReader::new(Input::open(&plan.path)?, plan.dialect);
     let mut header = plan.header;
+    let mut head = Vec::new();
     loop {
         let outcome = match reader.next()? {
             Outcome::End => break,
             Outcome::Row if header => {
                 header = false;
+                head.extend_from_slice(reader.raw());
                 continue;
             }
             Outcome::Broken(reason) => Err(reason.to_owned()),
@@ -81,6 +85,7 @@ fn each_row(
                 ctx.rejects.remember(plan.file, reader.line());
             }
             ctx.reject(&pass, reader.line(), &reason, reader.raw())?;
+            ctx.rejects.keep(plan.file, &plan.path, &head, reader.raw())?;
         }
         ctx.row(&pass, reader.input().bytes_taken())?;
     }
@@ -275,9 +280,10 @@ impl EdgeRow<'_> {
     ) -> Result<Result<(), Reason>> {
         let (plan, edges) = (self.plan, self.edges);
         let foreign = edges.foreign.expect("called for foreign keys only");
-        let (Ok(Some(own)), Ok(Some(keys))) =
-            (end(ctx, plan, &edges.source, self.source, "source", reader)?, text(plan, edges.target.column.column, reader))
-        else {
+        let (Ok(Some(own)), Ok(Some(keys))) = (
+            end(ctx, plan, &edges.source, self.source, "source", reader)?,
+            text(plan, edges.target.column.column, reader),
+        ) else {
             return Ok(Ok(()));
         };
         let at = batches.open(edges.label.constant.as_deref().expect("a foreign key has a constant label"));
@@ -426,9 +432,11 @@ fn read_values(
             })?,
         };
         // Slots ascend with the columns unless one is shared.
-        let shared = property.slot < at && properties[..at].iter().zip(&*values).any(|(other, other_value)| {
-            other.slot == property.slot && *other_value != Value::Null
-        });
+        let shared = property.slot < at
+            && properties[..at]
+                .iter()
+                .zip(&*values)
+                .any(|(other, other_value)| other.slot == property.slot && *other_value != Value::Null);
         if shared && value != Value::Null {
             return Err(format!("the row has two values for '{}', in columns of different types", property.key));
         }

@@ -89,7 +89,11 @@ fn graphson_rejects_and_damage() {
     check_damage("graphson-1", ("g.json", "{\"id\":1}\n{\"id\":"), "line 2: damaged GraphSON: not JSON");
     check_damage("graphson-2b", ("g.json", "[1]"), "line 1: damaged GraphSON: not an object");
     check_damage("graphson-3", ("g.json", "{\"label\":\"x\"}"), "a vertex has no id");
-    check_damage("graphson-4", ("g.json", "{\"vertices\":[{\"id\":1},2]}"), "vertex 2: damaged GraphSON: not an object");
+    check_damage(
+        "graphson-4",
+        ("g.json", "{\"vertices\":[{\"id\":1},2]}"),
+        "vertex 2: damaged GraphSON: not an object",
+    );
     check_damage("graphson-4b", ("g.json", "{\"vertices\":[{\"id\":1},"), "damaged GraphSON: not JSON");
     let typed =
         |kind: &str| format!(r#"{{"id":1,"properties":{{"n":[{{"value":{{"@type":"{kind}","@value":"x"}}}}]}}}}"#);

@@ -43,15 +43,25 @@ fn scalar() -> impl Strategy<Value = Value> {
         any::<i32>().prop_map(Value::I32),
         any::<i64>().prop_map(Value::I64),
         any::<f32>().prop_map(Value::F32),
-        prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::NEG_INFINITY), Just(-0.0), Just(1e300)].prop_map(Value::F64),
+        prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::NEG_INFINITY), Just(-0.0), Just(1e300)]
+            .prop_map(Value::F64),
         any::<i128>().prop_map(|n| Value::BigInt(Arc::new((num_bigint::BigInt::from(n)) * n))),
-        (any::<i64>(), -30_i64..30).prop_map(|(n, scale)| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), scale)))),
+        (any::<i64>(), -30_i64..30)
+            .prop_map(|(n, scale)| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), scale)))),
         any::<char>().prop_map(Value::Char),
         text().prop_map(Value::string),
         proptest::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Value::Bytes(bytes.into())),
         any::<u128>().prop_map(|n| Value::Uuid(uuid::Uuid::from_u128(n))),
-        (prop_oneof![any::<i64>().prop_map(|s| s / 1_000_000), -100_000_000_000_i64..300_000_000_000], 0_u32..1_000_000_000, -64_800..64_800)
-            .prop_map(|(seconds, nanos, offset_seconds)| Value::DateTime(DateTime { seconds, nanos, offset_seconds })),
+        (
+            prop_oneof![any::<i64>().prop_map(|s| s / 1_000_000), -100_000_000_000_i64..300_000_000_000],
+            0_u32..1_000_000_000,
+            -64_800..64_800
+        )
+            .prop_map(|(seconds, nanos, offset_seconds)| Value::DateTime(DateTime {
+                seconds,
+                nanos,
+                offset_seconds
+            })),
         (any::<i64>().prop_map(|s| s / 2), 0_u32..1_000_000_000)
             .prop_map(|(seconds, nanos)| Value::Duration(Duration { seconds, nanos })),
     ]
@@ -87,30 +97,40 @@ fn model(with_meta: bool) -> impl Strategy<Value = Model> {
     let meta = meta.prop_map(move |meta| if with_meta { meta } else { Vec::new() });
     let property = (key(), proptest::collection::vec((value(), meta), 1..3));
     let vertex = (label(), proptest::collection::vec(property, 0..4));
-    let edge = (label(), any::<prop::sample::Index>(), any::<prop::sample::Index>(), proptest::collection::vec((key(), value()), 0..3));
+    let edge = (
+        label(),
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        proptest::collection::vec((key(), value()), 0..3),
+    );
     let ids = prop_oneof![Just(0_u8), Just(1), Just(2), Just(3)];
-    (ids, proptest::collection::vec(vertex, 1..6), proptest::collection::vec(edge, 0..6)).prop_map(|(ids, vertices, edges)| {
-        let id = |at: usize| match (ids, at % 4) {
-            (0, _) | (3, 0) => UserId::int(at as i64 * 3 - 1),
-            (1, _) | (3, 1) => UserId::from_value(&Value::I32(at as i32)).unwrap(),
-            (2, _) | (3, 2) => UserId::from(format!("id {at} \"é\"").as_str()),
-            _ => UserId::Uuid(uuid::Uuid::from_u128(at as u128)),
-        };
-        let unique = |mut properties: Vec<Property>| {
-            properties.sort_by(|a, b| a.0.cmp(&b.0));
-            properties.dedup_by(|a, b| a.0 == b.0);
-            properties
-        };
-        let count = vertices.len();
-        let vertices =
-            vertices.into_iter().enumerate().map(|(at, (label, properties))| (id(at), label, unique(properties))).collect();
-        let edges = edges.into_iter().enumerate().map(|(at, (label, from, to, mut properties))| {
-            properties.sort_by(|a, b| a.0.cmp(&b.0));
-            properties.dedup_by(|a, b| a.0 == b.0);
-            (id(at), label, from.index(count), to.index(count), properties)
-        });
-        Model { vertices, edges: edges.collect() }
-    })
+    (ids, proptest::collection::vec(vertex, 1..6), proptest::collection::vec(edge, 0..6)).prop_map(
+        |(ids, vertices, edges)| {
+            let id = |at: usize| match (ids, at % 4) {
+                (0, _) | (3, 0) => UserId::int(at as i64 * 3 - 1),
+                (1, _) | (3, 1) => UserId::from_value(&Value::I32(at as i32)).unwrap(),
+                (2, _) | (3, 2) => UserId::from(format!("id {at} \"é\"").as_str()),
+                _ => UserId::Uuid(uuid::Uuid::from_u128(at as u128)),
+            };
+            let unique = |mut properties: Vec<Property>| {
+                properties.sort_by(|a, b| a.0.cmp(&b.0));
+                properties.dedup_by(|a, b| a.0 == b.0);
+                properties
+            };
+            let count = vertices.len();
+            let vertices = vertices
+                .into_iter()
+                .enumerate()
+                .map(|(at, (label, properties))| (id(at), label, unique(properties)))
+                .collect();
+            let edges = edges.into_iter().enumerate().map(|(at, (label, from, to, mut properties))| {
+                properties.sort_by(|a, b| a.0.cmp(&b.0));
+                properties.dedup_by(|a, b| a.0 == b.0);
+                (id(at), label, from.index(count), to.index(count), properties)
+            });
+            Model { vertices, edges: edges.collect() }
+        },
+    )
 }
 
 /// The model in a store: by the typed bulk loader, an element a call, so without any of our file formats.
@@ -199,7 +219,12 @@ fn lines_of_graph(graph: &Graph) -> Lines {
             vertex.properties.iter().map(|(key, value)| line(key, 0, value, std::iter::empty())).collect();
         for multi in &vertex.multi {
             found.extend(multi.values.iter().enumerate().map(|(at, value)| {
-                line(&multi.key, at, &value.value, value.meta.iter().map(|(key, value)| (key.to_string(), normal(value))))
+                line(
+                    &multi.key,
+                    at,
+                    &value.value,
+                    value.meta.iter().map(|(key, value)| (key.to_string(), normal(value))),
+                )
             }));
         }
         lines.insert(format!("v {}", id(at)), element(sorted_label(&vertex.label), found));

@@ -271,7 +271,7 @@ fn files_that_cannot_be_planned_stop_the_load_with_their_name() {
     check("plan-2", ("a.csv", ""), "", "the file is empty");
     check("plan-3", ("a.csv", "id,n:nt\n"), "", "column 'n:nt': 'nt' is not a type");
     check("plan-4", ("a.csv", ":START_ID,x\n"), "", "one for the target");
-    check("plan-5", ("a.csv", "id,n:int,n:long\n"), "", "two columns would be the property 'n'");
+    check("plan-5", ("a.csv", "id,n:int,n:int\n"), "", "two columns would be the property 'n'");
     check("plan-6", ("a.bin", "id\n"), "", "names no format");
     let rule = |rest: &str| format!("[[file]]\nmatch = \"*\"\n{rest}");
     check("plan-7", ("a.csv", "id,b\n"), &rule("source = \"c\""), "there is no column 'c'; the columns are id, b");

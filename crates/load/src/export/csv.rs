@@ -43,7 +43,7 @@ struct Writer<'w> {
     table: &'w Table,
     schema: &'w Schema,
     neo4j: bool,
-    /// The kind of each column; `None`: of a mixed key in Neo4j's form, which is text.
+    /// The kind of each column.
     columns: Vec<Kind>,
     /// Where in `values` the text of each column is; an empty range: it has none.
     spans: Vec<(usize, usize)>,
@@ -220,8 +220,7 @@ fn neo4j_name(kind: Option<Kind>) -> String {
 
 /// Whether values of a kind load as what they are from Neo4j's form.
 fn is_neo4j(kind: Kind) -> bool {
-    let scalar =
-        !matches!(kind.scalar, Scalar::BigInt | Scalar::Decimal | Scalar::Bytes | Scalar::Uuid | Scalar::Any);
+    let scalar = !matches!(kind.scalar, Scalar::BigInt | Scalar::Decimal | Scalar::Bytes | Scalar::Uuid | Scalar::Any);
     scalar && kind.shape != Shape::Several
 }
 

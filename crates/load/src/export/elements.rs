@@ -94,7 +94,11 @@ impl Selection {
     }
 
     /// Shows the id of every vertex of these labels.
-    pub(crate) fn each_vertex_id(view: &dyn GraphView, labels: &LabelFilter, each: &mut dyn FnMut(&Value)) -> Result<()> {
+    pub(crate) fn each_vertex_id(
+        view: &dyn GraphView,
+        labels: &LabelFilter,
+        each: &mut dyn FnMut(&Value),
+    ) -> Result<()> {
         let (mut cursor, mut vertices, mut ids) = (ScanCursor::default(), Vec::new(), Vec::new());
         loop {
             let end = view.scan_vertices(labels, Share::ALL, &mut cursor, BATCH, &mut vertices)?;

@@ -56,7 +56,8 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
         hand_over(&mut text, counts, target)
     })?;
     selection.each_edge(view, &selection.labels, &mut |row| {
-        for (open, id) in [(&b"<edge id=\""[..], row.id), (b"\" source=\"", row.source), (b"\" target=\"", row.target)] {
+        for (open, id) in [(&b"<edge id=\""[..], row.id), (b"\" source=\"", row.source), (b"\" target=\"", row.target)]
+        {
             text.extend_from_slice(open);
             write_id(&mut text, id, target)?;
         }

@@ -77,18 +77,11 @@ impl Writer<'_> {
     }
 
     /// The member with the edges of one direction, by label; nothing where there are none.
-    fn edges(
-        &mut self,
-        vertex: VertexId,
-        direction: Direction,
-        member: &str,
-        target: &mut Target<'_>,
-    ) -> Result<()> {
+    fn edges(&mut self, vertex: VertexId, direction: Direction, member: &str, target: &mut Target<'_>) -> Result<()> {
         let mut first = true;
         for at in 0..self.edge_labels.len() {
             let label = self.edge_labels[at];
-            let request =
-                ExpandRequest { direction, labels: Selection::only(label), edges: true, limit: BATCH };
+            let request = ExpandRequest { direction, labels: Selection::only(label), edges: true, limit: BATCH };
             let (mut cursor, mut found) = (ExpandCursor::default(), Expansion::default());
             let mut open = false;
             loop {

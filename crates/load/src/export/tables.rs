@@ -168,7 +168,8 @@ fn prepare_folder(folder: &Path) -> Result<()> {
 fn list(view: &dyn GraphView, selection: &Selection, folder: &Path, options: &ExportOptions) -> Result<Vec<Table>> {
     let mut taken = HashSet::new();
     let mut tables = Vec::new();
-    let extension = options.compression.map_or_else(|| "csv".to_owned(), |packed| format!("csv.{}", packed.extension()));
+    let extension =
+        options.compression.map_or_else(|| "csv".to_owned(), |packed| format!("csv.{}", packed.extension()));
     for edges in [false, true] {
         for set in selection.sets(view, edges)? {
             let label = view.catalog().label_set_name(set);

@@ -28,6 +28,8 @@ fn write_items<'v>(out: &mut Vec<u8>, scalar: Scalar, items: impl Iterator<Item 
         }
         match item {
             Value::String(text) if scalar != Scalar::Any => write_string(out, text),
+            // No bytes are no text, which only quotes can hold.
+            Value::Bytes(bytes) if scalar != Scalar::Any => write_string(out, &BASE64_STANDARD.encode(bytes)),
             Value::Char(character) if scalar != Scalar::Any => write_string(out, character.encode_utf8(&mut [0; 4])),
             item => write_scalar(out, scalar, item)?,
         }
