@@ -17,6 +17,8 @@ from wire import (
 
 SETTINGS = {
     "connection_count_max": 300,
+    # The allocator keeps some megabytes for every thread there ever was.
+    "worker_count_max": 32,
     "message_bytes_max": "1MiB",
     "body_bytes_max": "1MiB",
     "header_timeout": "1s",
@@ -248,7 +250,7 @@ def dropped(server, streams, before):
     if base > 1:
         return f"{base - 1} of {len(streams)} clients that take nothing are still there"
     much = (peak - before) / len(streams)
-    return f"a client that takes nothing holds {much:.0f} MiB" if much > 24 else None
+    return f"a client that takes nothing holds {much:.0f} MiB" if much > 40 else None
 
 
 def unread_requests(server, random, scale):
