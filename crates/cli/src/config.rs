@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use mangrove::{Error, ErrorKind, Isolation, Result};
+use mangrove::{Error, ErrorKind, IdRule, Isolation, Result};
 use mangrove_server::registry::{check_name, default_sources, isolation_name, isolation_of};
 use mangrove_server::{TlsFiles, UsersSource};
 use toml::{Spanned, Value};
@@ -38,7 +38,7 @@ const LOAD: &str = "load";
 const GRAPHS: &str = "graphs";
 
 /// The keys of a table `[graphs.NAME]`.
-const GRAPH_KEYS: [&str; 5] = ["data", LOAD, "map", "memory_limit", "sources"];
+const GRAPH_KEYS: [&str; 6] = ["data", "ids", LOAD, "map", "memory_limit", "sources"];
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -64,6 +64,8 @@ pub struct GraphSetup {
     pub map: Option<PathBuf>,
     /// How much memory it may use.
     pub memory_limit: Option<Size>,
+    /// How ids are read.
+    pub ids: IdRule,
     /// Its traversal sources.
     pub sources: Vec<(String, Isolation)>,
 }
@@ -132,6 +134,9 @@ impl GraphSetup {
             let files: Vec<String> = self.load.iter().map(|path| string(&path.display())).collect();
             let _ = writeln!(text, "{comment}load = [{}]", files.join(", "));
         }
+        if self.ids == IdRule::Numbers {
+            let _ = writeln!(text, "{comment}ids = \"numbers\"");
+        }
         if let Some(map) = &self.map {
             let _ = writeln!(text, "{comment}map = {}", string(&map.display()));
         }
@@ -175,6 +180,7 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
         load,
         map: options.map.clone(),
         memory_limit: options.memory_limit,
+        ids: IdRule::Any,
         sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
     };
     let is_asked_for = main.data.is_some() || !main.load.is_empty();
@@ -255,8 +261,8 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
         return Err(Error::invalid(format!("a graph is a table: [graphs.{name}]")));
     };
     let sources = default_sources(name).map(|(source, isolation)| (source.to_string(), isolation)).to_vec();
-    let mut graph =
-        GraphSetup { name: name.to_owned(), data: None, load: Vec::new(), map: None, memory_limit: None, sources };
+    let (name, ids) = (name.to_owned(), IdRule::Any);
+    let mut graph = GraphSetup { name, data: None, load: Vec::new(), map: None, memory_limit: None, ids, sources };
     for (key, value) in table {
         match key.as_str() {
             "data" => {
@@ -272,6 +278,7 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
                 let size = scalar(&key, value)?.parse().map_err(|e| Error::invalid(format!("{key}: {e}")))?;
                 graph.memory_limit = Some(size);
             }
+            "ids" => graph.ids = id_rule(value)?,
             "sources" => graph.sources = sources_of(value)?,
             unknown => {
                 let hint = mangrove_gremlin::suggest(unknown, GRAPH_KEYS.into_iter());
@@ -281,6 +288,16 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
         }
     }
     Ok(graph)
+}
+
+fn id_rule(value: Value) -> Result<IdRule> {
+    match value.as_str() {
+        Some("any") => Ok(IdRule::Any),
+        Some("numbers") => Ok(IdRule::Numbers),
+        _ => Err(Error::invalid(
+            "ids is \"any\" (the string \"1\" is another id than the number 1) or \"numbers\" (it names that number)",
+        )),
+    }
 }
 
 fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::{ExecutorLoad, Executors};
-use mangrove_graph::{Catalog, Error, ErrorKind, Result, Value};
+use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions};
@@ -99,6 +99,8 @@ pub(crate) struct Inner {
     pub clock: Arc<dyn Clock>,
     pub plans: PlanCache,
     pub retries: AtomicU64,
+    /// Whether strings that spell integers name them: [`IdRule::Numbers`].
+    numeric_ids: AtomicBool,
     /// How a query is run of which nothing is said. Nobody ever cancels it.
     options: QueryOptions,
     /// Where the graph is kept, if it is kept anywhere.
@@ -136,6 +138,7 @@ impl Database {
             clock: Arc::new(MonotonicClock::default()),
             plans: PlanCache::default(),
             retries: AtomicU64::new(0),
+            numeric_ids: AtomicBool::new(false),
             options: QueryOptions::default(),
             home,
         };
@@ -188,6 +191,18 @@ impl Database {
                 Ok(Self::assemble(options, home.manager().clone(), Some(home)))
             }
         }
+    }
+
+    /// How the ids are read that queries which begin from now on name: in `V()` and `E()`, `hasId()`, as parameters, and
+    /// for new elements. It is not kept with the graph, and changes no id that is there: set it before the first
+    /// query, and the same every time.
+    pub fn set_id_rule(&self, rule: IdRule) {
+        self.inner.numeric_ids.store(rule == IdRule::Numbers, Ordering::Relaxed);
+    }
+
+    /// How ids are read.
+    pub fn id_rule(&self) -> IdRule {
+        if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
     }
 
     /// The names of labels and keys.

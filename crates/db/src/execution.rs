@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
 use mangrove_flow::{Limits, NodeRuntime, Progress};
-use mangrove_graph::{Error, GraphView, Result, Value};
+use mangrove_graph::{Error, GraphView, IdRule, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::Rows;
 use mangrove_steps::detach::detach;
@@ -18,6 +18,7 @@ use crate::stream::Materialize;
 pub(crate) struct Setting<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
     pub parameters: &'a Parameters,
+    pub ids: IdRule,
     pub limits: Limits,
     pub clock: &'a Arc<dyn Clock>,
     pub cancel: &'a Arc<AtomicBool>,
@@ -45,34 +46,34 @@ pub(crate) enum Turn {
 /// Parameters as operators look them up. Elements among them become references to the elements.
 pub(crate) fn bind_parameters(
     parameters: &Parameters,
+    ids: IdRule,
     view: &dyn GraphView,
     into: &mut Vec<(smol_str::SmolStr, Value)>,
 ) -> Result<()> {
     parameters.iter().try_for_each(|(name, value)| {
-        into.push((name.clone(), attach(value, view)?));
+        into.push((name.clone(), attach(value, ids, view)?));
         Ok(())
     })
 }
 
 /// A detached vertex or edge, also one in a list or a set, becomes the element of its id; what is no longer there matches
 /// nothing. A property stays as it is: its value can be compared with, and a variable that nobody uses may hold one.
-fn attach(value: &Value, view: &dyn GraphView) -> Result<Value> {
-    use mangrove_graph::{Detached, UserId};
+fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
+    use mangrove_graph::Detached;
     let is_detached = |item: &Value| matches!(item, Value::Detached(_));
     let detached = match value {
         Value::Detached(detached) => detached,
         Value::List(items) if items.iter().any(is_detached) => {
-            return Ok(Value::list(items.iter().map(|item| attach(item, view)).collect::<Result<_>>()?));
+            return Ok(Value::list(items.iter().map(|item| attach(item, ids, view)).collect::<Result<_>>()?));
         }
         Value::Set(items) if items.iter().any(is_detached) => {
-            let items = items.iter().map(|item| attach(item, view)).collect::<Result<Vec<_>>>()?;
+            let items = items.iter().map(|item| attach(item, ids, view)).collect::<Result<Vec<_>>>()?;
             return Ok(Value::list(items));
         }
         _ => return Ok(value.clone()),
     };
-    let user_id = |id: &Value| {
-        UserId::from_value(id).ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())))
-    };
+    let user_id =
+        |id: &Value| ids.read(id).ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())));
     match &**detached {
         Detached::Vertex { id, .. } => {
             let mut found = Vec::new();

@@ -134,12 +134,13 @@ pub(crate) fn environment(
     view: Arc<dyn GraphView>,
     share: Share,
 ) -> Result<Environment> {
-    bind_parameters(setting.parameters, &**setting.transaction, &mut room)?;
+    bind_parameters(setting.parameters, setting.ids, &**setting.transaction, &mut room)?;
     let environment = Environment {
         view,
         writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
         parameters: room,
         share,
+        ids: setting.ids,
         requirements: requirements.clone(),
         side_effects: SideEffects::default(),
         services: setting.services.clone(),

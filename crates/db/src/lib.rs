@@ -66,8 +66,9 @@ pub use mangrove_flow::Limits;
 pub use mangrove_flow::executor::ExecutorLoad;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
-    ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexRange, KeyId, LabelFilter, LabelSetId,
-    NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
+    ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId, IndexRange, KeyId,
+    LabelFilter, LabelSetId, NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, Tree, UserId,
+    Value, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{

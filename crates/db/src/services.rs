@@ -5,7 +5,8 @@
 //! them: they act at once, see what is there now, and are not taken back by a rollback. A source with
 //! `ReadOnlyStrategy` refuses them.
 //!
-//! Whoever adds a service adds a line to [`SERVICES`].
+//! Whoever adds a service adds a line to [`SERVICES`]. Those that read the graph in the caller's transaction are the
+//! [services of the graph](mangrove_steps::services).
 
 mod durability;
 mod indexes;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
 use mangrove_steps::environment::Services;
+use mangrove_steps::services::{GRAPH_SERVICES, GraphService};
 
 use crate::database::Database;
 use crate::management::{SETTINGS, switch};
@@ -55,6 +57,8 @@ impl Arguments<'_> {
         let known = |name: &str| self.service.parameters.iter().any(|(parameter, _)| *parameter == name);
         match self.given.iter().find(|(name, _)| !known(name)) {
             None => Ok(()),
+            // The list may be asked as that of TinkerGraph, which passes over what it does not know.
+            Some(_) if self.service.name == LIST => Ok(()),
             Some((unknown, _)) => {
                 let names: Vec<&str> = self.service.parameters.iter().map(|(name, _)| *name).collect();
                 let takes = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
@@ -264,7 +268,8 @@ impl Services for Database {
     fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>> {
         let name = service.unwrap_or(LIST);
         let found = SERVICES.iter().find(|service| service.name == name).ok_or_else(|| {
-            let names = SERVICES.iter().map(|service| service.name);
+            let of_graph = GRAPH_SERVICES.iter().map(|service| service.name);
+            let names = SERVICES.iter().map(|service| service.name).chain(of_graph);
             let hint = mangrove_gremlin::suggest(name, names);
             Error::new(ErrorKind::InvalidArgument, format!("there is no service '{name}'{hint}; call() lists them"))
         })?;
@@ -277,7 +282,20 @@ impl Services for Database {
 fn list(_: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let (only, verbose) = (arguments.text("service")?, arguments.flag("verbose")?);
     let listed = SERVICES.iter().filter(|service| only.is_none_or(|name| service.name == name));
-    Ok(listed.map(|service| if verbose { described(service) } else { service.name.into() }).collect())
+    let listed = listed.map(|service| if verbose { described(service) } else { service.name.into() });
+    let of_graph = GRAPH_SERVICES.iter().filter(|service| only.is_none_or(|name| service.name == name));
+    let of_graph = of_graph.map(|service| if verbose { described_of_graph(service) } else { service.name.into() });
+    Ok(listed.chain(of_graph).collect())
+}
+
+fn described_of_graph(service: &GraphService) -> Value {
+    let parameters = service.parameters.iter().map(|&(name, meaning)| (name, meaning.into()));
+    row([
+        ("name", service.name.into()),
+        ("type", Value::list(service.types.iter().map(|&name| name.into()).collect())),
+        ("description", service.summary.into()),
+        ("params", row(parameters)),
+    ])
 }
 
 fn described(service: &Service) -> Value {

@@ -156,6 +156,7 @@ impl Transaction {
         Setting {
             parameters,
             transaction: &self.transaction,
+            ids: self.database.id_rule(),
             limits: limits(options, prepared),
             clock: self.database.clock(),
             cancel: &options.cancel,

@@ -156,3 +156,75 @@ fn a_group_in_a_loop_adds_to_what_it_has() {
     let counts = "g.V().repeat(out().group('x').by('name').by(count())).times(2).cap('x').unfold().order().by(keys).select(values)";
     check(&database, counts, &[1_i64.into(), 2_i64.into(), 2_i64.into()]);
 }
+
+#[test]
+fn a_service_is_given_what_traversals_find_for_each_row() {
+    let database = people();
+    let degrees = "g.V().order().by('name').call('tinker.degree.centrality')";
+    check(&database, degrees, &[0_i64.into(), 1_i64.into(), 1_i64.into(), 1_i64.into()]);
+    let out = "g.V().order().by('name').\
+               call('tinker.degree.centrality', __.project('direction').by(constant(OUT)))";
+    check(&database, out, &[1_i64.into(), 1_i64.into(), 1_i64.into(), 0_i64.into()]);
+    let own = "g.V().has('name', 'b').as('x').call('tinker.search').with('search', select('x').values('name'))\
+               .element().values('age')";
+    check(&database, own, &[2.into()]);
+    check(&database, "g.call('tinker.search', [search: 'c', 'type': 'Edge']).count()", &[0_i64.into()]);
+    check(
+        &database,
+        "g.call('--list', __.project('service').by(constant('tinker.search')))",
+        &["tinker.search".into()],
+    );
+    check(
+        &database,
+        "g.withStrategies(ReadOnlyStrategy).V().where(call('tinker.degree.centrality').is(0)).values('name')",
+        &["a".into()],
+    );
+    fails(&database, "g.call('tinker.search')", ErrorKind::InvalidArgument, "needs to be given 'search'");
+    fails(&database, "g.E().call('tinker.degree.centrality')", ErrorKind::Evaluation, "met a edge");
+    fails(&database, "g.call('tinker.serch')", ErrorKind::InvalidArgument, "there is no service 'tinker.serch'");
+}
+
+#[test]
+fn small_things_are_as_in_the_reference() {
+    let database = people();
+    check(
+        &database,
+        "g.V().has('name', 'a').valueMap('age').with(WithOptions.tokens, WithOptions.labels)\
+                      .select(keys).unfold().count()",
+        &[2_i64.into()],
+    );
+    check(
+        &database,
+        "g.V().values('age').fold().order(local).by(is(gt(2)), desc)",
+        &[Value::list(vec![4.into(), 3.into()])],
+    );
+    check(&database, "g.inject([29, 0.5d]).max(local)", &[29.0.into()]);
+    check(&database, "g.inject([[a: 1, b: 2], [a: 1, b: 3]]).dedup(local, 'a').count(local)", &[1_i64.into()]);
+    check(&database, "g.union(constant(1), constant(2), constant(3))", &[1.into(), 2.into(), 3.into()]);
+    check(&database, "g.V().as('p').out().as('q').select('p', 'q').count()", &[3_i64.into()]);
+    let made = "g.addV('x').property('n', 1).property('n', 2).property(__.constant('k'), 3).with('option', 'value')";
+    check(&database, &format!("{made}.properties().count()"), &[3_i64.into()]);
+    fails(&database, "g.addV('x').property(__.constant(1), 3)", ErrorKind::Evaluation, "a key is a string");
+    // A side effect is seen growing in local(), and whole behind a step of the stream.
+    check(
+        &database,
+        "g.V().hasLabel('person').local(groupCount('x').by(label).select('x').select('person'))",
+        &[1_i64.into(), 2_i64.into(), 3_i64.into()],
+    );
+    check(&database, "g.E().properties().order().value()", &[1.into(), 2.into(), 4.into()]);
+}
+
+#[test]
+fn ids_are_read_as_the_database_is_told() {
+    let database = Database::in_memory();
+    ask(&database, "g.addV('a').property(T.id, 1).as('x').addV('a').property(T.id, '2').addE('e').to('x')").unwrap();
+    check(&database, "g.V('1').count()", &[0_i64.into()]);
+    check(&database, "g.V().hasId('2').count()", &[1_i64.into()]);
+    database.set_id_rule(mangrove::IdRule::Numbers);
+    check(&database, "g.V('1').id()", &[1_i64.into()]);
+    check(&database, "g.V().out().hasId('1', '7').count()", &[1_i64.into()]);
+    check(&database, "g.V().out().hasId(P.neq('1')).count()", &[0_i64.into()]);
+    check(&database, "g.mergeV([(T.id): '1']).in().count()", &[1_i64.into()]);
+    fails(&database, "g.addV('a').property(T.id, '1')", ErrorKind::DuplicateId, "1");
+    check(&database, "g.addV('a').property(T.id, 'one').id()", &["one".into()]);
+}

@@ -9,12 +9,14 @@
 //!
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use crate::numeric::to_f64;
-use crate::value::Value;
+use crate::structure::{GraphValue, Tree};
+use crate::value::{Direction, Token, Value};
 
 /// `eq`: by value, numbers across types; NaN equals nothing.
 pub fn equal(a: &Value, b: &Value) -> bool {
@@ -38,6 +40,8 @@ pub fn equal(a: &Value, b: &Value) -> bool {
                 && x.labels == y.labels
                 && x.objects.iter().zip(&y.objects).all(|(x, y)| equal(x, y))
         }
+        (Value::Tree(x), Value::Tree(y)) => is_same_tree(x, y),
+        (Value::Graph(x), Value::Graph(y)) => is_same_graph(x, y),
         _ => std::mem::discriminant(a) == std::mem::discriminant(b) && a == b,
     }
 }
@@ -80,6 +84,24 @@ fn is_submap(of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
     }
     let all: HashMap<Equivalent, &Value> = all.iter().map(|(k, v)| (Equivalent(k.clone()), v)).collect();
     of.iter().all(|(k, v)| all.get(&Equivalent(k.clone())).is_some_and(|there| equivalent(v, there)))
+}
+
+/// Whether two trees have the same branches, in whatever order.
+fn is_same_tree(a: &Tree, b: &Tree) -> bool {
+    if a.branches.len() != b.branches.len() {
+        return false;
+    }
+    if b.branches.len() <= COMPARED_PAIRWISE_MAX {
+        return a.branches.iter().all(|(key, below)| b.get(key).is_some_and(|there| is_same_tree(below, there)));
+    }
+    let all: HashMap<Equivalent, &Tree> = b.branches.iter().map(|(k, t)| (Equivalent(k.clone()), t)).collect();
+    a.branches.iter().all(|(k, t)| all.get(&Equivalent(k.clone())).is_some_and(|there| is_same_tree(t, there)))
+}
+
+/// Whether two graphs have the same vertices and edges, in whatever order.
+fn is_same_graph(a: &GraphValue, b: &GraphValue) -> bool {
+    let same = |a: &[Value], b: &[Value]| a.len() == b.len() && is_subset(a, b);
+    same(&a.vertices, &b.vertices) && same(&a.edges, &b.edges)
 }
 
 /// Feeds a hasher so that values that are [`equal`] have the same hash; some that are not do, too.
@@ -149,6 +171,11 @@ pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
             hash_equivalent(&v.value, state);
         }
         Value::Path(v) => hash_in_order(&v.objects, state),
+        Value::Tree(v) => hash_of_tree(v).hash(state),
+        Value::Graph(v) => {
+            hash_sum(v.vertices.iter().map(hash_of)).hash(state);
+            hash_sum(v.edges.iter().map(hash_of)).hash(state);
+        }
         Value::Token(v) => v.hash(state),
         Value::Direction(v) => v.hash(state),
         Value::Detached(_) => {}
@@ -165,6 +192,12 @@ fn hash_of(value: &Value) -> u64 {
     let mut state = std::hash::DefaultHasher::new();
     hash_equivalent(value, &mut state);
     state.finish()
+}
+
+/// A hash of a tree in which the order of its branches plays no part.
+fn hash_of_tree(tree: &Tree) -> u64 {
+    let branch = |(key, below): &(Value, Tree)| hash_of(key).rotate_left(1) ^ hash_of_tree(below).rotate_left(7);
+    hash_sum(tree.branches.iter().map(branch)).wrapping_add(tree.branches.len() as u64)
 }
 
 fn hash_sum(hashes: impl Iterator<Item = u64>) -> u64 {
@@ -204,6 +237,8 @@ pub fn comparable(a: &Value, b: &Value) -> Option<Ordering> {
     }
     match (a, b) {
         (Value::Null, Value::Null) => Some(Ordering::Equal),
+        // A token has its place among the texts of an order, and is no text.
+        _ if is_token(a) != is_token(b) => None,
         _ if family(a) == family(b) && !matches!(a, Value::Null) => match (a, b) {
             // Collections that hold something incomparable are incomparable themselves.
             (Value::List(x), Value::List(y)) => {
@@ -250,9 +285,40 @@ fn within_family(a: &Value, b: &Value) -> Ordering {
         (Value::Map(x), Value::Map(y)) => order_all(&sorted_entries(x), &sorted_entries(y)),
         (Value::Entry(x), Value::Entry(y)) => order(&x.0, &y.0).then_with(|| order(&x.1, &y.1)),
         (Value::F32Array(x), Value::F32Array(y)) => x.iter().map(|v| v.to_bits()).cmp(y.iter().map(|v| v.to_bits())),
-        (Value::Token(x), Value::Token(y)) => (*x as u8).cmp(&(*y as u8)),
-        (Value::Direction(x), Value::Direction(y)) => (*x as u8).cmp(&(*y as u8)),
+        (Value::Tree(x), Value::Tree(y)) => order_trees(x, y),
+        (Value::Graph(x), Value::Graph(y)) => order_all(&sorted(&x.vertices), &sorted(&y.vertices))
+            .then_with(|| order_all(&sorted(&x.edges), &sorted(&y.edges))),
+        _ if is_token(a) || is_token(b) => spelled(a).cmp(&spelled(b)).then_with(|| rank(a).cmp(&rank(b))),
         _ => Ordering::Equal,
+    }
+}
+
+fn is_token(value: &Value) -> bool {
+    matches!(value, Value::Token(_) | Value::Direction(_))
+}
+
+/// A text or a token as it is spelled: in an order both stand among each other, as the keys of an `elementMap()` do.
+fn spelled(value: &Value) -> Cow<'_, str> {
+    Cow::Borrowed(match value {
+        Value::String(text) => text,
+        Value::Char(c) => return Cow::Owned(c.to_string()),
+        Value::Token(Token::Id) => "id",
+        Value::Token(Token::Label) => "label",
+        Value::Token(Token::Key) => "key",
+        Value::Token(Token::Value) => "value",
+        Value::Direction(Direction::Out) => "OUT",
+        Value::Direction(Direction::In) => "IN",
+        Value::Direction(Direction::Both) => "BOTH",
+        _ => "",
+    })
+}
+
+/// Which of a text and tokens that are spelled alike comes first.
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Token(_) => 1,
+        Value::Direction(_) => 2,
+        _ => 0,
     }
 }
 
@@ -288,6 +354,22 @@ fn sorted_entries(entries: &[(Value, Value)]) -> Vec<Value> {
     entries.into_iter().flat_map(|(k, v)| [k, v]).collect()
 }
 
+/// Trees by their branches in order of their keys: the keys first, then what is below each.
+fn order_trees(a: &Tree, b: &Tree) -> Ordering {
+    let sorted = |tree: &Tree| {
+        let mut branches: Vec<usize> = (0..tree.branches.len()).collect();
+        branches.sort_by(|x, y| order(&tree.branches[*x].0, &tree.branches[*y].0));
+        branches
+    };
+    let (x, y) = (sorted(a), sorted(b));
+    let mut pairs = x.iter().zip(&y).map(|(x, y)| (&a.branches[*x], &b.branches[*y]));
+    let unequal = pairs.find_map(|((k, t), (k2, t2))| {
+        let found = order(k, k2).then_with(|| order_trees(t, t2));
+        found.is_ne().then_some(found)
+    });
+    unequal.unwrap_or_else(|| x.len().cmp(&y.len()))
+}
+
 /// Whether the value is a number of any width.
 pub fn is_number(v: &Value) -> bool {
     v.is_number()
@@ -300,7 +382,7 @@ fn family(v: &Value) -> u8 {
         Value::Bool(_) => 1,
         _ if is_number(v) => 2,
         Value::DateTime(_) => 3,
-        Value::String(_) | Value::Char(_) => 4,
+        Value::String(_) | Value::Char(_) | Value::Token(_) | Value::Direction(_) => 4,
         Value::Uuid(_) => 5,
         Value::Vertex(_) => 6,
         Value::Edge(_) => 7,
@@ -314,9 +396,9 @@ fn family(v: &Value) -> u8 {
         Value::Bytes(_) => 15,
         Value::F32Array(_) => 16,
         Value::BulkSet(_) => 17,
-        Value::Token(_) => 18,
-        Value::Direction(_) => 19,
-        Value::Entry(_) => 20,
+        Value::Entry(_) => 18,
+        Value::Tree(_) => 19,
+        Value::Graph(_) => 20,
         _ => 21,
     }
 }
@@ -389,6 +471,9 @@ mod tests {
             Value::F64(f64::NAN),
             Value::from("a"),
             Value::from("b"),
+            Value::from("id"),
+            Value::Token(Token::Id),
+            Value::from("idea"),
             Value::Set(vec![Value::I32(1)].into()),
             Value::list(vec![Value::I32(1)]),
             Value::list(vec![Value::I32(1), Value::I32(0)]),

@@ -198,6 +198,37 @@ impl std::hash::Hash for IntId {
     }
 }
 
+/// How the ids that a traversal names are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdRule {
+    /// As they are: the string `"1"` is another id than the number 1.
+    #[default]
+    Any,
+    /// A string that spells a 64-bit integer names that integer, for clients that know ids as text only.
+    Numbers,
+}
+
+impl IdRule {
+    /// The value that a value stands for where an id is meant.
+    pub fn canonical(self, value: &Value) -> Value {
+        match (self, value) {
+            (IdRule::Numbers, Value::String(text)) => text.parse().map_or_else(|_| value.clone(), Value::I64),
+            (IdRule::Numbers, Value::List(values)) => {
+                Value::list(values.iter().map(|value| self.canonical(value)).collect())
+            }
+            _ => value.clone(),
+        }
+    }
+
+    /// The id in a value, as [`UserId::from_value`] reads it after that.
+    pub fn read(self, value: &Value) -> Option<UserId> {
+        match (self, value) {
+            (IdRule::Numbers, Value::String(_)) => UserId::from_value(&self.canonical(value)),
+            _ => UserId::from_value(value),
+        }
+    }
+}
+
 impl UserId {
     /// A 64-bit integer id.
     pub fn int(number: i64) -> Self {

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod numbers;
 pub mod numeric;
 pub mod property_id;
+pub mod structure;
 pub mod value;
 pub mod view;
 
@@ -24,8 +25,9 @@ pub use adjacency::{AdjacencyRequest, AdjacencyRuns};
 pub use catalog::Catalog;
 pub use datetime::{DateTime, Duration};
 pub use error::{Error, ErrorKind, Remedy, Result};
-pub use ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};
+pub use ids::{EdgeId, IdRule, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};
 pub use numbers::{NumberType, Numbers};
+pub use structure::{GraphValue, Tree};
 pub use value::{
     Detached, DetachedVertexProperty, Direction, ElementRef, PathValue, PropertyOwner, PropertyValue, Token, Value,
     VertexPropertyValue,

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::datetime::{DateTime, Duration};
 use crate::ids::{EdgeId, KeyId, VertexId};
+use crate::structure::{GraphValue, Tree};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -80,6 +81,10 @@ pub enum Value {
     Property(Arc<PropertyValue>),
     /// The way a traverser came.
     Path(Arc<PathValue>),
+    /// A tree of the ways that traversers came.
+    Tree(Arc<Tree>),
+    /// A part of a graph.
+    Graph(Arc<GraphValue>),
     /// `T.id`, `T.label`, `T.key`, `T.value`: keys of result maps.
     Token(Token),
     /// `Direction.IN`, `OUT`: keys of an edge's `elementMap()`.
@@ -282,6 +287,8 @@ impl Value {
             | Value::VertexProperty(_)
             | Value::Property(_)
             | Value::Path(_)
+            | Value::Tree(_)
+            | Value::Graph(_)
             | Value::Token(_)
             | Value::Direction(_)
             | Value::Detached(_) => false,
@@ -319,6 +326,8 @@ impl Value {
             Value::VertexProperty(_) => "vertex property",
             Value::Property(_) => "property",
             Value::Path(_) => "path",
+            Value::Tree(_) => "tree",
+            Value::Graph(_) => "graph",
             Value::Token(_) => "token",
             Value::Direction(_) => "direction",
             Value::Detached(_) => "element",

@@ -16,6 +16,7 @@ mod code;
 mod reader;
 mod request;
 mod response;
+mod structure;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use mangrove_graph::{Detached, Value};
+use mangrove_graph::{Detached, Tree, Value};
 
 use crate::print::direction_name;
 use crate::terms::token_name;
@@ -61,12 +61,26 @@ impl Display for Plain<'_> {
                 f.write_str("path")?;
                 sequence(f, path.objects.iter())
             }
+            Value::Tree(tree) => branches(f, tree),
+            Value::Graph(graph) => {
+                write!(f, "graph[vertices:{} edges:{}]", graph.vertices.len(), graph.edges.len())
+            }
             Value::Token(token) => f.write_str(token_name(*token)),
             Value::Direction(direction) => f.write_str(direction_name(*direction)),
             Value::Detached(element) => detached(f, element),
             other => write!(f, "<{}>", other.type_name()),
         }
     }
+}
+
+/// A tree as the nested map it is: `{v[1]={v[2]={}}}`.
+fn branches(f: &mut Formatter<'_>, tree: &Tree) -> fmt::Result {
+    f.write_char('{')?;
+    for (i, (key, below)) in tree.branches.iter().enumerate() {
+        write!(f, "{}{}=", if i > 0 { ", " } else { "" }, Plain(key))?;
+        branches(f, below)?;
+    }
+    f.write_char('}')
 }
 
 /// A decimal in plain notation, unless its exponent would spell out many zeros.

@@ -108,8 +108,8 @@ fn mutation(step: &Step) -> Option<&'static str> {
         Step::Property(_) => Some("property"),
         Step::Drop => Some("drop"),
         Step::Upsert(upsert) => Some(if upsert.edges { "mergeE" } else { "mergeV" }),
-        // It may change the database; only the list of services is sure to change nothing.
-        Step::Call { service: Some(_), .. } => Some("call"),
+        // It may change the database; only the list of services and those of the graph are sure to change nothing.
+        Step::Call { service: Some(name), .. } if !crate::GRAPH_SERVICES.contains(&name.as_str()) => Some("call"),
         _ => None,
     }
 }

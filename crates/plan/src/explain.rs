@@ -193,6 +193,8 @@ pub fn describe(operator: &Op) -> String {
         Op::GroupCount { .. } => "group count".to_owned(),
         Op::CompareName { equal, name } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
+        Op::Tree { side_effect: Some(name), .. } => format!("tree {name}"),
+        Op::Subgraph(name) => format!("subgraph {name}"),
         Op::Cap(names) => format!("cap {}", names.join(", ")),
         Op::Function { function, .. } => function.name().to_owned(),
         Op::Members(quantifier, test) => format!("{quantifier:?} members {}", test_text(test)).to_lowercase(),
@@ -219,11 +221,12 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Unfold => "unfold",
         Op::Loops(_) => "loops",
         Op::LocalReduce(_) => "reduce locally",
-        Op::LocalDedup => "dedup locally",
+        Op::LocalDedup(_) => "dedup locally",
         Op::LocalRange { .. } => "range locally",
         Op::LocalTail(_) => "tail locally",
         Op::LocalOrder(_) => "order locally",
         Op::Path { .. } => "path",
+        Op::Tree { .. } => "tree",
         Op::SlotMap { .. } => "select",
         Op::SelectColumn(_) => "select column",
         Op::Math(_) => "math",
@@ -260,7 +263,7 @@ pub fn modulate_text(modulate: &Modulate) -> String {
     };
     let of = match &modulate.over {
         Over::Current => "the object".to_owned(),
-        Over::PathObjects(_) => "the objects of the path".to_owned(),
+        Over::PathObjects(_) | Over::TreeObjects => "the objects of the path".to_owned(),
         Over::Elements => "the elements".to_owned(),
         Over::MapValues => "the values of the map".to_owned(),
         Over::Names(names) => {

@@ -27,6 +27,9 @@ pub mod strategies;
 pub mod upsert;
 pub mod visit;
 
+/// The services of `call()` that only read the graph: a source that may not write knows them too.
+pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
+
 pub use compile::compile;
 pub use lower::{GraphFacts, lower};
 pub use physical::PhysicalPlan;

@@ -114,8 +114,8 @@ pub enum Step {
     Call {
         /// The service; `None`: the one that lists them.
         service: Option<Name>,
-        /// What it is given, in order; of two with one name the later holds.
-        arguments: Vec<(Name, Operand)>,
+        /// What it is given, in order, of two with one name the later; without a name, a map of several.
+        arguments: Vec<(Option<Name>, Argument)>,
     },
 
     // ---- writes ----
@@ -221,8 +221,8 @@ pub enum Step {
     ValueMap {
         /// Keys; none: all.
         keys: Vec<Name>,
-        /// Whether `T.id` and `T.label` come first.
-        tokens: bool,
+        /// Which tokens come first.
+        tokens: MapTokens,
         /// One `by()` that is applied to each value list.
         by: Option<By>,
     },
@@ -327,6 +327,15 @@ pub enum Step {
         /// The key.
         key: By,
     },
+    /// `tree()`.
+    Tree {
+        /// The side effect it goes to; `None`: the tree is the result.
+        side_effect: Option<Name>,
+        /// What of each object of a path is a key, in rotation.
+        by: Vec<By>,
+    },
+    /// `subgraph("x")`: the edges that come through, with their ends.
+    Subgraph(Name),
     /// `aggregate("x")`.
     Aggregate {
         /// The side effect.
@@ -374,6 +383,15 @@ pub enum Step {
     Choose(Box<Choose>),
     /// `repeat(…)` with `until`, `emit`, `times`.
     Repeat(Box<Repeat>),
+}
+
+/// The tokens that a `valueMap()` begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapTokens {
+    /// `T.id`
+    pub ids: bool,
+    /// `T.label`; of properties `T.key` and `T.value`.
+    pub labels: bool,
 }
 
 /// Which end of an edge.
@@ -531,8 +549,10 @@ pub enum Argument {
 pub struct PropertyArgument {
     /// The cardinality it is written with; `None`: single.
     pub cardinality: Option<Cardinality>,
-    /// The key.
+    /// The key; empty where a traversal gives it.
     pub key: Name,
+    /// The traversal that gives the key.
+    pub key_from: Option<Box<Traversal>>,
     /// The value; null removes.
     pub value: Argument,
     /// Meta-properties.
@@ -572,8 +592,8 @@ pub enum Reduction {
 pub enum LocalFunction {
     /// A reduction over a collection (`count(local)` of anything else is 1).
     Reduce(Reduction),
-    /// `dedup(local)`
-    Dedup,
+    /// `dedup(local)`; of maps by the values of these keys, or by all of them.
+    Dedup(Vec<Name>),
     /// `order(local)`: of a list, or of a map's entries.
     Order(Vec<OrderBy>),
     /// `limit(local, …)`, `range(local, …)`, `skip(local, …)`.

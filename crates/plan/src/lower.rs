@@ -144,7 +144,11 @@ impl Lowering<'_> {
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),
             Step::Call { service, arguments } => {
-                chain.push(Op::Call { service: service.clone(), arguments: arguments.clone() });
+                let mut slots = Slots::default();
+                let given = arguments.iter().map(|(name, value)| Ok((name.clone(), self.argument(value, &mut slots)?)));
+                let arguments = given.collect::<Result<_>>()?;
+                slots.emit(chain);
+                chain.push(Op::Call { service: service.clone(), arguments });
             }
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,
             Step::AddEdge { label, from, to, properties, id } => {
@@ -289,6 +293,14 @@ impl Lowering<'_> {
                 self.take(Over::Current, vec![self.slot_by(by)?], chain);
                 chain.push(Op::Aggregate(name.clone()));
             }
+            Step::Tree { side_effect, by } => {
+                let slot = !by.is_empty();
+                if slot {
+                    self.take(Over::TreeObjects, self.slots_by(by)?, chain);
+                }
+                chain.push(Op::Tree { side_effect: side_effect.clone(), slot });
+            }
+            Step::Subgraph(name) => chain.push(Op::Subgraph(name.clone())),
             Step::Cap(names) => chain.push(Op::Cap(names.clone())),
             Step::Barrier { norm_sack } => chain.push(Op::Barrier { norm_sack: *norm_sack }),
             Step::FoldInto(seed, operator) => chain.push(Op::FoldInto(seed.clone(), *operator)),
@@ -328,9 +340,11 @@ impl Lowering<'_> {
             Step::Map { traversal, first } => {
                 (flat_map(vec![self.child(traversal)?], *first, false, false), traversal.is_mutating())
             }
-            Step::LocalTraversal(traversal) => {
-                (flat_map(vec![self.child(traversal)?], false, false, true), traversal.is_mutating())
-            }
+            // Who looks at a side effect in local() sees what the traversers before put there.
+            Step::LocalTraversal(traversal) => (
+                flat_map(vec![self.child(traversal)?], false, false, true),
+                traversal.is_mutating() || traversal.fills_side_effects(),
+            ),
             Step::Coalesce(traversals) => (
                 flat_map(self.children(traversals)?, false, false, false),
                 traversals.iter().any(Traversal::is_mutating),
@@ -424,7 +438,7 @@ impl Lowering<'_> {
     fn local_function(&self, function: &LocalFunction, chain: &mut Chain) -> Result<()> {
         match function {
             LocalFunction::Reduce(reduction) => chain.push(Op::LocalReduce(*reduction)),
-            LocalFunction::Dedup => chain.push(Op::LocalDedup),
+            LocalFunction::Dedup(keys) => chain.push(Op::LocalDedup(keys.clone())),
             LocalFunction::Order(criteria) => {
                 self.take(Over::Elements, self.order_slots(criteria)?, chain);
                 chain.push(Op::LocalOrder(orders(criteria)));
@@ -580,10 +594,18 @@ impl Lowering<'_> {
     }
 
     fn property(&self, property: &PropertyArgument, slots: &mut Slots) -> Result<PropertyWrite> {
+        let key_slot = match &property.key_from {
+            None => None,
+            Some(traversal) => match slots.add(None, SlotBy::First(self.child(traversal)?)) {
+                SlotOperand::Slot(slot) => Some(slot),
+                SlotOperand::Operand(_) => None,
+            },
+        };
         let meta = property.meta.iter().map(|(key, value)| Ok((key.clone(), self.argument(value, slots)?)));
         Ok(PropertyWrite {
             cardinality: property.cardinality,
             key: property.key.clone(),
+            key_slot,
             meta: meta.collect::<Result<_>>()?,
             value: self.argument(&property.value, slots)?,
         })

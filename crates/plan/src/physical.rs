@@ -13,7 +13,8 @@ use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 use crate::expression::{Expression, Part};
 use crate::function::Function;
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Name, Operand, Quantifier, Reduction, Segment, Test,
+    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, MapTokens, Name, Operand, Quantifier, Reduction, Segment,
+    Test,
 };
 use crate::upsert::{MergeMap, Upsert};
 
@@ -90,6 +91,7 @@ impl Pipeline {
             | Op::CountExpand { .. }
             | Op::Group { .. }
             | Op::GroupCount { .. }
+            | Op::Tree { .. }
             | Op::FoldInto(..)
             | Op::Cap(_)
             | Op::Inject(_) => true,
@@ -127,6 +129,8 @@ impl Op {
             | Op::GroupCount { .. }
             | Op::Group { .. }
             | Op::Aggregate(_)
+            | Op::Tree { .. }
+            | Op::Subgraph(_)
             | Op::Cap(_)
             | Op::Barrier { .. }
             | Op::FoldInto(..)
@@ -198,8 +202,8 @@ pub enum Op {
     Call {
         /// The service; `None`: the one that lists them.
         service: Option<Name>,
-        /// What it is given.
-        arguments: Vec<(Name, Operand)>,
+        /// What it is given; without a name, a map of several.
+        arguments: Vec<(Option<Name>, SlotOperand)>,
     },
     /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
     CountAll {
@@ -267,8 +271,8 @@ pub enum Op {
     ValueMap {
         /// Keys; none: all.
         keys: Vec<Name>,
-        /// Id and label first.
-        tokens: bool,
+        /// Which tokens come first.
+        tokens: MapTokens,
     },
     /// Puts slot 0, a list, in place of a map's values.
     ReplaceMapValues,
@@ -286,8 +290,8 @@ pub enum Op {
     Loops(Option<usize>),
     /// A reduction over a collection.
     LocalReduce(Reduction),
-    /// A collection without repetition.
-    LocalDedup,
+    /// A collection without repetition; of maps by the values of these keys.
+    LocalDedup(Vec<Name>),
     /// A part of a collection.
     LocalRange {
         /// The first taken.
@@ -382,6 +386,15 @@ pub enum Op {
     },
     /// Adds slot 0 of every row to a side effect, then lets the rows go on.
     Aggregate(Name),
+    /// The ways of all rows in one tree.
+    Tree {
+        /// The side effect it goes to.
+        side_effect: Option<Name>,
+        /// Take the objects of a way from slot 0, not from the path.
+        slot: bool,
+    },
+    /// Adds the edge of every row to the graph in a side effect, then lets the rows go on.
+    Subgraph(Name),
     /// Side effects, when all rows have come.
     Cap(Vec<Name>),
     /// Waits for all rows and merges equal ones.
@@ -476,8 +489,10 @@ pub enum SlotOperand {
 pub struct PropertyWrite {
     /// The cardinality; `None`: single.
     pub cardinality: Option<Cardinality>,
-    /// The key.
+    /// The key; empty where a slot holds it.
     pub key: Name,
+    /// The slot that holds the key.
+    pub key_slot: Option<usize>,
     /// The value.
     pub value: SlotOperand,
     /// Meta-properties.
@@ -504,6 +519,8 @@ pub enum Over {
     Names(Vec<(Option<Name>, Option<Pop>)>),
     /// The objects of the path, `by` in rotation: slot 0 is their list.
     PathObjects(Segment),
+    /// The objects of the whole path, as a tree takes them: slot 0 is the list of those that there is something of.
+    TreeObjects,
     /// The elements of the current collection (of a map: its entries): a slot each `by`, with their list.
     Elements,
     /// The values of the current map: slot 0 is their list.

@@ -35,6 +35,7 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
 
 /// Whether some step shows the objects of a path to the user: then no step's object may be skipped.
 pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
-    let shown = configuration.path || traversal.any(|s| matches!(s, Step::Path { .. } | Step::PathShape { .. }));
+    let shown = configuration.path
+        || traversal.any(|s| matches!(s, Step::Path { .. } | Step::PathShape { .. } | Step::Tree { .. }));
     if shown { PathRequirement::Full } else { PathRequirement::None }
 }

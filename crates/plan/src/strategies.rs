@@ -125,7 +125,13 @@ impl Subset {
     fn mark_new(&self, step: &mut Step) {
         let Some((key, value, meta)) = &self.mark else { return };
         let argument = || Argument::Operand(value.clone());
-        let property = PropertyArgument { cardinality: None, key: key.clone(), value: argument(), meta: Vec::new() };
+        let property = PropertyArgument {
+            cardinality: None,
+            key: key.clone(),
+            key_from: None,
+            value: argument(),
+            meta: Vec::new(),
+        };
         let mark_meta = |properties: &mut [PropertyArgument]| {
             if *meta {
                 properties.iter_mut().for_each(|p| p.meta.push((key.clone(), argument())));
@@ -154,6 +160,9 @@ fn filter(criterion: &Option<Traversal>) -> impl Iterator<Item = Step> + use<> {
 /// `ReservedKeysVerificationStrategy`: no property is written under one of these keys.
 pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
     let mut found = None;
+    if !reserved.is_empty() {
+        refuse_unknown_keys(traversal)?;
+    }
     traversal.visit(&mut |node| {
         for key in written_keys(&node.step) {
             if reserved.contains(&key) && found.is_none() {
@@ -165,6 +174,29 @@ pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
         None => Ok(()),
         Some((key, position)) => Err(Error::unsupported(format!(
             "The provided traversal is setting a property key to a reserved word: {key}{}",
+            place(position)
+        ))),
+    }
+}
+
+/// A key that a traversal gives cannot be verified before it runs.
+fn refuse_unknown_keys(traversal: &Traversal) -> Result<()> {
+    let mut unknown = None;
+    traversal.visit(&mut |node| {
+        let properties = match &node.step {
+            Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. } => &properties[..],
+            Step::Property(property) => std::slice::from_ref(property),
+            _ => &[],
+        };
+        if properties.iter().any(|property| property.key_from.is_some()) {
+            unknown.get_or_insert(node.position);
+        }
+    });
+    match unknown {
+        None => Ok(()),
+        Some(position) => Err(Error::unsupported(format!(
+            "ReservedKeysVerificationStrategy needs property keys that are known when the traversal is compiled: a \
+             traversal gives one{}",
             place(position)
         ))),
     }

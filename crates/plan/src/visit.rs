@@ -30,6 +30,17 @@ impl Traversal {
         })
     }
 
+    /// Whether a step of it adds to a side effect.
+    pub fn fills_side_effects(&self) -> bool {
+        self.any(|s| match s {
+            Step::Aggregate { .. } | Step::Subgraph(_) => true,
+            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
+                side_effect.is_some()
+            }
+            _ => false,
+        })
+    }
+
     /// Whether it calls services.
     pub fn calls_services(&self) -> bool {
         self.any(|s| matches!(s, Step::Call { .. }))
@@ -37,14 +48,14 @@ impl Traversal {
 
     /// Whether its operators share side effects, inside the graph's process or beyond (services).
     pub fn uses_side_effects(&self) -> bool {
-        self.any(|s| match s {
-            // A service is called once, not once a node.
-            Step::Aggregate { .. } | Step::Cap(_) | Step::Call { .. } => true,
-            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => side_effect.is_some(),
-            // Chance is drawn in one order.
-            Step::Sample(..) | Step::Coin(_) | Step::Local(crate::logical::LocalFunction::Sample(_)) => true,
-            _ => false,
-        })
+        self.fills_side_effects()
+            || self.any(|s| match s {
+                // A service is called once, not once a node.
+                Step::Cap(_) | Step::Call { .. } => true,
+                // Chance is drawn in one order.
+                Step::Sample(..) | Step::Coin(_) | Step::Local(crate::logical::LocalFunction::Sample(_)) => true,
+                _ => false,
+            })
     }
 }
 
@@ -79,10 +90,12 @@ impl Step {
             | Step::Dedup { by, .. }
             | Step::PathShape { by, .. }
             | Step::Path { by, .. }
+            | Step::Tree { by, .. }
             | Step::Select { by, .. }
             | Step::Project { by, .. } => by.iter().for_each(|b| modulator(b, f)),
             Step::ValueMap { by, .. } => by.iter().for_each(|b| modulator(b, f)),
             Step::Math { by, .. } | Step::Format { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::Call { arguments, .. } => arguments.iter().for_each(|(_, a)| argument(a, f)),
             Step::Function { arguments, .. } => arguments.iter().for_each(|a| argument(a, f)),
             Step::Aggregate { by, .. } => modulator(by, f),
             Step::Group { key, value, .. } => {
@@ -154,6 +167,7 @@ fn argument<'a>(argument: &'a Argument, f: &mut dyn FnMut(&'a Traversal)) {
 }
 
 fn property<'a>(property: &'a PropertyArgument, f: &mut dyn FnMut(&'a Traversal)) {
+    property.key_from.iter().for_each(|key| f(key));
     argument(&property.value, f);
     property.meta.iter().for_each(|(_, value)| argument(value, f));
 }

@@ -29,6 +29,8 @@ use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
 use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::sample::{Coin, LocalSample, Sample};
 use crate::barrier::side_effect::{Aggregate, Cap};
+use crate::barrier::subgraph::Subgraph;
+use crate::barrier::tree::Tree;
 use crate::barrier::write;
 use crate::row::call::CallService;
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
@@ -347,12 +349,14 @@ impl Builder {
             Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
             Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
             Op::Call { service, arguments } => {
-                let call = CallService::new(service.clone(), arguments.clone());
-                self.row(&tail, here, stage, true, call)?
+                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
+                let remember = self.remember(stage);
+                self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
+                next
             }
             Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
-            Op::LocalDedup => self.row(&tail, here, stage, true, local::LocalDedup)?,
+            Op::LocalDedup(keys) => self.row(&tail, here, stage, true, local::LocalDedup(keys.clone()))?,
             Op::LocalRange { low, high } => {
                 let range = local::LocalRange::new(low.clone(), high.clone());
                 self.row(&tail, here, stage, true, range)?
@@ -398,6 +402,8 @@ impl Builder {
             Op::Tail(count) => Box::new(Tail::new(count.clone())),
             Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember)),
             Op::Aggregate(name) => Box::new(Aggregate::new(name.clone())),
+            Op::Tree { side_effect, slot } => Box::new(Tree::new(side_effect.clone(), *slot, remember)),
+            Op::Subgraph(name) => Box::new(Subgraph::new(name.clone())),
             Op::Cap(names) => Box::new(Cap::new(names.clone(), remember)),
             Op::Barrier { norm_sack } => Box::new(Barrier::new(*norm_sack)),
             Op::FoldInto(seed, operator) => Box::new(FoldInto::new(seed.clone(), *operator, remember)),

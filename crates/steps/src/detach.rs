@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Detached, DetachedVertexProperty, EdgeId, GraphView, KeyId, PathValue, PropertyRow, PropertyValue, Result, Value,
-    VertexId, VertexPropertyValue, property_id,
+    Detached, DetachedVertexProperty, EdgeId, GraphValue, GraphView, KeyId, PathValue, PropertyRow, PropertyValue,
+    Result, Value, VertexId, VertexPropertyValue, property_id,
 };
 use mangrove_plan::logical::Name;
 
@@ -81,6 +81,8 @@ impl Gathered {
             }
             Value::BulkSet(members) => members.iter().for_each(|(value, _)| self.visit(value)),
             Value::Path(path) => path.objects.iter().for_each(|v| self.visit(v)),
+            Value::Tree(tree) => tree.visit(&mut |key| self.visit(key)),
+            Value::Graph(graph) => graph.vertices.iter().chain(&graph.edges).for_each(|v| self.visit(v)),
             _ => {}
         }
     }
@@ -239,6 +241,19 @@ impl<'a> Elements<'a> {
             Value::Path(path) => {
                 let objects = self.replaced_all(&path.objects)?;
                 Some(Value::Path(Arc::new(PathValue { objects, labels: path.labels.clone() })))
+            }
+            Value::Tree(tree) => {
+                let mut keys = Vec::new();
+                tree.visit(&mut |key| keys.push(key.clone()));
+                let mut keys = self.replaced_all(&keys)?.into_iter();
+                Some(Value::Tree(Arc::new(tree.with_keys(&mut |old| keys.next().unwrap_or_else(|| old.clone())))))
+            }
+            Value::Graph(graph) => {
+                let all = |elements: &mut Self, values: &[Value]| {
+                    elements.replaced_all(values).unwrap_or_else(|| values.to_vec())
+                };
+                let vertices = all(self, &graph.vertices);
+                Some(Value::Graph(Arc::new(GraphValue { vertices, edges: all(self, &graph.edges) })))
             }
             _ => None,
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::view::Share;
-use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_graph::{Error, ErrorKind, GraphView, IdRule, Result, Value};
 use mangrove_gremlin::Operator;
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::{Name, Operand};
@@ -26,6 +26,8 @@ pub struct Environment {
     pub parameters: Vec<(Name, Value)>,
     /// Which tablets this node reads.
     pub share: Share,
+    /// How ids are read.
+    pub ids: IdRule,
     /// What every row carries.
     pub requirements: Arc<Requirements>,
     /// Side effects by name.

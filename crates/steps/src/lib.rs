@@ -18,6 +18,7 @@ pub mod barrier;
 pub mod build;
 pub mod codec;
 pub mod detach;
+pub mod element_order;
 pub mod environment;
 pub mod lookup;
 pub mod nesting;
@@ -27,6 +28,7 @@ pub mod random;
 pub mod row;
 pub mod rows;
 pub mod scope;
+pub mod services;
 pub mod sink;
 pub mod test;
 

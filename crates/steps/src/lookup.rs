@@ -9,6 +9,7 @@ use mangrove_plan::logical::Name;
 
 use crate::environment::Environment;
 use crate::row::kinds::Kinds;
+use crate::row::local::branches;
 use crate::row::names::NameCache;
 use crate::rows::{Column, Slot};
 
@@ -148,6 +149,10 @@ fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
             Value::Set(entries.iter().map(|(k, _)| k.clone()).collect::<Vec<_>>().into())
         }
         (Value::Map(entries), MapColumn::Values) => Value::list(entries.iter().map(|(_, v)| v.clone()).collect()),
+        (Value::Tree(tree), MapColumn::Keys) => {
+            Value::Set(tree.branches.iter().map(|(k, _)| k.clone()).collect::<Vec<_>>().into())
+        }
+        (Value::Tree(tree), MapColumn::Values) => Value::list(branches(tree).map(|(_, below)| below).collect()),
         (Value::Path(path), MapColumn::Keys) => {
             let labels = |of: &Vec<Name>| Value::Set(of.iter().cloned().map(Value::String).collect::<Vec<_>>().into());
             Value::list(path.labels.iter().map(labels).collect())
@@ -155,7 +160,7 @@ fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
         (Value::Path(path), MapColumn::Values) => Value::list(path.objects.clone()),
         (other, _) => {
             return Err(Error::evaluation(format!(
-                "only maps and paths have {}; here is a {}",
+                "only maps, trees and paths have {}; here is a {}",
                 column.name(),
                 other.type_name()
             )));

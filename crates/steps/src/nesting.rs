@@ -4,7 +4,7 @@
 //! an object as often as it has steps, which the size of a plan bounds; a loop could go on for ever
 //! (`repeat(fold())`), so what it carries from one iteration to the next is looked at here.
 
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, Result, Tree, Value};
 
 /// The deepest nesting a loop may carry.
 pub const NESTING_MAX: u32 = 256;
@@ -32,8 +32,15 @@ fn fits(value: &Value, depth: u32, left: &mut u32) -> bool {
         Value::Entry(entry) => all_fit([&entry.0, &entry.1].into_iter(), depth, left),
         Value::BulkSet(values) => all_fit(values.iter().map(|(value, _)| value), depth, left),
         Value::Path(path) => all_fit(path.objects.iter(), depth, left),
+        Value::Tree(tree) => fits_tree(tree, depth, left),
+        Value::Graph(graph) => all_fit(graph.vertices.iter().chain(&graph.edges), depth, left),
         _ => true,
     }
+}
+
+fn fits_tree(tree: &Tree, depth: u32, left: &mut u32) -> bool {
+    all_fit(tree.branches.iter().map(|(key, _)| key), depth, left)
+        && tree.branches.iter().all(|(_, below)| depth > 0 && fits_tree(below, depth - 1, left))
 }
 
 fn all_fit<'a>(mut values: impl Iterator<Item = &'a Value>, depth: u32, left: &mut u32) -> bool {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::{BATCH_ROWS, Batch, NodeId, TagSet};
-use mangrove_graph::{EdgeId, Result, Value, VertexId};
+use mangrove_graph::{EdgeId, Result, Tree, Value, VertexId};
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
@@ -411,6 +411,8 @@ fn shared_bytes(value: &Value) -> usize {
         Value::Map(v) => v.len() * 2 * MEMBER / Arc::strong_count(v),
         Value::BulkSet(v) => v.len() * (MEMBER + 8) / Arc::strong_count(v),
         Value::Path(v) => v.objects.len() * 2 * MEMBER / Arc::strong_count(v),
+        Value::Tree(v) => v.size() * (MEMBER + size_of::<Tree>()) / Arc::strong_count(v),
+        Value::Graph(v) => (v.vertices.len() + v.edges.len()) * MEMBER / Arc::strong_count(v),
         Value::Bytes(v) => v.len() / Arc::strong_count(v),
         Value::F32Array(v) => v.len() * 4 / Arc::strong_count(v),
         // A short string is in the value itself; a long one may be shared, which cannot be told.

@@ -63,11 +63,34 @@ impl CompiledTest {
         Ok(())
     }
 
+    /// The same, with what `read` makes of each operand in its place.
+    pub fn begin_as(&mut self, environment: &Environment, read: &dyn Fn(&Value) -> Value) -> Result<()> {
+        self.node = Some(compile(&with_operands(&self.test, environment, read)?, environment)?);
+        Ok(())
+    }
+
     /// Whether the test holds of a value; of none before it is ready.
     pub fn holds(&self, value: &Value) -> bool {
         debug_assert!(self.node.is_some(), "a test is made ready before it is asked");
         self.node.as_ref().is_some_and(|node| node.holds(value))
     }
+}
+
+/// A test with other operands in place of its own.
+fn with_operands(test: &Test, environment: &Environment, read: &dyn Fn(&Value) -> Value) -> Result<Test> {
+    let operand = |operand: &Operand| Ok(Operand::Literal(read(&environment.resolve(operand)?)));
+    let operands = |all: &[Operand]| all.iter().map(operand).collect::<Result<Vec<_>>>();
+    let tests =
+        |all: &[Test]| all.iter().map(|test| with_operands(test, environment, read)).collect::<Result<Vec<_>>>();
+    Ok(match test {
+        Test::Compare(comparison, value) => Test::Compare(*comparison, operand(value)?),
+        Test::Within(values) => Test::Within(operands(values)?),
+        Test::Without(values) => Test::Without(operands(values)?),
+        Test::And(all) => Test::And(tests(all)?),
+        Test::Or(any) => Test::Or(tests(any)?),
+        Test::Not(test) => Test::Not(Box::new(with_operands(test, environment, read)?)),
+        Test::Text(..) | Test::TypeOf(_) => test.clone(),
+    })
 }
 
 /// Whether a test has parameters.
@@ -191,8 +214,8 @@ fn is_of(value: &Value, of: ValueType) -> bool {
         ValueType::VertexProperty => matches!(value, Value::VertexProperty(_)),
         ValueType::Property => matches!(value, Value::Property(_) | Value::VertexProperty(_)),
         ValueType::Path => matches!(value, Value::Path(_)),
-        // No step makes one yet.
-        ValueType::Tree | ValueType::Graph => false,
+        ValueType::Tree => matches!(value, Value::Tree(_)),
+        ValueType::Graph => matches!(value, Value::Graph(_)),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::io::Write;
 
-use mangrove::{Detached, DetachedVertexProperty, Value};
+use mangrove::{Detached, DetachedVertexProperty, Tree, Value};
 use serde_json::{Map, Number, Value as Json, json};
 use smol_str::SmolStr;
 
@@ -59,6 +59,8 @@ fn json(value: &Value) -> Json {
                 labeled(path).map(|(labels, object)| (names(labels), json(object))).unzip();
             json!({ "labels": labels, "objects": objects })
         }
+        Value::Tree(tree) => branches(tree),
+        Value::Graph(graph) => json!({ "vertices": array(&graph.vertices), "edges": array(&graph.edges) }),
         Value::Token(token) => Json::from(token_name(*token)),
         Value::Direction(direction) => Json::from(direction_name(*direction)),
         Value::Detached(element) => detached(element),
@@ -82,6 +84,11 @@ fn map(entries: &[(Value, Value)]) -> Json {
         Some(object) if object.len() == entries.len() => Json::Object(object),
         _ => entries.iter().map(|(key, value)| json!({ "key": json(key), "value": json(value) })).collect(),
     }
+}
+
+/// A tree: its keys, each with what is below it.
+fn branches(tree: &Tree) -> Json {
+    tree.branches.iter().map(|(key, below)| json!({ "key": json(key), "value": branches(below) })).collect()
 }
 
 fn detached(element: &Detached) -> Json {

@@ -1,6 +1,6 @@
 //! A value as a person reads it, and results as columns of such values.
 
-use mangrove::{Detached, Direction, PathValue, Token, Value};
+use mangrove::{Detached, Direction, PathValue, Token, Tree, Value};
 
 /// Results as rows of cells.
 pub struct Grid {
@@ -173,12 +173,23 @@ pub fn text(value: &Value) -> String {
         Value::VertexProperty(property) => format!("vp[{}]", text(&property.value)),
         Value::Property(property) => format!("p[{}]", text(&property.value)),
         Value::Path(path) => list(&path.objects),
+        Value::Tree(tree) => branches(tree),
+        Value::Graph(graph) => format!("graph of {} vertices, {} edges", graph.vertices.len(), graph.edges.len()),
         Value::Token(token) => token_name(*token).to_owned(),
         Value::Direction(direction) => direction_name(*direction).to_owned(),
         Value::Detached(element) => detached(element),
         // `Value` may grow; what this program does not know yet it can still name.
         other => format!("({})", other.type_name()),
     }
+}
+
+/// A tree: each key with what is below it in braces, where there is something.
+fn branches(tree: &Tree) -> String {
+    let branch = |(key, below): &(Value, Tree)| match below.branches.is_empty() {
+        true => text(key),
+        false => format!("{}: {}", text(key), branches(below)),
+    };
+    format!("{{{}}}", joined(tree.branches.iter().map(branch)))
 }
 
 /// An element in Gremlin's notation: `v[1]`, `e[7][1-knows->2]`.

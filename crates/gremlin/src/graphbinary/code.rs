@@ -15,6 +15,7 @@ pub(super) const UUID: u8 = 0x0c;
 pub(super) const EDGE: u8 = 0x0d;
 pub(super) const PATH: u8 = 0x0e;
 pub(super) const PROPERTY: u8 = 0x0f;
+pub(super) const GRAPH: u8 = 0x10;
 pub(super) const VERTEX: u8 = 0x11;
 pub(super) const VERTEX_PROPERTY: u8 = 0x12;
 pub(super) const BARRIER: u8 = 0x13;
@@ -41,6 +42,7 @@ pub(super) const BOOLEAN: u8 = 0x27;
 pub(super) const TEXT_P: u8 = 0x28;
 pub(super) const TRAVERSAL_STRATEGY: u8 = 0x29;
 pub(super) const BULK_SET: u8 = 0x2a;
+pub(super) const TREE: u8 = 0x2b;
 pub(super) const MERGE: u8 = 0x2e;
 pub(super) const DT: u8 = 0x2f;
 pub(super) const G_TYPE: u8 = 0x30;
@@ -80,8 +82,6 @@ pub(super) fn enum_name(code: u8) -> Option<&'static str> {
 pub(super) fn unread_name(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a custom type",
-        0x10 => "a graph",
-        0x2b => "a tree",
         0x2c => "metrics",
         0x2d => "traversal metrics",
         0x82 => "an internet address",

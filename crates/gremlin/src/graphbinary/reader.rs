@@ -23,9 +23,9 @@ use crate::script::names::enum_token;
 use crate::terms::{self, Bindings};
 
 /// The smallest fully-qualified value: a type code and the byte that says it is null.
-const VALUE_SIZE_MIN: usize = 2;
+pub(super) const VALUE_SIZE_MIN: usize = 2;
 /// How many elements a collection makes room for before it has seen them.
-const CAPACITY_MAX: usize = 1024;
+pub(super) const CAPACITY_MAX: usize = 1024;
 
 /// How elements are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +80,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A fully-qualified value of any type.
-    pub(super) fn argument(&mut self) -> Result<Argument> {
+    /// Reads what lies a level deeper.
+    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == NESTING_MAX {
             return Err(self.malformed(&format!("values nest deeper than {NESTING_MAX} levels, the limit")));
         }
+        self.depth += 1;
+        let read = read(self)?;
+        self.depth -= 1;
+        Ok(read)
+    }
+
+    /// A fully-qualified value of any type.
+    pub(super) fn argument(&mut self) -> Result<Argument> {
         let type_code = self.byte()?;
         let absent = self.byte()?;
         match (type_code, absent) {
@@ -95,10 +103,7 @@ impl<'a> Reader<'a> {
                 return Err(self.malformed(&format!("{absent:#04x} where 0 (a value follows) or 1 (null) is expected")));
             }
         }
-        self.depth += 1;
-        let argument = self.present(type_code)?;
-        self.depth -= 1;
-        Ok(argument)
+        self.nested(|reader| reader.present(type_code))
     }
 
     /// The value after its type code and null byte.
@@ -128,6 +133,8 @@ impl<'a> Reader<'a> {
                 Ok(terms::detached(Detached::Property { key, value }))
             }
             code::PATH => self.path().map(Argument::Value),
+            code::TREE => Ok(Value::Tree(Arc::new(self.tree()?)).into()),
+            code::GRAPH => Ok(Value::Graph(Arc::new(self.graph()?)).into()),
             code::TRAVERSER => self.traverser(),
             code::BYTECODE => self.bytecode_argument(),
             code::P | code::TEXT_P => self.predicate().map(Argument::Predicate),
@@ -292,7 +299,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A value inside something that is a value in every reading: a path, a multiset, a property.
-    fn detached_value(&mut self) -> Result<Value> {
+    pub(super) fn detached_value(&mut self) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, Elements::Detached);
         let value = self.value();
         self.elements = elements;
@@ -336,12 +343,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The element a property or edge belongs to: clients leave it out, and it says nothing new.
-    fn parent(&mut self) -> Result<()> {
+    pub(super) fn parent(&mut self) -> Result<()> {
         self.detached_value().map(drop)
     }
 
     /// A null or a list of properties of one kind.
-    fn properties<T>(&mut self, kind: impl Fn(Detached) -> Option<T>) -> Result<Vec<T>> {
+    pub(super) fn properties<T>(&mut self, kind: impl Fn(Detached) -> Option<T>) -> Result<Vec<T>> {
         let items = match self.detached_value()? {
             Value::Null => return Ok(Vec::new()),
             Value::List(items) => items,
@@ -444,7 +451,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A length whose elements take at least `element_size` bytes each and fit into what remains.
-    fn length(&mut self, element_size: usize) -> Result<usize> {
+    pub(super) fn length(&mut self, element_size: usize) -> Result<usize> {
         let length = self.int()?;
         match usize::try_from(length) {
             Ok(length) if length <= self.remaining() / element_size => Ok(length),

@@ -1,6 +1,6 @@
 //! The wire against gremlinpython's bytes, against itself, and against noise.
 
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, Token};
+use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, GraphValue, Token, Tree};
 use proptest::prelude::*;
 use smol_str::SmolStr;
 use uuid::Uuid;
@@ -207,6 +207,46 @@ fn responses_are_the_bytes_gremlinpython_was_seen_to_read() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/responses.txt"), &text).unwrap();
     }
     assert_eq!(text, include_str!("../../tests/fixtures/responses.txt"));
+}
+
+fn sample_tree() -> Value {
+    let below = Tree { branches: vec![(sample_vertex(), Tree::default()), (Value::I32(2), Tree::default())] };
+    Value::Tree(Tree { branches: vec![(Value::string("a"), below)] }.into())
+}
+
+/// gremlinpython has no readers for these two, so that they are not among the samples.
+#[test]
+fn trees_and_graphs_are_read_as_they_were_written() {
+    let Value::Detached(vertex) = sample_vertex() else { panic!("no vertex") };
+    let Detached::Vertex { label, properties, .. } = vertex.as_ref().clone() else { panic!("no vertex") };
+    let named = |id: i64| {
+        Value::Detached(
+            Detached::Vertex { id: Value::I64(id), label: label.clone(), properties: properties.clone() }.into(),
+        )
+    };
+    let edge = |source: i64, target: i64| {
+        let end = |id: i64| (Value::I64(id), label.clone());
+        let properties = vec![("weight".into(), Value::F64(0.5))];
+        let (source, target) = (end(source), end(target));
+        Value::Detached(Detached::Edge { id: Value::I64(9), label: "knows".into(), source, target, properties }.into())
+    };
+    let graph = GraphValue { vertices: vec![named(1), named(2)], edges: vec![edge(1, 2)] };
+    for value in [sample_tree(), Value::Tree(Tree::default().into()), Value::Graph(graph.into())] {
+        let mut bytes = Vec::new();
+        super::writer::value(&mut bytes, &value).unwrap();
+        let mut reader = super::reader::Reader::new(&bytes, super::reader::Elements::Detached);
+        assert_eq!(reader.value().unwrap(), value);
+        reader.finish().unwrap();
+        for cut in 0..bytes.len() {
+            let mut reader = super::reader::Reader::new(&bytes[..cut], super::reader::Elements::Detached);
+            assert!(reader.value().is_err(), "cut to {cut} bytes");
+        }
+    }
+    let deep = (0..300).fold(Tree::default(), |below, _| Tree { branches: vec![(Value::Null, below)] });
+    let mut bytes = Vec::new();
+    super::writer::value(&mut bytes, &Value::Tree(deep.into())).unwrap();
+    let refused = super::reader::Reader::new(&bytes, super::reader::Elements::Detached).value().unwrap_err();
+    assert!(refused.to_string().contains("nest deeper"), "{refused}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, Result, 
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 
-use super::code;
+use super::{code, structure};
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::calendar::Civil;
 use crate::print::direction_name;
@@ -86,6 +86,14 @@ pub(super) fn value(out: &mut Out, value: &Value) -> Result<()> {
             items.iter().for_each(|n| scalar(out, code::FLOAT, &n.to_be_bytes()));
         }
         Value::Path(path) => self::path(out, path)?,
+        Value::Tree(tree) => {
+            head(out, code::TREE);
+            structure::tree(out, tree)?;
+        }
+        Value::Graph(graph) => {
+            head(out, code::GRAPH);
+            structure::graph(out, graph)?;
+        }
         Value::Token(token) => enum_value(out, code::T, token_name(*token))?,
         Value::Direction(direction) => enum_value(out, code::DIRECTION, direction_name(*direction))?,
         Value::Detached(element) => detached(out, element)?,
@@ -265,7 +273,7 @@ fn vertex_property(out: &mut Out, property: &DetachedVertexProperty) -> Result<(
     list_or_null(out, &property.meta, |out, (key, value)| self::property(out, key, value))
 }
 
-fn property(out: &mut Out, key: &str, value: &Value) -> Result<()> {
+pub(super) fn property(out: &mut Out, key: &str, value: &Value) -> Result<()> {
     head(out, code::PROPERTY);
     string(out, key)?;
     self::value(out, value)?;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::value::PathValue;
-use mangrove_graph::{Detached, DetachedVertexProperty, Error, Result, Value};
+use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
 use super::json::{Json, Kind};
@@ -104,6 +104,9 @@ impl Reader {
         if let Some(value) = scalars::scalar(type_name, content)? {
             return Ok(value.into());
         }
+        if type_name == "tinker:graph" {
+            return Ok(Value::Graph(Arc::new(self.graph(content)?)).into());
+        }
         let Some(name) = type_name.strip_prefix("g:") else { return Err(unread(json, type_name)) };
         match name {
             "List" => Ok(collections::list_argument(self.arguments(array(content)?)?)),
@@ -124,6 +127,7 @@ impl Reader {
                 Ok(terms::detached(Detached::Property { key, value }))
             }
             "Path" => self.path(content).map(Argument::Value),
+            "Tree" => Ok(Value::Tree(Arc::new(self.tree(content)?)).into()),
             "Traverser" => self.traverser(content),
             "Bytecode" => self.bytecode_argument(content),
             "P" | "TextP" => self.predicate(content).map(Argument::Predicate),
@@ -249,6 +253,35 @@ impl Reader {
             }
             _ => Err(content.malformed("a path whose labels do not match its objects")),
         }
+    }
+
+    /// Objects of a key and the tree below it.
+    fn tree(&mut self, content: &Json<'_>) -> Result<Tree> {
+        let mut branches = Vec::new();
+        for branch in array(content)? {
+            let key = self.detached_value(required(branch, "key")?)?;
+            match self.detached_value(required(branch, "value")?)? {
+                Value::Tree(below) => branches.push((key, Arc::unwrap_or_clone(below))),
+                other => return Err(branch.malformed(&format!("a {} in place of a tree", other.type_name()))),
+            }
+        }
+        Ok(Tree { branches })
+    }
+
+    fn graph(&mut self, content: &Json<'_>) -> Result<GraphValue> {
+        let mut elements = |name: &str, fits: fn(&Detached) -> bool| {
+            let members = array(required(content, name)?)?.iter();
+            members
+                .map(|json| match self.detached_value(json)? {
+                    Value::Detached(element) if fits(&element) => Ok(Value::Detached(element)),
+                    other => Err(json.malformed(&format!("a {} among the elements of a graph", other.type_name()))),
+                })
+                .collect::<Result<Vec<_>>>()
+        };
+        Ok(GraphValue {
+            vertices: elements("vertices", |element| matches!(element, Detached::Vertex { .. }))?,
+            edges: elements("edges", |element| matches!(element, Detached::Edge { .. }))?,
+        })
     }
 
     /// A traverser among a request's values stands for its object, or for a multiset if it has a bulk.

@@ -1,7 +1,9 @@
 //! GraphSON against gremlinpython's text, the reference server's, itself, and noise.
 
 use mangrove_graph::value::PathValue;
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, Token};
+use mangrove_graph::{
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, Token, Tree,
+};
 use proptest::prelude::*;
 use smol_str::SmolStr;
 use uuid::Uuid;
@@ -210,6 +212,21 @@ fn values_are_written_as_the_reference_writes_them() {
         r#"["java","java"]"#,
         r#"["java","java"]"#,
     );
+}
+
+#[test]
+fn trees_and_graphs_are_written_and_read() {
+    let below = Tree { branches: vec![(Value::string("c"), Tree::default())] };
+    let tree = Value::Tree(Tree { branches: vec![(Value::string("a"), below)] }.into());
+    let typed = r#"{"@type":"g:Tree","@value":[{"key":"a","value":{"@type":"g:Tree","@value":[{"key":"c","value":{"@type":"g:Tree","@value":[]}}]}}]}"#;
+    let plain = r#"[{"key":"a","value":[{"key":"c","value":[]}]}]"#;
+    check_written(&tree, typed, typed, plain);
+    let graph = Value::Graph(GraphValue { vertices: vec![marko()], edges: vec![knows()] }.into());
+    for (dialect, value) in [(V3, &tree), (V2, &tree), (V3, &graph), (V2, &graph)] {
+        let mut out = Vec::new();
+        encode_value(dialect, value, &mut out).unwrap();
+        assert_eq!(&decode_value(&out).unwrap(), value);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mangrove_graph::value::PathValue;
-use mangrove_graph::{Detached, DetachedVertexProperty, Error, Result, Value};
+use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
 use super::json::write_string;
@@ -79,6 +79,8 @@ impl<'a> Writer<'a> {
                 self.collection("g:List", |writer| writer.items(items, |writer, n| writer.value(&Value::F32(*n))))?
             }
             Value::Path(path) => self.typed("g:Path", |writer| writer.path(path))?,
+            Value::Tree(tree) => self.tree(tree)?,
+            Value::Graph(graph) => self.typed("tinker:graph", |writer| writer.graph(graph))?,
             Value::Token(token) => self.text("g:T", token_name(*token)),
             Value::Direction(direction) => self.text("g:Direction", direction_name(*direction)),
             Value::Detached(element) => self.detached(element)?,
@@ -258,6 +260,29 @@ impl<'a> Writer<'a> {
         })?;
         self.raw(br#","objects":"#);
         self.collection("g:List", |writer| writer.items(&path.objects, Self::value))?;
+        self.raw(b"}");
+        Ok(())
+    }
+
+    /// Objects of a key and the tree below it.
+    fn tree(&mut self, tree: &Tree) -> Result<()> {
+        self.typed("g:Tree", |writer| {
+            writer.items(&tree.branches, |writer, (key, below)| {
+                writer.raw(br#"{"key":"#);
+                writer.value(key)?;
+                writer.raw(br#","value":"#);
+                writer.tree(below)?;
+                writer.raw(b"}");
+                Ok(())
+            })
+        })
+    }
+
+    fn graph(&mut self, graph: &GraphValue) -> Result<()> {
+        self.raw(br#"{"vertices":"#);
+        self.items(&graph.vertices, Self::value)?;
+        self.raw(br#","edges":"#);
+        self.items(&graph.edges, Self::value)?;
         self.raw(b"}");
         Ok(())
     }

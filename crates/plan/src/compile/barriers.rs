@@ -6,7 +6,7 @@ use mangrove_gremlin::{Argument, Order, Scope};
 use super::arguments::{count, misfit, name, names};
 use super::filters::take_local;
 use super::groups::Call;
-use super::modulators::{one, order_by, single_by};
+use super::modulators::{by, one, order_by, single_by};
 use super::site::Site;
 use crate::logical::{By, LocalFunction, Name, OrderBy, Reduction, Step, StepNode, Traversal};
 
@@ -99,6 +99,20 @@ pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
         }
         false => step,
     })
+}
+
+/// `tree()` and `tree("x")`.
+pub(super) fn tree(call: &mut Call<'_>) -> Result<Step> {
+    let side_effect = side_effect(call)?;
+    Ok(Step::Tree { side_effect, by: by(call)? })
+}
+
+/// `subgraph("x")`.
+pub(super) fn subgraph(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [key] => name(&call.site, key, "the name of a side effect").map(Step::Subgraph),
+        given => Err(misfit(&call.site, "the name of a side effect", given)),
+    }
 }
 
 /// `cap("x", …)`.

@@ -7,7 +7,7 @@ use super::arguments::{child, describe, integer, misfit, name, nullable_name, op
 use super::groups::Call;
 use super::modulators::single_by;
 use super::site::Site;
-use crate::logical::{Argument, EdgeEnd, Name, PropertyArgument, Step};
+use crate::logical::{Argument, EdgeEnd, MapTokens, Name, PropertyArgument, Step};
 
 /// One thing a `property()` assigns.
 pub(super) enum Assignment {
@@ -72,7 +72,10 @@ fn assignment(
     if let Given::Value(Value::Token(token)) = key {
         return token_assignment(site, *token, value);
     }
-    let key = name(site, key, "a property key")?;
+    let (key, key_from) = match key {
+        Given::Traversal(_) => (Name::default(), Some(Box::new(child(site, key)?))),
+        key => (name(site, key, "a property key")?, None),
+    };
     let (cardinality, value) = match value {
         Given::CardinalityValue(own, value) => (Some(*own), &**value),
         value => (cardinality, value),
@@ -83,6 +86,7 @@ fn assignment(
     Ok(Assignment::Property(PropertyArgument {
         cardinality,
         key,
+        key_from,
         value: property_value(site, value)?,
         meta: meta.collect::<Result<_>>()?,
     }))
@@ -177,9 +181,10 @@ pub(super) fn keyed(call: &Call<'_>) -> Result<Step> {
 
 /// `valueMap()`: with the flag or `with(WithOptions.tokens)` also id and label.
 pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
+    let both = |shown| MapTokens { ids: shown, labels: shown };
     let (mut tokens, keys) = match call.arguments {
-        [Given::Value(Value::Bool(tokens)), keys @ ..] => (*tokens, keys),
-        keys => (false, keys),
+        [Given::Value(Value::Bool(tokens)), keys @ ..] => (both(*tokens), keys),
+        keys => (both(false), keys),
     };
     let keys = map_keys(&call.site, keys)?;
     for modulator in call.take("with") {
@@ -190,11 +195,12 @@ pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
 
 /// `WithOptions.tokens`, as it is called in bytecode.
 const TOKENS_OPTION: &str = "~tinkerpop.valueMap.tokens";
-/// `WithOptions.ids | WithOptions.labels`.
-const ELEMENT_TOKENS: i64 = 3;
+/// `WithOptions.ids` and `WithOptions.labels`; the others are about properties of properties.
+const IDS: i64 = 1;
+const LABELS: i64 = 2;
 
-/// Whether `with(WithOptions.tokens[, mask])` asks for id and label.
-fn token_option(site: &Site<'_>, arguments: &[Given]) -> Result<bool> {
+/// What `with(WithOptions.tokens[, mask])` asks for.
+fn token_option(site: &Site<'_>, arguments: &[Given]) -> Result<MapTokens> {
     let [Given::Value(Value::String(option)), value @ ..] = arguments else {
         return Err(misfit(site, "WithOptions.tokens", arguments));
     };
@@ -204,18 +210,13 @@ fn token_option(site: &Site<'_>, arguments: &[Given]) -> Result<bool> {
         );
     }
     let mask = match value {
-        [] => return Ok(true),
-        [Given::Value(Value::Bool(tokens))] => return Ok(*tokens),
+        [] => Some(IDS | LABELS),
+        [Given::Value(Value::Bool(tokens))] => Some(if *tokens { IDS | LABELS } else { 0 }),
         [value] => integer(value),
         _ => None,
     };
-    match mask.map(|mask| mask & ELEMENT_TOKENS) {
-        Some(0) => Ok(false),
-        Some(ELEMENT_TOKENS) => Ok(true),
-        Some(_) => Err(site.unsupported(
-            "either id or label alone is not supported yet; use WithOptions.all or WithOptions.none, or \
-             elementMap() or project()",
-        )),
-        None => Err(misfit(site, "WithOptions.tokens with WithOptions.all or WithOptions.none", arguments)),
-    }
+    let mask = mask.ok_or_else(|| {
+        misfit(site, "WithOptions.tokens with one of WithOptions.all, none, ids and labels", arguments)
+    })?;
+    Ok(MapTokens { ids: mask & IDS != 0, labels: mask & LABELS != 0 })
 }

@@ -242,8 +242,8 @@ pub(super) fn take_local(call: &mut Call<'_>) -> bool {
 pub(super) fn dedup(call: &mut Call<'_>) -> Result<Step> {
     if take_local(call) {
         return match call.arguments {
-            [] => Ok(Step::Local(LocalFunction::Dedup)),
-            given => Err(misfit(&call.site, "nothing besides Scope.local", given)),
+            // Of the members that are maps, what is compared.
+            keys => Ok(Step::Local(LocalFunction::Dedup(names(&call.site, keys, "a key of the members")?))),
         };
     }
     let labels = names(&call.site, call.arguments, "a step label")?;

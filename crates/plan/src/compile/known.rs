@@ -16,8 +16,8 @@ const SUPPORTED: &[&str] = &[
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
     "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "rTrim",
     "range", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
-    "store", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "trim", "unfold", "union", "until",
-    "value", "valueMap", "values", "where", "with",
+    "store", "subgraph", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
+    "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
 ];
 
 /// Steps Gremlin has besides, with what a user can write today; empty if there is nothing.
@@ -25,8 +25,8 @@ const SUPPORTED: &[&str] = &[
 const KNOWN: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("io", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("propertyMap", "use valueMap() or properties()"), ("read", ""),
-    ("shortestPath", "use repeat(…).until(…).path()"), ("subgraph", ""),
-    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("tree", "use path()"), ("write", ""),
+    ("shortestPath", "use repeat(…).until(…).path()"),
+    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("write", ""),
 ];
 
 /// Every name that is understood.

@@ -2,7 +2,7 @@
 
 use mangrove_graph::value::Detached;
 use mangrove_graph::{Result, Token, UserId, Value};
-use mangrove_gremlin::Argument as Given;
+use mangrove_gremlin::{Argument as Given, Cardinality};
 
 use super::arguments::{child, describe, ids, misfit, name, operand};
 use super::elements::{Assignment, assignments};
@@ -23,42 +23,45 @@ pub(super) fn read(call: &Call<'_>) -> Result<Step> {
     })
 }
 
-/// `call()` with what it is given: by a map, by `with()`, or both, where `with()` holds.
+/// `call()` with what it is given: a map, a traversal that gives one, and `with()`s, of which the later holds.
 pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
-    const FORMS: &str = "nothing, or the name of a service and perhaps a map of what it is given";
-    let (service, map) = match call.arguments {
-        [] => (None, None),
-        [service] => (Some(service), None),
-        [service, map] => (Some(service), Some(map)),
+    const FORMS: &str = "nothing, or the name of a service and perhaps a map of what it is given, or a traversal that \
+                         gives one, or both";
+    let (service, given) = match call.arguments {
+        [] => (None, &[][..]),
+        [service, given @ ..] if given.len() <= 2 => (Some(service), given),
         more => return Err(misfit(&call.site, FORMS, more)),
     };
     let service = service.map(|given| name(&call.site, given, "the name of a service")).transpose()?;
-    let mut arguments = map.map_or(Ok(Vec::new()), |map| entries(call, map))?;
+    let mut arguments = Vec::new();
+    for map in given {
+        match map {
+            Given::Value(Value::Map(_) | Value::Null) | Given::Map(_) | Given::Parameter(_) | Given::Traversal(_) => {
+                if !matches!(map, Given::Value(Value::Null)) {
+                    arguments.push((None, setting(&call.site, map)?));
+                }
+            }
+            other => return Err(call.site.invalid(format_args!("takes {FORMS}, not {}", describe(other)))),
+        }
+    }
     for modulator in call.take("with") {
         let (key, value) = match modulator.arguments {
             // A flag.
-            [key] => (key, Operand::Literal(Value::Bool(true))),
-            [key, value] => (key, operand(&modulator.site, value)?),
+            [key] => (key, Argument::Operand(Operand::Literal(Value::Bool(true)))),
+            [key, value] => (key, setting(&modulator.site, value)?),
             other => return Err(misfit(&modulator.site, "the name of a setting and perhaps its value", other)),
         };
-        arguments.push((name(&modulator.site, key, "the name of a setting")?, value));
+        arguments.push((Some(name(&modulator.site, key, "the name of a setting")?), value));
     }
     Ok(Step::Call { service, arguments })
 }
 
-/// A map whose keys are names.
-fn entries(call: &Call<'_>, map: &Given) -> Result<Vec<(crate::logical::Name, Operand)>> {
-    let Operand::Literal(Value::Map(entries)) = operand(&call.site, map)? else {
-        return Err(call.site.unsupported(format_args!(
-            "what a service is given is a map of constants here, not {}; use with(name, value) for parameters",
-            describe(map)
-        )));
-    };
-    let entry = |(key, value): &(Value, Value)| match key {
-        Value::String(key) => Ok((key.clone(), Operand::Literal(value.clone()))),
-        other => Err(call.site.invalid(format_args!("the names of settings are strings, not a {}", other.type_name()))),
-    };
-    entries.iter().map(entry).collect()
+/// What a service is given: a value, or a traversal that gives one.
+fn setting(site: &Site<'_>, given: &Given) -> Result<Argument> {
+    Ok(match given {
+        Given::Traversal(_) => Argument::Traversal(Box::new(child(site, given)?)),
+        value => Argument::Operand(operand(site, value)?),
+    })
 }
 
 /// An `inject()` in a loop, at any depth, would add the same values in every iteration: 3.8 refuses it.
@@ -81,7 +84,9 @@ pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
         [label] => self::label(call, label)?,
         more => return Err(misfit(&call.site, "nothing, a label or a traversal that gives one", more)),
     };
-    let made = Made::read(call)?;
+    pass_over_options(call)?;
+    let mut made = Made::read(call)?;
+    made.keep_repeated();
     Ok(Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id })
 }
 
@@ -96,8 +101,20 @@ pub(super) fn add_edge(call: &mut Call<'_>) -> Result<Step> {
     if call.first && (from.is_none() || to.is_none()) {
         return Err(call.site.unsupported("as the first step it needs both ends: addE(…).from(…).to(…)"));
     }
+    pass_over_options(call)?;
     let made = Made::read(call)?;
     Ok(Step::AddEdge { label: made.label.unwrap_or(given), from, to, properties: made.properties, id: made.id })
+}
+
+/// `with()` behind `addV()` and `addE()`: options for a provider, of which this one knows none.
+fn pass_over_options(call: &mut Call<'_>) -> Result<()> {
+    for modulator in call.take("with") {
+        match modulator.arguments {
+            [key] | [key, _] => drop(name(&modulator.site, key, "the name of an option")?),
+            given => return Err(misfit(&modulator.site, "the name of an option and perhaps its value", given)),
+        }
+    }
+    Ok(())
 }
 
 fn label(call: &Call<'_>, given: &Given) -> Result<Argument> {
@@ -119,6 +136,18 @@ struct Made {
 }
 
 impl Made {
+    /// A new vertex keeps every value that its `property()`s name under one key, as TinkerPop's does: only where a
+    /// vertex exists does a second value replace the first.
+    fn keep_repeated(&mut self) {
+        for at in 0..self.properties.len() {
+            let property = &self.properties[at];
+            let repeated = self.properties.iter().enumerate().any(|(other, p)| other != at && p.key == property.key);
+            if repeated && property.cardinality.is_none() && property.key_from.is_none() {
+                self.properties[at].cardinality = Some(Cardinality::List);
+            }
+        }
+    }
+
     fn read(call: &mut Call<'_>) -> Result<Made> {
         let mut made = Made::default();
         for modulator in call.take("property") {

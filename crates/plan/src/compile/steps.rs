@@ -140,6 +140,8 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "group" => barriers::group(call),
         "groupCount" => barriers::group_count(call),
         "aggregate" | "store" => barriers::aggregate(call),
+        "tree" => barriers::tree(call),
+        "subgraph" => barriers::subgraph(call),
         "cap" => barriers::cap(call),
         "barrier" => barriers::barrier(call),
 

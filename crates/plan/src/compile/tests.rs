@@ -98,7 +98,7 @@ fn property_folds_into_the_element_being_made() {
     check(
         "g.addV('a').property(T.id, 1).property(list, 'k', 2, 'm', 3)",
         "[AddVertex { label: Operand(Literal(String(\"a\"))), properties: [PropertyArgument { cardinality: Some(List), \
-         key: \"k\", value: Operand(Literal(I32(2))), meta: [(\"m\", Operand(Literal(I32(3))))] }], \
+         key: \"k\", key_from: None, value: Operand(Literal(I32(2))), meta: [(\"m\", Operand(Literal(I32(3))))] }], \
          id: Some(Operand(Literal(I32(1)))) }]",
     );
     same("g.addV().property(T.label, 'b')", "g.addV('b')");
@@ -410,11 +410,12 @@ fn maps_and_barriers() {
     check(
         "g.V().valueMap(true, 'a').by(unfold())",
         &format!(
-            "{v}ValueMap {{ keys: [\"a\"], tokens: true, by: Some(Traversal(Traversal {{ steps: [Unfold] }})) }}]"
+            "{v}ValueMap {{ keys: [\"a\"], tokens: MapTokens {{ ids: true, labels: true }}, by: Some(Traversal(Traversal {{ steps: [Unfold] }})) }}]"
         ),
     );
     same("g.V().valueMap().with(WithOptions.tokens)", "g.V().valueMap(true)");
     same("g.V().valueMap().with(WithOptions.tokens, WithOptions.none)", "g.V().valueMap()");
+    same("g.V().valueMap().with(WithOptions.tokens, WithOptions.all)", "g.V().valueMap(true)");
     check(
         "g.V().select(all, 'a', 'b').by('k')",
         &format!("{v}Select {{ pop: Some(All), labels: [\"a\", \"b\"], by: [Key(\"k\")] }}]"),

@@ -102,7 +102,9 @@ impl Op {
     pub(super) fn makes_objects(&self) -> bool {
         match self {
             Op::Local(scope) => matches!(scope.kind, LocalKind::FlatMap { inner_path: false, .. }),
-            Op::Group { side_effect, .. } | Op::GroupCount { side_effect } => side_effect.is_none(),
+            Op::Group { side_effect, .. } | Op::GroupCount { side_effect } | Op::Tree { side_effect, .. } => {
+                side_effect.is_none()
+            }
             Op::Identity
             | Op::Filter(_)
             | Op::HasEdges { .. }
@@ -120,6 +122,7 @@ impl Op {
             | Op::Range { .. }
             | Op::Tail(_)
             | Op::Aggregate(_)
+            | Op::Subgraph(_)
             | Op::Barrier { .. }
             | Op::FoldSack(_)
             | Op::Sample(_)
@@ -146,6 +149,8 @@ impl Op {
                 | Op::ReduceValues { .. }
                 | Op::Dedup { .. }
                 | Op::Aggregate(_)
+                | Op::Tree { .. }
+                | Op::Subgraph(_)
                 | Op::Barrier { .. }
                 | Op::FoldInto(..)
                 | Op::Sample(_)
@@ -171,6 +176,7 @@ impl Op {
                 | Op::ReduceValues { .. }
                 | Op::Group { .. }
                 | Op::GroupCount { .. }
+                | Op::Tree { .. }
                 | Op::FoldInto(..)
                 | Op::Cap(_)
                 | Op::CountExpand { .. }

@@ -5,6 +5,7 @@
 //! another having run for its correctness, only for its effect.
 
 mod count_to_existence;
+mod drop_uncounted_select;
 mod fold_conditions;
 mod hop_over_edges;
 mod inline_filters;
@@ -25,6 +26,7 @@ pub struct Rule {
 /// All rules, in order.
 pub const RULES: &[Rule] = &[
     Rule { name: "simplify tests of existence", apply: count_to_existence::apply },
+    Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply },
     Rule { name: "inline filters", apply: inline_filters::apply },
     Rule { name: "hop over edges", apply: hop_over_edges::apply },
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply },

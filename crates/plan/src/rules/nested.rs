@@ -49,10 +49,12 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         | Step::Dedup { by, .. }
         | Step::PathShape { by, .. }
         | Step::Path { by, .. }
+        | Step::Tree { by, .. }
         | Step::Select { by, .. }
         | Step::Project { by, .. } => by.iter_mut().filter_map(modulator).collect(),
         Step::ValueMap { by, .. } => by.iter_mut().filter_map(modulator).collect(),
         Step::Math { by, .. } | Step::Format { by, .. } => by.iter_mut().filter_map(modulator).collect(),
+        Step::Call { arguments, .. } => arguments.iter_mut().filter_map(|(_, given)| argument(given)).collect(),
         Step::Function { arguments, .. } => arguments.iter_mut().filter_map(argument).collect(),
         Step::Aggregate { by, .. } => modulator(by).into_iter().collect(),
         Step::Group { key, value, .. } => std::iter::once(key).chain(value).filter_map(modulator).collect(),
@@ -97,10 +99,8 @@ fn argument(argument: &mut Argument) -> Option<&mut Traversal> {
 }
 
 fn property(property: &mut PropertyArgument) -> Vec<&mut Traversal> {
-    std::iter::once(&mut property.value)
-        .chain(property.meta.iter_mut().map(|(_, value)| value))
-        .filter_map(argument)
-        .collect()
+    let values = std::iter::once(&mut property.value).chain(property.meta.iter_mut().map(|(_, value)| value));
+    property.key_from.as_deref_mut().into_iter().chain(values.filter_map(argument)).collect()
 }
 
 fn modulator(by: &mut By) -> Option<&mut Traversal> {

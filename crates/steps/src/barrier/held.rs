@@ -97,11 +97,16 @@ impl HeldRows {
 
     /// Lets `cut` drop rows that will not be needed, whenever twice as many are held as the last cut left:
     /// so each row is looked at a few times only, however many come.
-    pub fn thin(&mut self, group: GroupId, out: &Output<'_, Rows>, cut: impl FnOnce(&Rows) -> Rows) -> Result<()> {
+    pub fn thin(
+        &mut self,
+        group: GroupId,
+        out: &Output<'_, Rows>,
+        cut: impl FnOnce(&Rows) -> Result<Rows>,
+    ) -> Result<()> {
         let Some(held) = self.groups.get_mut(&group).filter(|held| held.rows.len() > held.full_at) else {
             return Ok(());
         };
-        let rows = cut(&held.rows);
+        let rows = cut(&held.rows)?;
         let bytes = rows.bytes() as u64;
         out.context().release(held.charged);
         *held = Held { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };

@@ -12,4 +12,6 @@ pub mod reduce;
 pub mod reduce_values;
 pub mod sample;
 pub mod side_effect;
+pub mod subgraph;
+pub mod tree;
 pub mod write;

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{Result, compare};
+use mangrove_graph::{GraphView, Result};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::HeldRows;
 use crate::barrier::range::position;
+use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::rows::Rows;
 
@@ -36,20 +37,21 @@ impl Order {
 
 impl Sorter {
     /// The rows in order; with a limit, only the first of each instance.
-    fn sort(&mut self, rows: &Rows) -> Vec<u32> {
+    fn sort(&mut self, rows: &Rows, view: &dyn GraphView) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if self.ways.contains(&Way::Shuffle) {
             self.shuffle(&mut order);
         }
+        let elements = ElementOrder::of(rows.slots.iter().flatten().flatten(), view)?;
         let ways = &self.ways;
         order.sort_by(|&a, &b| {
             let (a, b) = (a as usize, b as usize);
-            rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, a, b))
+            rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
         });
         if let Some((_, limit)) = self.limit {
             self.cut(rows, &mut order, limit);
         }
-        order
+        Ok(order)
     }
 
     /// Keeps `limit` traversers an instance.
@@ -78,12 +80,12 @@ impl Sorter {
     }
 }
 
-fn compare_rows(rows: &Rows, ways: &[Way], a: usize, b: usize) -> Ordering {
+fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize, b: usize) -> Ordering {
     for (slot, way) in ways.iter().enumerate() {
         let (Some(x), Some(y)) = (rows.slot(slot, a), rows.slot(slot, b)) else { continue };
         let order = match way {
-            Way::Asc => compare::order(x, y),
-            Way::Desc => compare::order(y, x),
+            Way::Asc => elements.compare(x, y),
+            Way::Desc => elements.compare(y, x),
             Way::Shuffle => Ordering::Equal,
         };
         if order.is_ne() {
@@ -124,12 +126,13 @@ impl Operator<Rows> for Order {
             return Ok(());
         }
         let Order { held, sorter } = self;
-        held.thin(group, out, |rows| rows.take(&sorter.sort(rows)))
+        let view = &out.surroundings().view;
+        held.thin(group, out, |rows| Ok(rows.take(&sorter.sort(rows, &**view)?)))
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
-            let order = self.sorter.sort(&rows);
+            let order = self.sorter.sort(&rows, &*out.surroundings().view)?;
             rows.slots.clear();
             for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
                 out.emit(0, group, rows.take(chunk))?;

@@ -143,7 +143,7 @@ impl Operator<Rows> for Tail {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         self.held.add(group, batch, out)?;
-        self.held.thin(group, out, |rows| last(rows, self.count))
+        self.held.thin(group, out, |rows| Ok(last(rows, self.count)))
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {

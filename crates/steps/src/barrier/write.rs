@@ -155,8 +155,8 @@ fn label_set(label: &Value, scene: &Scene<'_>) -> Result<LabelSetId> {
 }
 
 /// The id that a user chose.
-fn user_id(id: &Value) -> Result<UserId> {
-    UserId::from_value(id).ok_or_else(|| {
+fn user_id(id: &Value, scene: &Scene<'_>) -> Result<UserId> {
+    scene.environment.ids.read(id).ok_or_else(|| {
         Error::invalid(format!("an id is an integer of at most 64 bits, a string or a UUID, not a {}", id.type_name()))
     })
 }

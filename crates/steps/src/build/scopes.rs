@@ -62,7 +62,9 @@ impl Builder {
                 let split = End { at_start: tail.at_start, ..split };
                 let announces = branches.iter().any(Pipeline::speaks_of_nothing);
                 self.set(split.from, Split::new(branches.len(), announces));
-                self.branches(split, branches.iter(), false, announces)
+                // Operators nearer to the result run first: the first branch is built last, so that its results
+                // come first.
+                self.branches(split, branches.iter().rev(), false, announces)
             }
             Op::Switch { options } => {
                 let switch = self.attach(&tail, Need::Anywhere, what)?;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::path;
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, KeyId, PathValue, PropertyOwner, PropertyValue,
-    Token, Value, VertexPropertyValue,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, KeyId, PathValue, PropertyOwner,
+    PropertyValue, Token, Tree, Value, VertexPropertyValue,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -92,13 +92,20 @@ fn deeper(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
                 meta: meta.into(),
             }))
         }),
-        (ids(), any::<bool>(), inner).prop_map(|((id, key, ordinal), of_edge, value)| {
+        (ids(), any::<bool>(), inner.clone()).prop_map(|((id, key, ordinal), of_edge, value)| {
             let owner = match of_edge {
                 true => PropertyOwner::Edge(EdgeId::from_bits(id)),
                 false => PropertyOwner::VertexProperty(VertexId::from_bits(id), KeyId(key), ordinal),
             };
             Value::Property(Arc::new(PropertyValue { owner, key: KeyId(key), value }))
         }),
+        prop::collection::vec((inner.clone(), prop::collection::vec(inner.clone(), 0..3)), 0..3).prop_map(|branches| {
+            let leaf = |key| (key, Tree::default());
+            let below = |keys: Vec<Value>| Tree { branches: keys.into_iter().map(leaf).collect() };
+            Value::Tree(Tree { branches: branches.into_iter().map(|(key, keys)| (key, below(keys))).collect() }.into())
+        }),
+        prop::collection::vec(inner, 0..3)
+            .prop_map(|elements| { Value::Graph(GraphValue { vertices: elements.clone(), edges: elements }.into()) }),
         detached.prop_map(|element| Value::Detached(Arc::new(element))),
     ]
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, KeyId, PathValue, PropertyOwner,
-    PropertyValue, Result, Token, Value, VertexId, VertexPropertyValue,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, GraphValue, KeyId, PathValue,
+    PropertyOwner, PropertyValue, Result, Token, Tree, Value, VertexId, VertexPropertyValue,
 };
 use num_bigint::BigInt;
 use smol_str::SmolStr;
@@ -49,6 +49,8 @@ mod kind {
     pub const DETACHED_VERTEX_PROPERTY: u8 = 31;
     pub const DETACHED_PROPERTY: u8 = 32;
     pub const ENTRY: u8 = 33;
+    pub const TREE: u8 = 34;
+    pub const GRAPH: u8 = 35;
 }
 
 const TOKENS: [Token; 4] = [Token::Id, Token::Label, Token::Key, Token::Value];
@@ -168,8 +170,25 @@ fn put_collection(value: &Value, out: &mut Vec<u8>) {
                 labels.iter().for_each(|label| put_text(label, out));
             }
         }
+        Value::Tree(tree) => {
+            out.push(kind::TREE);
+            put_tree(tree, out);
+        }
+        Value::Graph(graph) => {
+            out.push(kind::GRAPH);
+            put_values(&graph.vertices, out);
+            put_values(&graph.edges, out);
+        }
         // What is left is null (the enum may grow, and a test goes through all its variants).
         _ => out.push(kind::NULL),
+    }
+}
+
+fn put_tree(tree: &Tree, out: &mut Vec<u8>) {
+    put_varint(tree.branches.len() as u64, out);
+    for (key, below) in &tree.branches {
+        put_value(key, out);
+        put_tree(below, out);
     }
 }
 
@@ -346,8 +365,16 @@ fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value> {
             meta: read_pairs(reader, read_key)?.into(),
         })),
         kind::PROPERTY => Value::Property(Arc::new(read_property(reader)?)),
+        kind::TREE => Value::Tree(read_tree(reader)?.into()),
+        kind::GRAPH => Value::Graph(GraphValue { vertices: read_values(reader)?, edges: read_values(reader)? }.into()),
         other => Value::Detached(Arc::new(read_detached(other, reader)?)),
     })
+}
+
+fn read_tree(reader: &mut Reader<'_>) -> Result<Tree> {
+    let count = reader.count()?;
+    let branch = |reader: &mut Reader<'_>| Ok((read_value(reader)?, reader.nested(read_tree)?));
+    Ok(Tree { branches: reader.repeat(count, branch)? })
 }
 
 fn read_pairs<'a, K>(reader: &mut Reader<'a>, key: fn(&mut Reader<'a>) -> Result<K>) -> Result<Vec<(K, Value)>> {

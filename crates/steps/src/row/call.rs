@@ -1,43 +1,114 @@
-//! `call()`: a service of the database for each row.
+//! `call()`: a service for each row.
+//!
+//! What a service is given is worked out for each row where a traversal gives it. A row that stands for several calls
+//! once: what a service answers does not depend on how often it is asked.
 
+use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
+use mangrove_plan::physical::SlotOperand;
 
 use crate::environment::Environment;
-use crate::row::RowOperator;
-use crate::rows::{Column, Rows};
+use crate::rows::{Column, Remember, Rows};
+use crate::services::{Call, GraphService, graph_service};
 
-/// Calls a service once a row, and gives its results. A row that stands for several calls it once: what a service
-/// answers does not depend on who asks.
+/// Calls a service once a row, and gives its results.
 pub struct CallService {
     service: Option<Name>,
-    operands: Vec<(Name, Operand)>,
-    arguments: Vec<(Name, Value)>,
+    /// The service, where it is one of the graph.
+    of_graph: Option<&'static GraphService>,
+    operands: Vec<(Option<Name>, SlotOperand)>,
+    arguments: Vec<(Option<Name>, Given)>,
+    remember: Remember,
+}
+
+/// What is given under a name, or (without one) the map of names and values.
+enum Given {
+    Constant(Value),
+    Slot(usize),
 }
 
 impl CallService {
-    /// With these arguments.
-    pub fn new(service: Option<Name>, operands: Vec<(Name, Operand)>) -> Self {
-        CallService { service, operands, arguments: Vec::new() }
-    }
-}
-
-impl RowOperator for CallService {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let resolve = |(name, value): &(Name, Operand)| Ok((name.clone(), environment.resolve(value)?));
-        self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;
-        Ok(())
+    /// With these arguments; those without a name are maps of several.
+    pub fn new(service: Option<Name>, operands: Vec<(Option<Name>, SlotOperand)>, remember: Remember) -> Self {
+        let of_graph = service.as_deref().and_then(graph_service);
+        CallService { service, of_graph, operands, arguments: Vec::new(), remember }
     }
 
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    /// What a row gives the service. A traversal without a result gives nothing.
+    fn arguments(&self, rows: &Rows, row: usize) -> Result<Vec<(Name, Value)>> {
+        let mut arguments = Vec::with_capacity(self.arguments.len());
+        for (name, given) in &self.arguments {
+            let value = match given {
+                Given::Constant(value) => Some(value),
+                Given::Slot(slot) => rows.slot(*slot, row),
+            };
+            match (name, value) {
+                (_, None) => {}
+                (Some(name), Some(value)) => arguments.push((name.clone(), value.clone())),
+                (None, Some(Value::Map(entries))) => {
+                    for (name, value) in entries.iter() {
+                        let Value::String(name) = name else {
+                            return Err(Error::invalid(format!(
+                                "the names of what a service is given are strings, not a {}",
+                                name.type_name()
+                            )));
+                        };
+                        arguments.push((name.clone(), value.clone()));
+                    }
+                }
+                (None, Some(other)) => {
+                    return Err(Error::invalid(format!(
+                        "what a service is given is a map, not a {}",
+                        other.type_name()
+                    )));
+                }
+            }
+        }
+        Ok(arguments)
+    }
+
+    fn call(&self, rows: &Rows, row: usize, out: &Output<'_, Rows>) -> Result<Vec<Value>> {
+        let (environment, arguments) = (out.surroundings(), self.arguments(rows, row)?);
+        if let Some(service) = self.of_graph {
+            let (view, context) = (&*environment.view, out.context());
+            return service.run(&Call { view, context, object: &rows.object(row), arguments: &arguments });
+        }
         let services = environment.services.as_ref();
         let services =
             services.ok_or_else(|| Error::bug("a query that calls services has them in its surroundings"))?;
+        services.call(self.service.as_deref(), &arguments)
+    }
+}
+
+impl Operator<Rows> for CallService {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let given = |(name, operand): &(Option<Name>, SlotOperand)| {
+            let given = match operand {
+                SlotOperand::Operand(operand) => Given::Constant(environment.resolve(operand as &Operand)?),
+                SlotOperand::Slot(slot) => Given::Slot(*slot),
+            };
+            Ok((name.clone(), given))
+        };
+        self.arguments = self.operands.iter().map(given).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn rest(&mut self) -> bool {
+        true
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let (mut from, mut results) = (Vec::new(), Vec::new());
-        for row in 0..rows.len() as u32 {
-            results.extend(services.call(self.service.as_deref(), &self.arguments)?);
-            from.resize(results.len(), row);
+        for row in 0..rows.len() {
+            results.extend(self.call(&rows, row, out)?);
+            from.resize(results.len(), row as u32);
         }
-        Ok(rows.derive(&from, Column::from_values(results)))
+        let mut made = rows.derive(&from, Column::from_values(results));
+        made.remember(&self.remember);
+        for chunk in made.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        Ok(())
     }
 }

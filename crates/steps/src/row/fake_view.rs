@@ -124,6 +124,7 @@ pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environme
         writer: None,
         parameters: Vec::new(),
         share: Share::ALL,
+        ids: mangrove_graph::IdRule::Any,
         requirements: Arc::new(requirements),
         side_effects: SideEffects::default(),
         services: None,

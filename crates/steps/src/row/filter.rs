@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::{Direction, Error, GraphView, LabelSetId, Result, Value, ValueRows, property_id};
+use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Value, ValueRows, property_id};
 use mangrove_plan::logical::{Condition, Name};
 
 use super::RowOperator;
@@ -62,6 +62,9 @@ impl Prepared {
             Prepared::Label { test, known } => {
                 known.clear();
                 test.begin(environment)
+            }
+            Prepared::Id(test) if environment.ids != IdRule::Any => {
+                test.begin_as(environment, &|value| environment.ids.canonical(value))
             }
             Prepared::PropertyKey(test)
             | Prepared::PropertyValue(test)

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use mangrove_graph::compare::{self, Equivalent};
-use mangrove_graph::{Error, ErrorKind, PathValue, Result, Value, numeric};
+use mangrove_graph::{Error, ErrorKind, PathValue, Result, Tree, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
-use mangrove_plan::logical::{Operand, Reduction};
+use mangrove_plan::logical::{Name, Operand, Reduction};
 
 pub use order::LocalOrder;
 
@@ -29,8 +29,14 @@ pub fn elements(value: &Value) -> Result<Option<Vec<Value>>> {
         Value::BulkSet(set) => spelled_out(set)?,
         Value::Map(entries) => entries.iter().map(|entry| Value::Entry(Arc::new(entry.clone()))).collect(),
         Value::Path(path) => path.objects.clone(),
+        Value::Tree(tree) => branches(tree).map(|branch| Value::Entry(Arc::new(branch))).collect(),
         _ => return Ok(None),
     }))
+}
+
+/// A tree as the map it is: what is below each of its keys.
+pub fn branches(tree: &Tree) -> impl Iterator<Item = (Value, Value)> {
+    tree.branches.iter().map(|(key, below)| (key.clone(), Value::Tree(Arc::new(below.clone()))))
 }
 
 fn spelled_out(set: &[(Value, u64)]) -> Result<Vec<Value>> {
@@ -107,6 +113,7 @@ fn count(object: &Value) -> i64 {
         Value::List(values) | Value::Set(values) => size(values.len()),
         Value::Map(entries) => size(entries.len()),
         Value::Path(path) => size(path.objects.len()),
+        Value::Tree(tree) => size(tree.branches.len()),
         Value::BulkSet(set) => i64::try_from(members(set)).unwrap_or(i64::MAX),
         _ => 1,
     }
@@ -124,7 +131,8 @@ fn sum(values: &[(Value, u64)]) -> Result<Value> {
     total.ok_or_else(|| Error::bug("a sum of no values"))
 }
 
-/// The first of the values that no other lies `wanted` of. A NaN gives way to any number.
+/// The first of the values that no other lies `wanted` of, in the widest of their types. A NaN gives way to any
+/// number, and its type does not count.
 fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
@@ -133,11 +141,15 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
             best = value;
         }
     }
-    best.clone()
+    values.iter().fold(best.clone(), |best, (other, _)| match best.is_number() && other.is_number() && !nan(other) {
+        true => numeric::widened(&best, other),
+        false => best,
+    })
 }
 
-/// `dedup(local)`: the set of a collection's members.
-pub struct LocalDedup;
+/// `dedup(local)`: the set of a collection's members. Where keys are given, maps are compared by their values, and of
+/// those that are alike the first stays.
+pub struct LocalDedup(pub Vec<Name>);
 
 impl RowOperator for LocalDedup {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
@@ -146,15 +158,31 @@ impl RowOperator for LocalDedup {
                 Value::BulkSet(set) => set.iter().map(|(value, _)| value.clone()).collect(),
                 other => elements(other)?.unwrap_or_else(|| vec![other.clone()]),
             };
-            Ok(Some(Value::Set(distinct(members).into())))
+            Ok(Some(Value::Set(distinct_by(members, |member| self.compared(member)).into())))
         })
     }
 }
 
-/// The values without repetition, the first of equivalent ones.
-fn distinct(values: Vec<Value>) -> Vec<Value> {
+impl LocalDedup {
+    /// What of a member is compared.
+    fn compared(&self, member: &Value) -> Value {
+        match member {
+            Value::Map(entries) if !self.0.is_empty() => {
+                let value = |key: &Name| {
+                    let found = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == key));
+                    Value::list(found.map(|(_, value)| value.clone()).into_iter().collect())
+                };
+                Value::list(self.0.iter().map(value).collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// The values without repetition: of those that are equivalent by what `compared` takes of them, the first.
+fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value) -> Vec<Value> {
     let mut seen: HashSet<Equivalent, foldhash::fast::RandomState> = HashSet::default();
-    values.into_iter().filter(|value| seen.insert(Equivalent(value.clone()))).collect()
+    values.into_iter().filter(|value| seen.insert(Equivalent(compared(value)))).collect()
 }
 
 /// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, which stays a collection of its

@@ -307,7 +307,7 @@ fn find(
 ) -> Result<Column> {
     let (view, share) = (&environment.view, environment.share);
     user_ids.clear();
-    user_ids.extend(ids.iter().filter_map(UserId::from_value));
+    user_ids.extend(ids.iter().filter_map(|id| environment.ids.read(id)));
     Ok(match kind {
         Kind::Vertices => {
             let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();

@@ -116,8 +116,8 @@ impl Modulate {
                     add(place % self.by.len(), (items, values));
                 }
             }
-            Over::PathObjects(_) | Over::Elements | Over::MapValues => {
-                let rotates = matches!(self.over, Over::PathObjects(_));
+            Over::PathObjects(_) | Over::TreeObjects | Over::Elements | Over::MapValues => {
+                let rotates = matches!(self.over, Over::PathObjects(_) | Over::TreeObjects);
                 let mut split = vec![(Vec::new(), Vec::new()); self.by.len()];
                 for row in 0..rows.len() {
                     let objects = self.parts(rows, row)?;
@@ -143,6 +143,7 @@ impl Modulate {
     fn parts(&self, rows: &Rows, row: usize) -> Result<Option<Vec<Value>>> {
         match (&self.over, rows.object(row)) {
             (Over::PathObjects(segment), _) => Ok(Some(path::segment(&rows.path(row), segment).objects)),
+            (Over::TreeObjects, _) => Ok(Some(path::objects(&rows.path(row)))),
             (Over::MapValues, Value::Map(entries)) => Ok(Some(entries.iter().map(|(_, v)| v.clone()).collect())),
             (_, object) => elements(&object),
         }
@@ -263,7 +264,7 @@ fn with_slots(batch: Batch, over: &Over) -> Rows {
     };
     rows.slots = match over {
         Over::Current | Over::Names(_) => one_place_each(jobs),
-        Over::PathObjects(_) => {
+        Over::PathObjects(_) | Over::TreeObjects => {
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
                 lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
             for job in jobs {
@@ -273,17 +274,23 @@ fn with_slots(batch: Batch, over: &Over) -> Rows {
                     }
                 }
             }
-            // One unproductive by() makes the whole path unproductive.
-            vec![lists.into_iter().map(|l| Some(Value::list(l?.into_iter().collect::<Option<Vec<_>>>()?))).collect()]
+            // One unproductive by() makes a whole path unproductive; a tree only lacks that branch.
+            let gathered = |list: Vec<Option<Value>>| match over {
+                Over::TreeObjects => Some(list.into_iter().flatten().collect()),
+                _ => list.into_iter().collect::<Option<Vec<_>>>(),
+            };
+            vec![lists.into_iter().map(|list| gathered(list?).map(Value::list)).collect()]
         }
         Over::Elements => jobs
             .into_iter()
             .map(|job| {
+                // A list each: empty where the by() was unproductive.
+                let nothing = Value::list(Vec::new());
                 let mut lists: Vec<Option<Vec<Value>>> =
-                    lengths.iter().map(|l| l.map(|l| vec![Value::Null; l as usize])).collect();
+                    lengths.iter().map(|l| l.map(|l| vec![nothing.clone(); l as usize])).collect();
                 for ((row, place), result) in job.items.into_iter().zip(job.results) {
                     if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list[place as usize] = result;
+                        list[place as usize] = Value::list(vec![result]);
                     }
                 }
                 lists.into_iter().map(|l| l.map(Value::list)).collect()

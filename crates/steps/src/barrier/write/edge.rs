@@ -44,7 +44,7 @@ impl Statement for InsertEdges {
         let mut edges = Vec::new();
         let rows_of = for_each_traverser(&rows, scene, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addE()")?, scene)?;
-            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of an edge")?)).transpose()?;
+            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of an edge")?, scene)).transpose()?;
             let (source, target) = (from.vertex(&rows, row, scene)?, to.vertex(&rows, row, scene)?);
             let edge = scene.writer.insert_edge(source, target, labels, id)?;
             properties.iter().try_for_each(|p| p.to_edge(edge, &rows, row, When::Created, scene))?;
@@ -114,7 +114,7 @@ impl End {
 
 /// The vertex of an id.
 fn find(id: &Value, step: &str, scene: &Scene<'_>) -> Result<VertexId> {
-    let id = user_id(id).map_err(|error| error.context(format_args!("{step} of addE()")))?;
+    let id = user_id(id, scene).map_err(|error| error.context(format_args!("{step} of addE()")))?;
     let mut found = Vec::with_capacity(1);
     scene.environment.view.find_vertices(std::slice::from_ref(&id), &mut found)?;
     found.pop().flatten().ok_or_else(|| {

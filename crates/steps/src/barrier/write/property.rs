@@ -23,10 +23,34 @@ pub enum When {
     Existing,
 }
 
+/// What a value is written under.
+enum Key<'a> {
+    /// The same for all rows.
+    Known(&'a Name, KeyId),
+    /// What a traversal gave each row.
+    Slot(usize),
+}
+
+impl Key<'_> {
+    /// Name and number for a row.
+    fn of(&self, rows: &Rows, row: usize, scene: &Scene<'_>) -> Result<(Name, KeyId)> {
+        match self {
+            Key::Known(name, key) => Ok(((*name).clone(), *key)),
+            Key::Slot(slot) => match rows.slot(*slot, row) {
+                Some(Value::String(name)) => Ok((name.clone(), key(name, scene)?)),
+                Some(other) => Err(Error::evaluation(format!(
+                    "the traversal that is to give a property key gives a {}; a key is a string",
+                    other.type_name()
+                ))),
+                None => Err(Error::evaluation("the traversal that is to give a property key has no result")),
+            },
+        }
+    }
+}
+
 /// A property to write, its key known and its constant values looked up.
 pub struct Write<'a> {
-    name: &'a Name,
-    key: KeyId,
+    key: Key<'a>,
     cardinality: Option<Cardinality>,
     value: Source,
     meta: Vec<(&'a Name, KeyId, Source)>,
@@ -40,16 +64,18 @@ impl<'a> Write<'a> {
             .iter()
             .map(|(name, value)| Ok((name, key(name, scene)?, Source::new(value, scene.environment)?)));
         Ok(Write {
-            name: &property.key,
-            key: key(&property.key, scene)?,
+            key: match property.key_slot {
+                None => Key::Known(&property.key, key(&property.key, scene)?),
+                Some(slot) => Key::Slot(slot),
+            },
             cardinality: property.cardinality,
             value: Source::new(&property.value, scene.environment)?,
             meta: meta.collect::<Result<_>>()?,
         })
     }
 
-    fn value<'r>(&'r self, rows: &'r Rows, row: usize) -> Result<&'r Value> {
-        self.value.value(rows, row, format_args!("the value of the property `{}`", self.name))
+    fn value<'r>(&'r self, name: &Name, rows: &'r Rows, row: usize) -> Result<&'r Value> {
+        self.value.value(rows, row, format_args!("the value of the property `{name}`"))
     }
 
     /// Writes it to a vertex.
@@ -59,33 +85,35 @@ impl<'a> Write<'a> {
             Some(Cardinality::List) => WriteCardinality::List,
             Some(Cardinality::Set) => WriteCardinality::Set,
         };
-        let value = self.value(rows, row)?.clone();
+        let (name, key) = self.key.of(rows, row, scene)?;
+        let value = self.value(&name, rows, row)?.clone();
         if matches!(value, Value::Null) {
             let removes = when == When::Existing && cardinality == WriteCardinality::Single;
-            return if removes { scene.writer.remove_vertex_property(vertex, self.key, None) } else { Ok(()) };
+            return if removes { scene.writer.remove_vertex_property(vertex, key, None) } else { Ok(()) };
         }
-        check_storable(self.name, &value)?;
+        check_storable(&name, &value)?;
         let mut meta = Vec::with_capacity(self.meta.len());
-        for (name, key, value) in &self.meta {
+        for (name, meta_key, value) in &self.meta {
             let value = value.value(rows, row, format_args!("the value of the meta-property `{name}`"))?;
             if !matches!(value, Value::Null) {
                 check_storable(name, value)?;
-                meta.push((*key, value.clone()));
+                meta.push((*meta_key, value.clone()));
             }
         }
-        scene.writer.set_vertex_property(vertex, self.key, value, cardinality, meta)
+        scene.writer.set_vertex_property(vertex, key, value, cardinality, meta)
     }
 
     /// Writes it to an edge.
     pub fn to_edge(&self, edge: EdgeId, rows: &Rows, row: usize, when: When, scene: &Scene<'_>) -> Result<()> {
-        self.check_plain("an edge")?;
-        let value = self.value(rows, row)?;
+        let (name, key) = self.key.of(rows, row, scene)?;
+        self.check_plain(&name, "an edge")?;
+        let value = self.value(&name, rows, row)?;
         match (value, when) {
             (Value::Null, When::Created) => Ok(()),
-            (Value::Null, When::Existing) => scene.writer.remove_edge_property(edge, self.key),
+            (Value::Null, When::Existing) => scene.writer.remove_edge_property(edge, key),
             _ => {
-                check_storable(self.name, value)?;
-                scene.writer.set_edge_property(edge, self.key, value.clone())
+                check_storable(&name, value)?;
+                scene.writer.set_edge_property(edge, key, value.clone())
             }
         }
     }
@@ -98,26 +126,26 @@ impl<'a> Write<'a> {
         row: usize,
         scene: &Scene<'_>,
     ) -> Result<VertexPropertyValue> {
-        self.check_plain("a vertex property")?;
-        let value = self.value(rows, row)?;
+        let (name, key) = self.key.of(rows, row, scene)?;
+        self.check_plain(&name, "a vertex property")?;
+        let value = self.value(&name, rows, row)?;
         let mut meta: Vec<(KeyId, Value)> = owner.meta.to_vec();
         if matches!(value, Value::Null) {
-            scene.writer.remove_meta_property(owner.vertex, owner.key, owner.ordinal, self.key)?;
-            meta.retain(|(key, _)| *key != self.key);
+            scene.writer.remove_meta_property(owner.vertex, owner.key, owner.ordinal, key)?;
+            meta.retain(|(known, _)| *known != key);
         } else {
-            check_storable(self.name, value)?;
-            scene.writer.set_meta_property(owner.vertex, owner.key, owner.ordinal, self.key, value.clone())?;
-            match meta.iter_mut().find(|(key, _)| *key == self.key) {
+            check_storable(&name, value)?;
+            scene.writer.set_meta_property(owner.vertex, owner.key, owner.ordinal, key, value.clone())?;
+            match meta.iter_mut().find(|(known, _)| *known == key) {
                 Some(entry) => entry.1 = value.clone(),
-                None => meta.push((self.key, value.clone())),
+                None => meta.push((key, value.clone())),
             }
         }
         Ok(VertexPropertyValue { meta: Arc::new(meta), ..owner.clone() })
     }
 
     /// Only vertices have several values under a key, and only their properties have properties.
-    fn check_plain(&self, owner: &str) -> Result<()> {
-        let name = self.name;
+    fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
         if !matches!(self.cardinality, None | Some(Cardinality::Single)) {
             return Err(Error::evaluation(format!(
                 "{owner} has one value a key: `{name}` can only be written with single cardinality"

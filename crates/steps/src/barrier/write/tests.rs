@@ -27,6 +27,7 @@ fn fixture() -> Fixture {
         writer: Some(transaction.clone()),
         parameters: Vec::new(),
         share: Share::ALL,
+        ids: mangrove_graph::IdRule::Any,
         requirements: Arc::default(),
         side_effects: crate::environment::SideEffects::default(),
         services: None,
@@ -109,7 +110,7 @@ fn constant(value: impl Into<Value>) -> SlotOperand {
 }
 
 fn write(key: &str, value: impl Into<Value>) -> PropertyWrite {
-    PropertyWrite { cardinality: None, key: key.into(), value: constant(value), meta: vec![] }
+    PropertyWrite { cardinality: None, key: key.into(), key_slot: None, value: constant(value), meta: vec![] }
 }
 
 fn with_cardinality(cardinality: Cardinality, key: &str, value: impl Into<Value>) -> PropertyWrite {

@@ -169,7 +169,7 @@ impl Maps<'_> {
 
 fn make_vertex(made: &Entries, scene: &Scene<'_>) -> Result<Value> {
     let label = made.label.clone().unwrap_or_else(|| VERTEX_LABEL.into());
-    let id = made.id.as_ref().map(user_id).transpose()?;
+    let id = made.id.as_ref().map(|id| user_id(id, scene)).transpose()?;
     let vertex = scene.writer.insert_vertex(label_set(&Value::String(label), scene)?, id)?;
     set_vertex_properties(vertex, &made.properties, scene)?;
     Ok(Value::Vertex(vertex))
@@ -189,7 +189,7 @@ fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], scene: &Scene<'_>) -> 
         })?);
     }
     let label = made.label.clone().unwrap_or_else(|| EDGE_LABEL.into());
-    let id = made.id.as_ref().map(user_id).transpose()?;
+    let id = made.id.as_ref().map(|id| user_id(id, scene)).transpose()?;
     let edge = scene.writer.insert_edge(vertices[0], vertices[1], label_set(&Value::String(label), scene)?, id)?;
     for (name, value, _) in made.properties.iter().filter(|(_, value, _)| !matches!(value, Value::Null)) {
         check_storable(name, value)?;

@@ -37,7 +37,7 @@ impl Statement for InsertVertices {
         let mut vertices = Vec::new();
         let from = for_each_traverser(&rows, scene, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addV()")?, scene)?;
-            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of a vertex")?)).transpose()?;
+            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of a vertex")?, scene)).transpose()?;
             let vertex = scene.writer.insert_vertex(labels, id)?;
             properties.iter().try_for_each(|p| p.to_vertex(vertex, &rows, row, When::Created, scene))?;
             vertices.push(vertex);

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-use mangrove_graph::{Error, Result, Value, compare};
+use mangrove_graph::{Error, GraphView, Result, Value};
 use mangrove_gremlin::Order;
 
 use super::elements;
+use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::row::RowOperator;
 use crate::rows::{Column, Rows};
@@ -13,8 +14,8 @@ use crate::rows::{Column, Rows};
 /// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
 /// objects pass as they are.
 ///
-/// Slot *i* of a row is a list with the key of each member under criterion *i*. A row with an empty slot is
-/// dropped.
+/// Slot *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
+/// there is none. Such a member is left out. A row with an empty slot is dropped.
 pub struct LocalOrder {
     orders: Vec<Order>,
     seed: u64,
@@ -28,12 +29,19 @@ impl LocalOrder {
     }
 
     /// The order of the members of a row; `None` where a slot is empty.
-    fn permutation(&mut self, rows: &Rows, row: usize, size: usize) -> Result<Option<Vec<usize>>> {
+    fn permutation(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        size: usize,
+        view: &dyn GraphView,
+    ) -> Result<Option<Vec<usize>>> {
         let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
         for (slot, order) in self.orders.iter().enumerate() {
             if *order == Order::Shuffle {
                 // A random key a member: a comparison that changed its mind would be no order at all.
-                keys.push((0..size).map(|_| Value::I64(next_random(&mut self.random) as i64)).collect());
+                let key = |_| Value::list(vec![Value::I64(next_random(&mut self.random) as i64)]);
+                keys.push((0..size).map(key).collect());
                 continue;
             }
             match rows.slot(slot, row) {
@@ -42,14 +50,21 @@ impl LocalOrder {
                 None => return Ok(None),
             }
         }
+        let one = |key: &Value| match key {
+            Value::List(one) => one.first().cloned(),
+            _ => None,
+        };
+        let keys: Vec<Vec<Option<Value>>> = keys.iter().map(|keys| keys.iter().map(one).collect()).collect();
+        let elements = ElementOrder::of(keys.iter().flatten().flatten(), view)?;
         let compared = |a: usize, b: usize| {
-            let unequal = |(order, keys): (&Order, &Vec<Value>)| {
-                let ordering = compare::order(&keys[a], &keys[b]);
+            let unequal = |(order, keys): (&Order, &Vec<Option<Value>>)| {
+                let (Some(x), Some(y)) = (&keys[a], &keys[b]) else { return Ordering::Equal };
+                let ordering = elements.compare(x, y);
                 if *order == Order::Desc { ordering.reverse() } else { ordering }
             };
             self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         };
-        let mut places: Vec<usize> = (0..size).collect();
+        let mut places: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
         places.sort_by(|&a, &b| compared(a, b));
         Ok(Some(places))
     }
@@ -61,7 +76,8 @@ impl RowOperator for LocalOrder {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let view = &*environment.view;
         let mut kept = Vec::with_capacity(rows.len());
         let mut sorted = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
@@ -69,7 +85,7 @@ impl RowOperator for LocalOrder {
             let members = match &object {
                 Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
                 Value::Map(entries) => {
-                    let Some(places) = self.permutation(&rows, row, entries.len())? else { continue };
+                    let Some(places) = self.permutation(&rows, row, entries.len(), view)? else { continue };
                     kept.push(row as u32);
                     sorted.push(Value::map(places.into_iter().map(|at| entries[at].clone()).collect()));
                     continue;
@@ -80,7 +96,7 @@ impl RowOperator for LocalOrder {
                     continue;
                 }
             };
-            let Some(places) = self.permutation(&rows, row, members.len())? else { continue };
+            let Some(places) = self.permutation(&rows, row, members.len(), view)? else { continue };
             kept.push(row as u32);
             sorted.push(Value::list(places.into_iter().map(|at| members[at].clone()).collect()));
         }

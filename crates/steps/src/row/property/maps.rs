@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{Direction, Error, GraphView, Result, Token, Value, VertexId};
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{Met, read_properties, refuse_strangers};
 use crate::environment::Environment;
@@ -18,13 +18,13 @@ type Entries = Vec<(Value, Value)>;
 /// `valueMap()`: of a vertex a list a key, of an edge or vertex property a value a key.
 pub struct ValueMap {
     keys: Vec<Name>,
-    tokens: bool,
+    tokens: MapTokens,
     names: NameCache,
 }
 
 impl ValueMap {
-    /// A map of these keys (none given: all), with id and label first where `tokens` asks for them.
-    pub fn new(keys: Vec<Name>, tokens: bool) -> Self {
+    /// A map of these keys (none given: all), with the tokens first that are asked for.
+    pub fn new(keys: Vec<Name>, tokens: MapTokens) -> Self {
         ValueMap { keys, tokens, names: NameCache::default() }
     }
 }
@@ -34,8 +34,10 @@ impl RowOperator for ValueMap {
         let kinds = Kinds::of(&rows.objects);
         refuse_strangers(&kinds, "valueMap()")?;
         let mut maps = vec![Entries::new(); rows.len()];
-        if self.tokens {
+        if self.tokens != MapTokens::default() {
             put_tokens(&kinds, environment, &mut self.names, &mut maps)?;
+            let MapTokens { ids, labels } = self.tokens;
+            maps.iter_mut().for_each(|map| map.retain(|(token, _)| is_asked_for(token, ids, labels)));
         }
         // Lists grow here and become values when they are whole.
         let mut lists: Vec<(usize, Value, Vec<Value>)> = Vec::new();
@@ -92,6 +94,14 @@ impl RowOperator for ElementMap {
         })?;
         drop(kinds);
         Ok(rows.with_objects(into_column(maps)))
+    }
+}
+
+/// Whether a token is an id or what says of what kind the element is, and is asked for.
+fn is_asked_for(token: &Value, ids: bool, labels: bool) -> bool {
+    match token {
+        Value::Token(Token::Id) => ids,
+        _ => labels,
     }
 }
 
@@ -227,7 +237,9 @@ mod tests {
     #[test]
     fn value_maps_list_the_values_of_vertices_only() {
         let g = modern();
-        let maps = run(&g, ValueMap::new(Vec::new(), false), vec![g.marko.into(), g.knows.into(), g.nick(1)]).unwrap();
+        let maps =
+            run(&g, ValueMap::new(Vec::new(), MapTokens::default()), vec![g.marko.into(), g.knows.into(), g.nick(1)])
+                .unwrap();
         let marko = Value::map(vec![
             entry("name", vec!["marko".into()]),
             entry("age", vec![29.into()]),
@@ -235,11 +247,16 @@ mod tests {
         ]);
         let knows = Value::map(vec![entry("weight", 0.5)]);
         assert_eq!(maps, vec![marko, knows, Value::map(vec![entry("since", 2001)])]);
-        let maps = run(&g, ValueMap::new(vec!["age".into()], true), vec![g.josh.into(), g.lop.into()]).unwrap();
+        let maps = run(
+            &g,
+            ValueMap::new(vec!["age".into()], MapTokens { ids: true, labels: true }),
+            vec![g.josh.into(), g.lop.into()],
+        )
+        .unwrap();
         let josh = vec![token(Token::Id, 2_i64), token(Token::Label, "person"), entry("age", vec![32.into()])];
         let lop = vec![token(Token::Id, 3_i64), token(Token::Label, "software")];
         assert_eq!(maps, vec![Value::map(josh), Value::map(lop)]);
-        assert!(run(&g, ValueMap::new(Vec::new(), false), vec![1.into()]).is_err());
+        assert!(run(&g, ValueMap::new(Vec::new(), MapTokens::default()), vec![1.into()]).is_err());
     }
 
     #[test]

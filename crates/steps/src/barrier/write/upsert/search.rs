@@ -2,7 +2,7 @@
 
 use mangrove_graph::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
-    LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+    LabelFilter, Result, ScanCursor, Value, VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Operand, Test};
@@ -43,7 +43,7 @@ impl<'a> Search<'a> {
     }
 
     fn vertex_of(&self, id: &Value) -> Result<Option<VertexId>> {
-        let Some(id) = UserId::from_value(id) else { return Ok(None) };
+        let Some(id) = self.scene.environment.ids.read(id) else { return Ok(None) };
         let mut found = Vec::with_capacity(1);
         self.view().find_vertices(&[id], &mut found)?;
         Ok(found.pop().flatten())
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         }
         let mut found = Vec::new();
         if let Some(id) = &wanted.id {
-            if let Some(id) = UserId::from_value(id) {
+            if let Some(id) = self.scene.environment.ids.read(id) {
                 let mut by_id = Vec::with_capacity(1);
                 self.view().find_edges(&[id], &mut by_id)?;
                 found.extend(by_id.into_iter().flatten());

@@ -1,0 +1,90 @@
+//! Values that are structures of their own: the tree of `tree()` and the graph of `subgraph()`.
+//!
+//! Both are results more than operands: a traversal builds one, and its client looks at it. Neither can be stored in a
+//! property. While a query runs they hold elements by their ids; a client gets them detached, as elements everywhere.
+
+use crate::compare;
+use crate::value::Value;
+
+/// Nested branches: every key once on its level, in the order in which keys first came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// What begins here, and what follows on each.
+    pub branches: Vec<(Value, Tree)>,
+}
+
+impl Tree {
+    /// How deep a tree may be. Trees are compared, encoded and dropped by recursion, so whoever builds one checks.
+    pub const DEPTH_MAX: usize = 128;
+
+    /// What follows on a key.
+    pub fn get(&self, key: &Value) -> Option<&Tree> {
+        self.branches.iter().find(|(known, _)| compare::equivalent(known, key)).map(|(_, below)| below)
+    }
+
+    /// How many keys there are on all levels.
+    pub fn size(&self) -> usize {
+        self.branches.iter().map(|(_, below)| 1 + below.size()).sum()
+    }
+
+    /// Calls `f` for every key on every level, those below a key after it.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
+        for (key, below) in &self.branches {
+            f(key);
+            below.visit(f);
+        }
+    }
+
+    /// The tree with other keys in place of its own, in the order of [`Tree::visit`].
+    pub fn with_keys(&self, next: &mut dyn FnMut(&Value) -> Value) -> Tree {
+        Tree { branches: self.branches.iter().map(|(key, below)| (next(key), below.with_keys(next))).collect() }
+    }
+}
+
+/// A part of a graph, as `subgraph()` gathers it: edges, and the vertices at their ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphValue {
+    /// The vertices, each once.
+    pub vertices: Vec<Value>,
+    /// The edges, each once.
+    pub edges: Vec<Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_are_equal_whatever_the_order_of_their_branches() {
+        let leaf = |n: i32| (Value::I32(n), Tree::default());
+        let tree = |branches| Value::Tree(Tree { branches }.into());
+        let (a, b) = (tree(vec![leaf(1), leaf(2)]), tree(vec![leaf(2), leaf(1)]));
+        assert!(compare::equal(&a, &b) && compare::equivalent(&a, &b));
+        let deeper = tree(vec![leaf(1), (Value::I32(2), Tree { branches: vec![leaf(3)] })]);
+        assert!(!compare::equal(&a, &deeper));
+        assert_eq!(compare::order(&a, &b), std::cmp::Ordering::Equal);
+        let hash = |value: &Value| {
+            let mut state = std::hash::DefaultHasher::new();
+            compare::hash_equivalent(value, &mut state);
+            std::hash::Hasher::finish(&state)
+        };
+        assert_eq!(hash(&a), hash(&b));
+        assert_ne!(hash(&a), hash(&deeper));
+    }
+
+    #[test]
+    fn keys_are_replaced_in_the_order_they_are_visited() {
+        let below = Tree { branches: vec![(Value::I32(2), Tree::default())] };
+        let tree = Tree { branches: vec![(Value::I32(1), below), (Value::I32(3), Tree::default())] };
+        let mut seen = Vec::new();
+        tree.visit(&mut |key| seen.push(key.clone()));
+        assert_eq!(seen, [Value::I32(1), Value::I32(2), Value::I32(3)]);
+        assert_eq!(tree.size(), 3);
+        let mut n = 10;
+        let replaced = tree.with_keys(&mut |_| {
+            n += 1;
+            Value::I32(n)
+        });
+        assert!(replaced.get(&Value::I32(11)).and_then(|below| below.get(&Value::I32(12))).is_some());
+    }
+}

@@ -1,0 +1,200 @@
+//! `tree()`: the ways of all rows in one tree.
+//!
+//! A row's way is its path, or what `by()` takes of the objects on it. While rows come, the tree is an arena with one
+//! table from parent and key to node, so that a row costs a look-up an object however wide the tree is.
+
+use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
+use mangrove_plan::logical::Name;
+
+use crate::barrier::held::{ByInstance, FastMap, HeldRows, rows_by_instance};
+use crate::environment::Environment;
+use crate::path;
+use crate::rows::{Remember, Rows};
+
+/// About what a node costs while the tree grows: twice the key, its place and its parent.
+const NODE_BYTES: u64 = 128;
+
+/// The root's number; the nodes follow from 1 on.
+const ROOT: u32 = 0;
+
+/// A tree that grows.
+#[derive(Default)]
+struct Growing {
+    places: FastMap<(u32, Equivalent), u32>,
+    /// Key and parent of every node but the root, parents first.
+    nodes: Vec<(Value, u32)>,
+}
+
+impl Growing {
+    /// The node of a key below a parent; made where it is new.
+    fn child(&mut self, parent: u32, key: &Value) -> Result<u32> {
+        let next = u32::try_from(self.nodes.len() + 1).map_err(|_| {
+            Error::new(ErrorKind::MemoryLimit, format!("tree() holds at most {} branches", u32::MAX - 1))
+        })?;
+        let place = *self.places.entry((parent, Equivalent(key.clone()))).or_insert(next);
+        if place == next {
+            self.nodes.push((key.clone(), parent));
+        }
+        Ok(place)
+    }
+
+    /// Adds a way from the root on.
+    fn add<'a>(&mut self, way: impl ExactSizeIterator<Item = &'a Value>) -> Result<()> {
+        if way.len() > TreeValue::DEPTH_MAX {
+            return Err(Error::evaluation(format!(
+                "tree() is at most {} levels deep, and a path has {}; use path(), or limit the path",
+                TreeValue::DEPTH_MAX,
+                way.len()
+            )));
+        }
+        let mut at = ROOT;
+        for key in way {
+            at = self.child(at, key)?;
+        }
+        Ok(())
+    }
+
+    /// Adds all branches of a tree below a node.
+    fn graft(&mut self, parent: u32, tree: &TreeValue) -> Result<()> {
+        tree.branches.iter().try_for_each(|(key, below)| {
+            let at = self.child(parent, key)?;
+            self.graft(at, below)
+        })
+    }
+
+    fn into_value(self) -> Value {
+        let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
+        // Children follow their parents: from the back, each is whole when its turn comes.
+        for (at, (key, parent)) in self.nodes.into_iter().enumerate().rev() {
+            let mut tree = std::mem::take(&mut below[at + 1]);
+            tree.branches.reverse();
+            below[parent as usize].branches.push((key, tree));
+        }
+        let mut root = std::mem::take(&mut below[ROOT as usize]);
+        root.branches.reverse();
+        Value::Tree(root.into())
+    }
+}
+
+/// Makes a tree of each instance's ways. With a side effect the tree goes there and the rows go on.
+pub struct Tree {
+    side_effect: Option<Name>,
+    /// Whether slot 0 holds the objects of a row's way.
+    slot: bool,
+    remember: Remember,
+    trees: ByInstance<Growing>,
+    held: HeldRows,
+}
+
+impl Tree {
+    /// For the result, or for a side effect; of paths, or of the lists in slot 0.
+    pub fn new(side_effect: Option<Name>, slot: bool, remember: Remember) -> Self {
+        Tree { side_effect, slot, remember, trees: ByInstance::default(), held: HeldRows::default() }
+    }
+}
+
+impl Operator<Rows> for Tree {
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        let Some(name) = &self.side_effect else { return Ok(()) };
+        environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Growing::default().into_value())))
+    }
+
+    fn rest(&mut self) -> bool {
+        self.trees.is_empty() && self.held.is_empty()
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let states = self.trees.group(group);
+        let mut new = 0;
+        for row in 0..batch.len() {
+            let tree = ByInstance::entry(states, batch.tag(row), Growing::default);
+            let before = tree.nodes.len();
+            match self.slot.then(|| batch.slot(0, row)) {
+                Some(Some(Value::List(objects))) => tree.add(objects.iter())?,
+                Some(_) => {}
+                None => tree.add(path::objects(&batch.path(row)).iter())?,
+            }
+            new += tree.nodes.len() - before;
+        }
+        self.trees.charge(group, new as u64 * NODE_BYTES, out)?;
+        if self.side_effect.is_some() {
+            batch.slots.clear();
+            self.held.add(group, batch, out)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        let states = self.trees.take(group, instances, out);
+        if let Some(name) = &self.side_effect {
+            for grown in states.into_iter().flatten() {
+                // A side effect is charged for until the query ends.
+                out.context().charge(grown.nodes.len() as u64 * NODE_BYTES)?;
+                out.surroundings().side_effects.update(name, |old| join(old, grown, name))?;
+            }
+            for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
+                out.emit(0, group, chunk)?;
+            }
+            return out.finish_all(group, instances);
+        }
+        let results = states.into_iter().map(|tree| Some(tree.unwrap_or_default().into_value())).collect();
+        let mut rows = rows_by_instance(results, instances, out.surroundings());
+        rows.remember(&self.remember);
+        for chunk in rows.chunks() {
+            out.emit(0, group, chunk)?;
+        }
+        out.finish_all(group, instances)
+    }
+}
+
+/// What a side effect holds, and more.
+fn join(old: Option<Value>, more: Growing, name: &Name) -> Result<Value> {
+    let mut tree = Growing::default();
+    match old {
+        None => return Ok(more.into_value()),
+        Some(Value::Tree(known)) if known.branches.is_empty() => return Ok(more.into_value()),
+        Some(Value::Tree(known)) => tree.graft(ROOT, &known)?,
+        Some(other) => {
+            return Err(Error::evaluation(format!(
+                "tree(\"{name}\") needs a tree in the side effect and met a {}",
+                other.type_name()
+            )));
+        }
+    }
+    if let Value::Tree(more) = more.into_value() {
+        tree.graft(ROOT, &more)?;
+    }
+    Ok(tree.into_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grown(ways: &[&[i32]]) -> Growing {
+        let mut tree = Growing::default();
+        for way in ways {
+            let way: Vec<Value> = way.iter().map(|n| Value::I32(*n)).collect();
+            tree.add(way.iter()).unwrap();
+        }
+        tree
+    }
+
+    #[test]
+    fn ways_that_begin_alike_share_their_beginning() {
+        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value()).to_string();
+        assert_eq!(text(grown(&[&[1, 2, 3], &[1, 4], &[5], &[1, 2]])), "{1={2={3={}}, 4={}}, 5={}}");
+        let joined = join(Some(grown(&[&[1, 2]]).into_value()), grown(&[&[3], &[1, 4]]), &"x".into()).unwrap();
+        assert_eq!(mangrove_gremlin::text::Plain(&joined).to_string(), "{1={2={}, 4={}}, 3={}}");
+    }
+
+    #[test]
+    fn a_way_that_is_too_long_is_refused() {
+        let way = vec![Value::Null; TreeValue::DEPTH_MAX + 1];
+        let mut tree = Growing::default();
+        assert!(tree.add(way[1..].iter()).is_ok());
+        assert!(tree.add(way.iter()).unwrap_err().to_string().contains("128 levels"));
+    }
+}

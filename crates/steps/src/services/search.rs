@@ -1,0 +1,127 @@
+//! `tinker.search`: a scan of all properties for a text. Nothing is indexed for it.
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Error, LabelFilter, PropertyOwner, PropertyRow, PropertyValue, Result, ScanCursor, Share, Value,
+    VertexPropertyValue,
+};
+use smol_str::SmolStr;
+
+use super::{Call, misfit};
+
+const NAME: &str = "tinker.search";
+
+/// How many elements are read at a time; limits are looked at in between.
+const SCANNED_AT_ONCE: usize = 1024;
+
+/// About what a result costs.
+const FOUND_BYTES: u64 = 128;
+
+/// Whose properties are searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owners {
+    All,
+    Vertices,
+    Edges,
+    VertexProperties,
+}
+
+pub(super) fn run(call: &Call<'_>) -> Result<Vec<Value>> {
+    let text = match call.argument("search") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => return Err(misfit(NAME, "search", "a string", other)),
+        None => return Err(Error::invalid(format!("{NAME} needs to be given 'search', the text to look for"))),
+    };
+    let owners = call.argument("type").map_or(Ok(Owners::All), owners)?;
+    let mut search = Search { call, text, found: Vec::new() };
+    if owners != Owners::Edges {
+        search.vertices(owners)?;
+    }
+    if matches!(owners, Owners::All | Owners::Edges) {
+        search.edges()?;
+    }
+    Ok(search.found)
+}
+
+fn owners(given: &Value) -> Result<Owners> {
+    let Value::String(name) = given else {
+        return Err(misfit(NAME, "type", "'Vertex', 'Edge' or 'VertexProperty'", given));
+    };
+    match name.as_str() {
+        "Vertex" => Ok(Owners::Vertices),
+        "Edge" => Ok(Owners::Edges),
+        "VertexProperty" => Ok(Owners::VertexProperties),
+        other => Err(Error::invalid(format!("{NAME}: 'type' is 'Vertex', 'Edge' or 'VertexProperty', not '{other}'"))),
+    }
+}
+
+struct Search<'a> {
+    call: &'a Call<'a>,
+    text: SmolStr,
+    found: Vec<Value>,
+}
+
+impl Search<'_> {
+    fn matches(&self, value: &Value) -> bool {
+        matches!(value, Value::String(text) if text.contains(self.text.as_str()))
+    }
+
+    /// Properties of vertices, and properties of those.
+    fn vertices(&mut self, owners: Owners) -> Result<()> {
+        let (mut cursor, mut vertices, mut rows) = (ScanCursor::default(), Vec::new(), Vec::new());
+        let mut ended = false;
+        while !ended {
+            self.call.context.check()?;
+            vertices.clear();
+            rows.clear();
+            let view = self.call.view;
+            ended = view.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, SCANNED_AT_ONCE, &mut vertices)?;
+            view.vertex_properties(&vertices, None, &mut rows)?;
+            let before = self.found.len();
+            for PropertyRow { row, key, ordinal, value, meta } in rows.drain(..) {
+                let vertex = vertices[row as usize];
+                if owners != Owners::Vertices {
+                    let owner = PropertyOwner::VertexProperty(vertex, key, ordinal);
+                    let matching = meta.iter().filter(|(_, value)| self.matches(value));
+                    let made = matching.map(|(key, value)| PropertyValue { owner, key: *key, value: value.clone() });
+                    let made: Vec<Value> = made.map(|property| Value::Property(Arc::new(property))).collect();
+                    self.found.extend(made);
+                }
+                if owners != Owners::VertexProperties && self.matches(&value) {
+                    let property = VertexPropertyValue { vertex, key, ordinal, value, meta };
+                    self.found.push(Value::VertexProperty(Arc::new(property)));
+                }
+            }
+            self.charge(before)?;
+        }
+        Ok(())
+    }
+
+    fn edges(&mut self) -> Result<()> {
+        let (mut cursor, mut edges, mut rows) = (ScanCursor::default(), Vec::new(), Vec::new());
+        let mut ended = false;
+        while !ended {
+            self.call.context.check()?;
+            edges.clear();
+            rows.clear();
+            let view = self.call.view;
+            ended = view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, SCANNED_AT_ONCE, &mut edges)?;
+            view.edge_properties(&edges, None, &mut rows)?;
+            let before = self.found.len();
+            for PropertyRow { row, key, value, .. } in rows.drain(..) {
+                if self.matches(&value) {
+                    let owner = PropertyOwner::Edge(edges[row as usize]);
+                    self.found.push(Value::Property(Arc::new(PropertyValue { owner, key, value })));
+                }
+            }
+            self.charge(before)?;
+        }
+        Ok(())
+    }
+
+    /// What is found is charged to the query until it ends.
+    fn charge(&self, before: usize) -> Result<()> {
+        self.call.context.charge((self.found.len() - before) as u64 * FOUND_BYTES)
+    }
+}
