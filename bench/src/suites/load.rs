@@ -119,19 +119,15 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     let database = Database::in_memory();
     database.load(&files, &LoadOptions::default(), &mut |_| {})?;
     for (format, name) in [(ExportFormat::Csv, "CSV"), (ExportFormat::JsonLines, "JSON lines")] {
-        let exported = measure_prepared(
-            repetitions(options),
-            || Folder::create(),
-            |target| {
-                let mut how = ExportOptions::new(format);
-                how.threads = options.threads.try_into().unwrap_or(how.threads);
-                let report = database.export(&target.0.join("graph"), &how, &mut |_| Ok(()))?;
-                match (report.vertices, report.edges) == (count as u64, edges.len() as u64) {
-                    true => Ok(()),
-                    false => Err(wrong(format!("{report:?} of {count} vertices and {} edges", edges.len()))),
-                }
-            },
-        )?;
+        let exported = measure_prepared(repetitions(options), Folder::create, |target| {
+            let mut how = ExportOptions::new(format);
+            how.threads = options.threads.try_into().unwrap_or(how.threads);
+            let report = database.export(&target.0.join("graph"), &how, &mut |_| Ok(()))?;
+            match (report.vertices, report.edges) == (count as u64, edges.len() as u64) {
+                true => Ok(()),
+                false => Err(wrong(format!("{report:?} of {count} vertices and {} edges", edges.len()))),
+            }
+        })?;
         report.push(Row::rate(NAME, name, "export", exported, rows, "rows/s"));
     }
     Ok(())

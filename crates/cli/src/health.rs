@@ -19,7 +19,7 @@ const LISTEN_VARIABLE: &str = "MANGROVE_LISTEN";
 pub fn run(args: &HealthArgs) -> Result<(), Failure> {
     let listen = std::env::var(LISTEN_VARIABLE).ok().and_then(|text| text.parse().ok());
     let url = args.url.clone().unwrap_or_else(|| beside(listen.unwrap_or(config::LISTEN_DEFAULT)));
-    let (status, body) = client::health(&url, PATIENCE)?;
+    let (status, body) = client::health::health(&url, PATIENCE)?;
     writeln!(io::stdout().lock(), "{}", body.trim())?;
     match status {
         200 => Ok(()),

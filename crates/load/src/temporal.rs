@@ -109,7 +109,7 @@ pub(crate) fn iso_text(time: DateTime) -> String {
     let offset = time.offset_seconds.unsigned_abs();
     let sign = if time.offset_seconds < 0 { '-' } else { '+' };
     text.push_str(&format!("{sign}{:02}:{:02}", offset / 3600, offset / 60 % 60));
-    if offset % 60 > 0 {
+    if !offset.is_multiple_of(60) {
         text.push_str(&format!(":{:02}", offset % 60));
     }
     text

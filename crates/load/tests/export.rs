@@ -15,6 +15,7 @@ use proptest::prelude::*;
 
 /// A property key with its values, each with meta-properties.
 type Property = (String, Vec<(Value, Meta)>);
+/// Keys with their values, of a value or of an edge.
 type Meta = Vec<(String, Value)>;
 
 /// A graph to be written.
@@ -22,7 +23,7 @@ type Meta = Vec<(String, Value)>;
 struct Model {
     vertices: Vec<(UserId, String, Vec<Property>)>,
     /// Ends are positions in `vertices`.
-    edges: Vec<(UserId, String, usize, usize, Vec<(String, Value)>)>,
+    edges: Vec<(UserId, String, usize, usize, Meta)>,
 }
 
 fn text() -> impl Strategy<Value = String> {

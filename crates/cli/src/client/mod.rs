@@ -12,7 +12,7 @@
 //! (`wss://ada@host`) or `MANGROVE_USER`; the password only ever in `MANGROVE_PASSWORD`, where other processes do not
 //! see it.
 
-mod health;
+pub mod health;
 mod target;
 
 use std::collections::VecDeque;
@@ -29,7 +29,6 @@ use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-pub use self::health::health;
 use self::target::{Socket, Target};
 
 /// How long to wait for a server to accept a connection.
@@ -227,8 +226,8 @@ pub struct Answer<'a> {
 
 impl Answer<'_> {
     /// Waits for the end, without the results.
-    fn finish(self) -> Result<()> {
-        self.map(|result| result.map(drop)).collect()
+    fn finish(mut self) -> Result<()> {
+        self.try_for_each(|result| result.map(drop))
     }
 
     /// The next message that belongs to the request.

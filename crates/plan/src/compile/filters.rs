@@ -241,10 +241,8 @@ pub(super) fn take_local(call: &mut Call<'_>) -> bool {
 /// `dedup(labels…)` and `dedup(local)`.
 pub(super) fn dedup(call: &mut Call<'_>) -> Result<Step> {
     if take_local(call) {
-        return match call.arguments {
-            // Of the members that are maps, what is compared.
-            keys => Ok(Step::Local(LocalFunction::Dedup(names(&call.site, keys, "a key of the members")?))),
-        };
+        // Of the members that are maps, what is compared.
+        return Ok(Step::Local(LocalFunction::Dedup(names(&call.site, call.arguments, "a key of the members")?)));
     }
     let labels = names(&call.site, call.arguments, "a step label")?;
     Ok(Step::Dedup { labels, by: single_by(call, "Dedup")?.into_iter().collect::<Vec<By>>() })
