@@ -63,6 +63,12 @@ def tree(buff, reader):
     return [(reader.read_object(buff), tree(buff, reader)) for _ in range(size(buff))]
 
 
+def properties(buff, reader):
+    """Past a list that does not say that it is one."""
+    for _ in range(size(buff)):
+        reader.read_object(buff)
+
+
 def graph(buff, reader):
     """The ids of a graph's vertices and edges; of the rest only as much as it takes to get past it."""
     vertices, edges = [], []
@@ -74,7 +80,7 @@ def graph(buff, reader):
             reader.to_object(buff, DataType.string, False)
             reader.read_object(buff)
             buff.read(2)
-            reader.read_object(buff)
+            properties(buff, reader)
     for _ in range(size(buff)):
         edges.append(reader.read_object(buff))
         reader.to_object(buff, DataType.string, False)
@@ -82,7 +88,7 @@ def graph(buff, reader):
             reader.read_object(buff)
             buff.read(2)
         buff.read(2)
-        reader.read_object(buff)
+        properties(buff, reader)
     return (vertices, edges)
 
 

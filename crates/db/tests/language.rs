@@ -55,7 +55,7 @@ fn of_those_who_merge_the_same_at_once_one_makes_it() {
                     };
                     insist(&script);
                     insist(&format!(
-                        "g.V().has('person', 'name', 'n{round}').as('p').mergeE([(T.label): 'at', (Direction.to): 0]).\
+                        "g.V().has('person', 'name', 'n{round}').as('p').mergeE([(T.label): 'at', (Direction.from): Merge.outV, (Direction.to): 0]).\
                          option(Merge.outV, select('p'))"
                     ));
                 }
@@ -221,7 +221,7 @@ fn ids_are_read_as_the_database_is_told() {
     check(&database, "g.V('1').count()", &[0_i64.into()]);
     check(&database, "g.V().hasId('2').count()", &[1_i64.into()]);
     database.set_id_rule(mangrove::IdRule::Numbers);
-    check(&database, "g.V('1').id()", &[1_i64.into()]);
+    check(&database, "g.V('1').id()", &[1.into()]);
     check(&database, "g.V().out().hasId('1', '7').count()", &[1_i64.into()]);
     check(&database, "g.V().out().hasId(P.neq('1')).count()", &[0_i64.into()]);
     check(&database, "g.mergeV([(T.id): '1']).in().count()", &[1_i64.into()]);

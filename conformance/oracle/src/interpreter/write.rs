@@ -81,21 +81,25 @@ impl Interpreter<'_> {
                 if matches!(arguments.last(), Some(Argument::Traversal(_))) {
                     return unsupported("property() with a child right after addV() or addE()");
                 }
-                self.set_property(arguments, &made)?;
+                // A new vertex keeps every value that is given for one key.
+                let is_repeated = matches!(&made.value, Value::Vertex(_))
+                    && step.properties.iter().filter(|other| key_of(other) == key_of(arguments)).count() > 1;
+                self.set_property(arguments, if is_repeated { Cardinality::List } else { Cardinality::Single }, &made)?;
             }
         }
         Ok(vec![made])
     }
 
     pub(crate) fn property(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
-        self.set_property(step.arguments, &t)?;
+        self.set_property(step.arguments, Cardinality::Single, &t)?;
         Ok(vec![t])
     }
 
-    fn set_property(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<()> {
+    /// Sets a property, with this cardinality where none is given.
+    fn set_property(&mut self, arguments: &[Argument], default: Cardinality, t: &Traverser) -> Outcome<()> {
         let (cardinality, key, value) = match arguments {
             [Argument::Cardinality(c), key, value] => (*c, key, value),
-            [key, value] => (Cardinality::Single, key, value),
+            [key, value] => (default, key, value),
             other => return unsupported(format!("property({other:?})")),
         };
         let key = string(key)?;
@@ -119,5 +123,14 @@ impl Interpreter<'_> {
             self.graph.remove(&t.value)?;
         }
         Ok(Vec::new())
+    }
+}
+
+/// The key that the arguments of a `property()` name, if they name one.
+fn key_of(arguments: &[Argument]) -> Option<&str> {
+    match arguments {
+        [Argument::Cardinality(_), Argument::Value(Value::String(key)), _]
+        | [Argument::Value(Value::String(key)), _] => Some(key),
+        _ => None,
     }
 }

@@ -96,7 +96,8 @@ pub const COMMANDS: &[Command] = &[
 pub fn run(session: &mut Session, text: &str, out: &mut dyn Write) -> Result<Then, Failure> {
     let (name, given) = split(text);
     let command = COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
-        let hint = suggest(name, COMMANDS.iter().map(|command| command.name));
+        let names: Vec<String> = COMMANDS.iter().map(|command| format!(":{}", command.name)).collect();
+        let hint = suggest(&format!(":{name}"), names.iter().map(String::as_str));
         Error::invalid(format!("there is no command `:{name}`{hint}; :help lists them"))
     })?;
     if command.given.is_empty() && !given.is_empty() {

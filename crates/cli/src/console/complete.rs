@@ -219,6 +219,8 @@ mod tests {
         check(":prof", &[":profile"]);
         check(":format cs", &[":format csv"]);
         check(":explain g.V().hasN", &[":explain g.V().hasNext", ":explain g.V().hasNot"]);
-        check("é.", &[]);
+        // Places are counted in bytes, and letters may have several.
+        check("é", &[]);
+        assert_eq!(complete("é.", &words()).0, "é.".len());
     }
 }

@@ -354,6 +354,11 @@ impl<'a> Reader<'a> {
             Value::List(items) => items,
             other => return Err(self.malformed(&format!("a {} in place of properties", other.type_name()))),
         };
+        self.properties_of(&items, kind)
+    }
+
+    /// What these items are, if they are properties of that kind.
+    pub(super) fn properties_of<T>(&self, items: &[Value], kind: impl Fn(Detached) -> Option<T>) -> Result<Vec<T>> {
         let property = |item: &Value| match item {
             Value::Detached(property) => kind(property.as_ref().clone()),
             _ => None,

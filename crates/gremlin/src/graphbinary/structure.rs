@@ -7,7 +7,7 @@ use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result
 use smol_str::SmolStr;
 
 use super::reader::{CAPACITY_MAX, Reader, VALUE_SIZE_MIN};
-use super::{code, writer};
+use super::writer;
 use crate::terms;
 
 /// The branches of a tree.
@@ -76,9 +76,8 @@ fn edge(
     plain_properties(out, properties)
 }
 
-/// A list even where there are none: here clients expect one.
+/// A list without its type, even where there are none: unlike elsewhere, that is what clients expect here.
 fn plain_properties(out: &mut Vec<u8>, properties: &[(SmolStr, Value)]) -> Result<()> {
-    writer::head(out, code::LIST);
     writer::length(out, properties.len())?;
     properties.iter().try_for_each(|(key, value)| writer::property(out, key, value))
 }
@@ -118,11 +117,18 @@ impl Reader<'_> {
             let target = self.end()?;
             let source = self.end()?;
             self.parent()?;
-            let properties = self.properties(terms::plain_property)?;
+            let properties = self.plain_properties()?;
             let edge = Detached::Edge { id, label, source: labeled(source), target: labeled(target), properties };
             graph.edges.push(Value::Detached(edge.into()));
         }
         Ok(graph)
+    }
+
+    /// A list without its type.
+    fn plain_properties(&mut self) -> Result<Vec<(SmolStr, Value)>> {
+        let count = self.length(VALUE_SIZE_MIN)?;
+        let items = (0..count).map(|_| self.detached_value()).collect::<Result<Vec<_>>>()?;
+        self.properties_of(&items, terms::plain_property)
     }
 
     fn end(&mut self) -> Result<Value> {
@@ -137,7 +143,7 @@ impl Reader<'_> {
         for _ in 0..count {
             let (id, key, value) = (self.detached_value()?, self.string()?, self.detached_value()?);
             self.parent()?;
-            properties.push(DetachedVertexProperty { id, key, value, meta: self.properties(terms::plain_property)? });
+            properties.push(DetachedVertexProperty { id, key, value, meta: self.plain_properties()? });
         }
         Ok(properties)
     }

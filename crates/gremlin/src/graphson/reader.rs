@@ -422,11 +422,9 @@ pub(super) fn text<'j>(json: &'j Json<'_>) -> Result<&'j str> {
 }
 
 fn unread(json: &Json<'_>, type_name: &str) -> Error {
-    const KNOWN: [&str; 17] = [
-        "g:Tree",
+    const KNOWN: [&str; 15] = [
         "g:Metrics",
         "g:TraversalMetrics",
-        "tinker:graph",
         "gx:InetAddress",
         "gx:LocalDate",
         "gx:LocalDateTime",

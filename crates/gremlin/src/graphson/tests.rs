@@ -221,7 +221,14 @@ fn trees_and_graphs_are_written_and_read() {
     let typed = r#"{"@type":"g:Tree","@value":[{"key":"a","value":{"@type":"g:Tree","@value":[{"key":"c","value":{"@type":"g:Tree","@value":[]}}]}}]}"#;
     let plain = r#"[{"key":"a","value":[{"key":"c","value":[]}]}]"#;
     check_written(&tree, typed, typed, plain);
-    let graph = Value::Graph(GraphValue { vertices: vec![marko()], edges: vec![knows()] }.into());
+    let mut vertex = marko();
+    if let Value::Detached(detached) = &mut vertex
+        && let Detached::Vertex { properties, .. } = std::sync::Arc::make_mut(detached)
+    {
+        // GraphSON keeps the values of a key together.
+        properties.sort_by(|a, b| b.key.cmp(&a.key));
+    }
+    let graph = Value::Graph(GraphValue { vertices: vec![vertex], edges: vec![knows()] }.into());
     for (dialect, value) in [(V3, &tree), (V2, &tree), (V3, &graph), (V2, &graph)] {
         let mut out = Vec::new();
         encode_value(dialect, value, &mut out).unwrap();
@@ -327,7 +334,7 @@ fn what_is_wrong_is_said_with_its_place() {
     check_refused(r#"{"@type":"gx:Char","@value":"ab"}"#, syntax, "one character");
     check_refused(r#"{"@type":"g:Map","@value":[1]}"#, syntax, "no value");
     check_refused(r#"{"@type":"g:Nothing","@value":1}"#, syntax, "`g:Nothing` is no type");
-    check_refused(r#"{"@type":"g:Tree","@value":[]}"#, ErrorKind::Unsupported, "`g:Tree` is no value");
+    check_refused(r#"{"@type":"g:Metrics","@value":{}}"#, ErrorKind::Unsupported, "`g:Metrics` is no value");
     check_refused(r#"{"@type":"g:Lambda","@value":{"script":"x"}}"#, ErrorKind::Unsupported, "lambdas");
     check_refused(r#"{"@type":"g:Pop","@value":"second"}"#, ErrorKind::Unsupported, "`Pop` has no `second`");
     check_refused(r#"{"@type":7,"@value":"second"}"#, syntax, "byte 9 of the message: the `@type`");

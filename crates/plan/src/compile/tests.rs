@@ -424,7 +424,7 @@ fn maps_and_barriers() {
     check(
         "g.V().fold().count(local).dedup(local).order(local)",
         &format!(
-            "{v}Reduce(Fold), Local(Reduce(Count)), Local(Dedup), Local(Order([OrderBy {{ by: Identity, order: Asc }}]))]"
+            "{v}Reduce(Fold), Local(Reduce(Count)), Local(Dedup([])), Local(Order([OrderBy {{ by: Identity, order: Asc }}]))]"
         ),
     );
     check(
