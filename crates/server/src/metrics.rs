@@ -96,9 +96,12 @@ const METRICS: &[Metric] = &[
     ("mangrove_dependency_waits_total", Counter, "Waits of a validator for another transaction.", |s| {
         s.counters.dependency_waits
     }),
-    ("mangrove_pre_reads_total", Counter, "Reads of a version newer than the reader's begin.", |s| {
-        s.counters.pre_reads
-    }),
+    (
+        "mangrove_pre_reads_total",
+        Counter,
+        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with them.",
+        |s| s.counters.pre_reads,
+    ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
     ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
     ("mangrove_oldest_snapshot_age_milliseconds", Gauge, "Age of the oldest running snapshot.", |s| s.snapshot_age_ms),

@@ -78,8 +78,8 @@ impl TransactionCounters {
         self.aborts[cause as usize]
     }
 
-    /// How many transactions aborted because of others: everything but their owners' rollbacks, delays and broken rules, and a log that
-    /// takes nothing.
+    /// How many transactions aborted because of others: everything but their owners' rollbacks, delays and broken rules,
+    /// and a log that takes nothing.
     pub fn conflicts(&self) -> u64 {
         let own = [AbortCause::Rollback, AbortCause::Expired, AbortCause::Refused, AbortCause::Rule];
         self.aborts.iter().sum::<u64>() - own.into_iter().map(|cause| self.aborted(cause)).sum::<u64>()
