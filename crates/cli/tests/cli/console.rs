@@ -80,7 +80,7 @@ fn a_graph_here_talks() {
         ":labels\n:explain g.V().out()\n:profile g.V().\n  out().count()\n:stats\n:help\n:quit\ng.oops()",
     );
     assert_eq!(told.code, Some(0), "{}", told.err);
-    for part in ["person", "vertices", "scan", "rows", "plans made", ":rollback"] {
+    for part in ["person", "vertices", "expand out", "rows", "plans made", ":rollback"] {
         assert!(told.out.contains(part), "{part}: {}", told.out);
     }
 }
