@@ -250,7 +250,9 @@ def dropped(server, streams, before):
     if base > 1:
         return f"{base - 1} of {len(streams)} clients that take nothing are still there"
     much = (peak - before) / len(streams)
-    return f"a client that takes nothing holds {much:.0f} MiB" if much > 40 else None
+    # What each was sent, or asks for, is hundreds of megabytes: that is what must not be held. A tighter bound would measure
+    # what the allocator keeps for threads.
+    return f"a client that takes nothing holds {much:.0f} MiB" if much > 96 else None
 
 
 def unread_requests(server, random, scale):
@@ -259,7 +261,7 @@ def unread_requests(server, random, scale):
     for _ in range(5):
         client = Socket(server.address, receive_buffer=4096)
         client.stream.settimeout(0.2)
-        message = frame(TEXT, request("g.inject(x)", bindings={"x": "x" * 1000})[0])
+        message = frame(TEXT, request("g.inject(x)", bindings={"x": "x" * 20_000})[0])
         with contextlib.suppress(OSError):
             for _ in range(20_000):
                 client.stream.sendall(message)
