@@ -1,24 +1,13 @@
 //! Users, graphs, running queries: a server as its administrator sees it.
 
-use std::io::Write;
 use std::process::Stdio;
 
-use crate::common::{Folder, Ran, mangrove, ran, run, succeed};
+use crate::common::{Folder, Ran, fed, mangrove, ran, run, succeed};
 use crate::server::Serving;
 
 /// `mangrove user` with a line on standard input.
 fn user(args: &[&str], input: &str) -> Ran {
-    let mut child = mangrove()
-        .arg("user")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may end before it has read anything.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    ran(child.wait_with_output().unwrap())
+    fed("user", args, input)
 }
 
 /// A users file with an administrator and a reader.

@@ -1,8 +1,9 @@
 //! Runs the built program.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The program, without the environment it may take configuration from.
 pub fn mangrove() -> Command {
@@ -23,6 +24,21 @@ pub struct Ran {
 /// Runs the program to its end.
 pub fn run(args: &[&str]) -> Ran {
     ran(mangrove().args(args).output().unwrap())
+}
+
+/// Runs a command with this on standard input.
+pub fn fed(command: &str, args: &[&str], input: &str) -> Ran {
+    let mut child = mangrove()
+        .arg(command)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may end before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    ran(child.wait_with_output().unwrap())
 }
 
 pub fn ran(output: Output) -> Ran {

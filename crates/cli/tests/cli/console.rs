@@ -1,24 +1,11 @@
 //! `mangrove console`, through pipes. What a person at a terminal sees is in `conformance/console`.
 
-use std::io::Write;
-use std::process::Stdio;
-
-use crate::common::{Folder, Ran, mangrove, ran, succeed};
+use crate::common::{Folder, Ran, fed, succeed};
 use crate::server::Serving;
 
 /// Runs the console over an input that is no terminal.
 fn piped(args: &[&str], input: &str) -> Ran {
-    let mut child = mangrove()
-        .arg("console")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may end before it has read everything.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    ran(child.wait_with_output().unwrap())
+    fed("console", args, input)
 }
 
 #[track_caller]
