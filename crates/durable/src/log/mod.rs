@@ -57,7 +57,7 @@ use crate::codec::SavedRules;
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Ordering};
 pub(crate) use format::DIRECTORY;
-use format::{blocks_of, segment_seq};
+use format::blocks_of;
 pub(crate) use founding::{found, remains};
 use group::{Flush, Goal, Group, Reached};
 use record::{
@@ -114,7 +114,6 @@ struct Pending {
 
 #[derive(Debug)]
 struct Inner {
-    disk: Arc<dyn Disk>,
     store: Arc<Store>,
     supply: Arc<Supply>,
     meters: Arc<Meters>,
@@ -155,14 +154,13 @@ impl Log {
         disk.sync_dir(crate::disk::parent(DIRECTORY))?;
         let prepare_ahead = options.prepare_ahead;
         let LogStart { database, epoch, next_segment, .. } = start;
-        let supply = Arc::new(Supply::new(disk.clone(), database, epoch, next_segment, options));
+        let supply = Arc::new(Supply::new(disk, database, epoch, next_segment, options));
         let meters = Arc::new(Meters::default());
         let writer = Writer::new(supply.clone(), meters.clone(), start.next_batch);
         // The supply keeps the error, and whoever commits first meets it.
         let _ = supply.make_one(1);
         let maker = if prepare_ahead { Some(Maker::start(supply.clone())?) } else { None };
         let inner = Inner {
-            disk,
             store,
             supply,
             meters,
@@ -206,10 +204,7 @@ impl Log {
     pub fn release_before(&self, segment: u64) -> Result<usize> {
         let inner = &self.inner;
         let segment = segment.min(inner.segment.load(Ordering::Acquire));
-        let mut names = inner.disk.list(DIRECTORY)?;
-        names.retain(|name| segment_seq(name).is_some_and(|seq| seq < segment));
-        let paths = names.into_iter().map(|name| format!("{DIRECTORY}/{name}")).collect();
-        Ok(inner.supply.retire(paths)?)
+        Ok(inner.supply.retire_before(segment)?)
     }
 
     /// Takes the bytes of a commit that may be decided later, and space for them.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path};
+use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path, segment_seq};
 use super::options::LogOptions;
 use crate::disk::{Disk, DiskError, DiskFile, DiskResult};
 
@@ -245,12 +245,18 @@ impl Supply {
         Ok((file, size))
     }
 
-    /// Takes segments that are needed no more: keeps some to be used again, and removes the others. Says how many.
-    pub(crate) fn retire(&self, paths: Vec<String>) -> DiskResult<usize> {
-        // Not while one is made: it may be of these.
+    /// Takes the segments before one, which are needed no more: keeps some to be used again, and removes the others. Says
+    /// how many.
+    pub(crate) fn retire_before(&self, segment: u64) -> DiskResult<usize> {
+        // Held from the look at the directory on: a spare that is listed would else be renamed, to be the next segment,
+        // before its turn to be removed comes.
         let _turn = self.making.lock();
         let mut count = 0;
-        for path in paths {
+        for name in self.disk.list(DIRECTORY)? {
+            if segment_seq(&name).is_none_or(|seq| seq >= segment) {
+                continue;
+            }
+            let path = format!("{DIRECTORY}/{name}");
             let is_spare = {
                 let mut space = self.space.lock();
                 if space.spare.contains(&path) {

@@ -406,6 +406,29 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
     assert!(reused > 20, "{reused} commits went to files that were used before");
 }
 
+/// A spare must not be taken away while it becomes the next segment.
+#[test]
+fn segments_are_released_while_others_are_made_of_them() {
+    let disk = new_disk();
+    let graph = Graph::open(&disk, small_segments()).unwrap();
+    let is_over = AtomicBool::new(false);
+    let released = std::thread::scope(|scope| {
+        let releasing = scope.spawn(|| {
+            let mut released = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                released += graph.log.release_before(graph.log.checkpoint_floor()?)?;
+            }
+            Ok::<_, Error>(released)
+        });
+        let commits = cases(1_000);
+        let inserted = (1..=commits).try_for_each(|n| graph.insert(&format!("m{n}"), 1, 3_000).map(drop));
+        is_over.store(true, Ordering::Relaxed);
+        inserted.unwrap();
+        releasing.join().unwrap().unwrap()
+    });
+    assert!(released > 20, "{released} segments were released meanwhile");
+}
+
 #[test]
 fn indexes_are_in_the_log() {
     let disk = new_disk();
