@@ -16,6 +16,8 @@ pub enum Suite {
     Memory,
     /// Bulk load, from memory and from CSV
     Load,
+    /// Loading of files in every format, on one thread and on more
+    Files,
     /// Reads by id: two properties of a vertex
     Point,
     /// One hop and two hops from a vertex
@@ -53,10 +55,11 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 19] = [
+    pub const ALL: [Suite; 20] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
+        Suite::Files,
         Suite::Point,
         Suite::Hop,
         Suite::Scan,
@@ -81,6 +84,7 @@ impl Suite {
             Suite::Machine => "machine",
             Suite::Memory => "memory",
             Suite::Load => "load",
+            Suite::Files => "files",
             Suite::Point => "point",
             Suite::Hop => "hop",
             Suite::Scan => "scan",

@@ -2,6 +2,7 @@
 
 mod collection;
 mod durability;
+mod files;
 mod hop;
 mod insert;
 mod large;
@@ -31,6 +32,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Machine => machine::run(&context, report),
         Suite::Memory => memory::run(&context, report),
         Suite::Load => load::run(&context, report),
+        Suite::Files => files::run(&context, report),
         Suite::Point => point::run(&context, report),
         Suite::Hop => hop::run(&context, report),
         Suite::Scan => scan::run(&context, report),

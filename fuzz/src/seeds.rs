@@ -118,6 +118,16 @@ pub fn graphml_files() -> Vec<Vec<u8>> {
 "#])
 }
 
+/// Parquet, written by Arrow: with dictionaries, lists and maps; with differences and pages of the second version; of several row groups.
+pub fn parquet_files() -> Vec<Vec<u8>> {
+    let files: [&[u8]; 3] = [
+        include_bytes!("../seeds/types.parquet"),
+        include_bytes!("../seeds/edges.parquet"),
+        include_bytes!("../seeds/old.parquet"),
+    ];
+    files.map(<[u8]>::to_vec).to_vec()
+}
+
 /// The mappings that ship with the project.
 pub fn mappings() -> Vec<Vec<u8>> {
     texts(&[

@@ -380,6 +380,11 @@ pub const TARGETS: &[Target] = &[
         memory: (8 * MIB, KIB),
         ..target("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
     },
+    Target {
+        // A list of four million elements may be a few bytes.
+        memory: (320 * MIB, KIB),
+        ..target("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)
+    },
     target("mapping", Shape::Text(words::TOML), files::mapping, seeds::mappings),
     target("users", Shape::Text(words::TOML), files::users, seeds::user_lists),
     target("log-record", Shape::Binary, stored::record, seeds::log_records),

@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     from_csv(context.options, count, &edges, report)
 }
 
-fn repetitions(options: &Options) -> usize {
+pub(super) fn repetitions(options: &Options) -> usize {
     // A load takes seconds where other operations take microseconds.
     if options.seconds == 0.0 { 1 } else { 3 }
 }
@@ -133,7 +133,7 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     Ok(())
 }
 
-fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()> {
+pub(super) fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()> {
     let transaction = database.begin_read()?;
     let view: &dyn GraphView = transaction.view();
     let found = (view.count_vertices(&LabelFilter::Any, Share::ALL)?, view.count_edges(&LabelFilter::Any, Share::ALL)?);
@@ -144,10 +144,10 @@ fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()
 }
 
 /// A folder that goes with its owner.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn create() -> Result<Self> {
+    pub(super) fn create() -> Result<Self> {
         // A number of its own: a process may run the suite more than once at a time.
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);

@@ -35,7 +35,7 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
 
-    /// How the files of a folder are compressed
+    /// How the files of a folder are compressed; of Parquet, its pages [default: none; of Parquet, snappy]
     #[arg(long, value_enum)]
     pub compress: Option<Packing>,
 
@@ -50,6 +50,7 @@ each format keeps. What a format has no place for is counted and told.
 
 Examples:
   mangrove export --data graph/ --format csv -o graph-csv/ --compress gzip
+  mangrove export --data graph/ --format parquet -o graph-parquet/
   mangrove export --data graph/ -o graph.graphml.gz
   mangrove export --data graph/ --labels person,knows -o friends.jsonl
   mangrove export --load modern.json --format csv-neo4j -o modern/";
@@ -61,6 +62,8 @@ pub enum OutputFormat {
     Csv,
     /// A folder of CSV files as Neo4j's importer takes them
     CsvNeo4j,
+    /// A folder of Parquet files, one a label
+    Parquet,
     /// GraphML, as TinkerPop writes it
     Graphml,
     /// GraphSON 3, one JSON document with all vertices
@@ -87,6 +90,7 @@ impl From<OutputFormat> for ExportFormat {
         match format {
             OutputFormat::Csv => ExportFormat::Csv,
             OutputFormat::CsvNeo4j => ExportFormat::CsvNeo4j,
+            OutputFormat::Parquet => ExportFormat::Parquet,
             OutputFormat::Graphml => ExportFormat::GraphMl,
             OutputFormat::Graphson => ExportFormat::GraphSon,
             OutputFormat::GraphsonAdjacency => ExportFormat::GraphSonAdjacency,

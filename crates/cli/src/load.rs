@@ -1,10 +1,13 @@
 //! `mangrove load`.
 
+pub mod args;
+
 use std::io::{self, Write};
 
 use mangrove::{Error, FileGroup, LoadReport, UpsertKeys};
 
-use crate::args::{Format, LoadArgs};
+use self::args::LoadArgs;
+use crate::args::Format;
 use crate::output::{Column, render_table};
 use crate::{Failure, graphs, query};
 
@@ -12,7 +15,8 @@ use crate::{Failure, graphs, query};
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if args.resume && !args.upsert {
         return Err(Error::invalid(
-            "a load that was stopped left nothing behind, so there is nothing to go on with: run it again without --resume. Loads              with --upsert keep what they did",
+            "a load that was stopped left nothing behind, so there is nothing to go on with: run it again without --resume. Loads \
+             with --upsert keep what they did",
         )
         .into());
     }
@@ -27,6 +31,7 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         }
     }
     options.rejects.clone_from(&args.rejects);
+    options.threads = args.threads.unwrap_or(options.threads);
     options.max_rejects = args.max_rejects.unwrap_or(options.max_rejects);
     let report = match args.upsert {
         false => graphs::load(&database, &args.files, &options)?,

@@ -290,6 +290,15 @@ impl Inference {
         self.date = self.date && temporal::iso(text).is_some();
     }
 
+    /// Takes into account what was found in another part of the column.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.any |= other.any;
+        self.long &= other.long;
+        self.double &= other.double;
+        self.boolean &= other.boolean;
+        self.date &= other.date;
+    }
+
     /// What is left.
     pub(crate) fn column_type(self) -> ColumnType {
         match self {

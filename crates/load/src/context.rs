@@ -1,6 +1,7 @@
 //! What all parts of one load share: where elements go, the ids met so far, rejects, counts and progress.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::{Error, ErrorKind, Result, UserId, VertexId};
@@ -27,6 +28,8 @@ pub(crate) struct Context<'a> {
     pub(crate) files: Vec<FileReport>,
     /// Whether elements that exist already are replaced instead of rejected.
     upsert: bool,
+    /// How many threads parse.
+    pub(crate) threads: NonZeroUsize,
     /// The size of each file.
     sizes: Vec<u64>,
     bytes_total: u64,
@@ -48,6 +51,7 @@ impl<'a> Context<'a> {
         rejects: Rejects,
         files: &[PathBuf],
         upsert: bool,
+        threads: NonZeroUsize,
     ) -> Self {
         let mut ids = IdMap::default();
         let global = ids.space(GLOBAL_SPACE);
@@ -61,6 +65,7 @@ impl<'a> Context<'a> {
             rejects,
             files: files.iter().map(report).collect(),
             upsert,
+            threads,
             sizes: vec![0; files.len()],
             bytes_total: 0,
             bytes_done: 0,
@@ -77,8 +82,14 @@ impl<'a> Context<'a> {
 
     /// Counts a row; `bytes` of the file are taken in this pass.
     pub(crate) fn row(&mut self, pass: &Pass<'_>, bytes: u64) -> Result<()> {
-        self.rows += 1;
-        if self.rows.is_multiple_of(PROGRESS_ROWS) {
+        self.rows(pass, 1, bytes)
+    }
+
+    /// Counts rows; `bytes` of the file are taken in this pass.
+    pub(crate) fn rows(&mut self, pass: &Pass<'_>, rows: u64, bytes: u64) -> Result<()> {
+        let told = self.rows / PROGRESS_ROWS;
+        self.rows += rows;
+        if self.rows / PROGRESS_ROWS > told {
             // A file may grow while it is read.
             self.report(pass, bytes.min(self.sizes[pass.file]));
             self.sink.holds(self.ids.bytes() + self.edge_ids.bytes())?;

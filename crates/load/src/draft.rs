@@ -25,7 +25,8 @@ use crate::header::{HeaderColumn, Role, parse_header};
 use crate::input::{Input, unpacked_name};
 use crate::mapping::{CardinalityRule, Defaults, FileRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant};
 use crate::plan::{
-    EdgePlan, EndPlan, ForeignKey, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, UserIds, VertexPlan,
+    EdgePlan, EndPlan, ForeignKey, Form, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, TextForm,
+    UserIds, VertexPlan,
 };
 use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
 use crate::sink::Cardinality;
@@ -40,10 +41,20 @@ pub(crate) struct Table<'a> {
     path: &'a Path,
     rule: FileRule,
     defaults: &'a Defaults,
-    dialect: Dialect,
-    header: bool,
+    form: Form,
     columns: Vec<HeaderColumn>,
+    /// What the file says of the type of each column.
+    natural: Natural,
     array_delimiter: Option<char>,
+}
+
+/// What a file says of the types of its columns.
+enum Natural {
+    /// Nothing.
+    Unknown,
+    /// The type of each, or what is wrong with it.
+    #[cfg(feature = "parquet")]
+    Known(Vec<Result<ColumnType>>),
 }
 
 impl<'a> Table<'a> {
@@ -59,7 +70,55 @@ impl<'a> Table<'a> {
         let dialect = dialect(path, &rule, defaults, delimiter)?;
         let header = rule.header.unwrap_or(rule.columns.is_none() && defaults.header.unwrap_or(true));
         let columns = parse_header(names(path, &rule, dialect, header)?.iter().map(String::as_str))?;
-        let mut table = Table { file, path, rule, defaults, dialect, header, columns, array_delimiter: None };
+        let form = Form::Text(TextForm { dialect, header, width: columns.len() });
+        Self::new(file, path, rule, defaults, form, columns, Natural::Unknown)
+    }
+
+    /// Looks at the columns of a Parquet file and at what its rule says about them.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn open_parquet(
+        file: usize,
+        path: &'a Path,
+        rule: Option<&FileRule>,
+        defaults: &'a Defaults,
+    ) -> Result<Self> {
+        let rule = rule.cloned().unwrap_or_default();
+        let opened = crate::parquet::ParquetFile::open(path)?;
+        let names: Vec<&str> = match &rule.columns {
+            None => opened.names().collect(),
+            Some(columns) => columns.iter().map(String::as_str).collect(),
+        };
+        if names.len() != opened.names().count() {
+            let message =
+                format!("the mapping names {} columns, but the file has {}", names.len(), opened.names().count());
+            return Err(Error::invalid(message));
+        }
+        let columns = parse_header(names)?;
+        let natural = Natural::Known(opened.types());
+        Self::new(file, path, rule, defaults, Form::Parquet(std::sync::Arc::new(opened)), columns, natural)
+    }
+
+    /// Says that this program was built without Parquet.
+    #[cfg(not(feature = "parquet"))]
+    pub(crate) fn open_parquet(
+        _file: usize,
+        _path: &'a Path,
+        _rule: Option<&FileRule>,
+        _defaults: &'a Defaults,
+    ) -> Result<Self> {
+        Err(Error::unsupported("this program was built without Parquet (the feature `parquet` of mangrove-load)"))
+    }
+
+    fn new(
+        file: usize,
+        path: &'a Path,
+        rule: FileRule,
+        defaults: &'a Defaults,
+        form: Form,
+        columns: Vec<HeaderColumn>,
+        natural: Natural,
+    ) -> Result<Self> {
+        let mut table = Table { file, path, rule, defaults, form, columns, natural, array_delimiter: None };
         table.apply_roles()?;
         Ok(table)
     }
@@ -256,10 +315,12 @@ impl<'a> Table<'a> {
             quoted_nulls: nulls.is_some(),
             file: self.file,
             path: self.path.to_owned(),
-            dialect: self.dialect,
-            header: self.header,
-            width: self.columns.len(),
-            nulls: nulls.unwrap_or_else(|| vec![String::new(), "\\N".to_owned()]),
+            form: self.form.clone(),
+            // Where the file itself says what has no value, no text does.
+            nulls: nulls.unwrap_or_else(|| match self.form.is_text() {
+                true => vec![String::new(), "\\N".to_owned()],
+                false => Vec::new(),
+            }),
             rows,
         }
     }
@@ -355,6 +416,7 @@ impl<'a> Table<'a> {
                 return Err(Error::invalid(format!("column {} has no name", at + 1)));
             }
             let key = column.name.as_str().into();
+            let kind = self.or_natural(at, kind).map_err(place)?;
             return Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }));
         };
         if rule.skip {
@@ -370,8 +432,39 @@ impl<'a> Table<'a> {
             Some(CardinalityRule::Set) => Some(Cardinality::Set),
             None => cardinality,
         };
-        let kind = adjust(kind, rule, cardinality.is_some()).map_err(place)?;
+        let kind = match (kind, self.natural_list(at)) {
+            // Several values are what a list is already.
+            (None, Some(list)) if cardinality.is_some() || rule.separator.is_some() => Some(list),
+            (kind, _) => adjust(kind, rule, cardinality.is_some()).map_err(place)?,
+        };
+        let kind = self.or_natural(at, kind).map_err(place)?;
         Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }))
+    }
+}
+
+impl Table<'_> {
+    /// The type of a column: the one that was said, else the one that the file has, if it has any.
+    fn or_natural(&self, at: usize, said: Option<ColumnType>) -> Result<Option<ColumnType>> {
+        match &self.natural {
+            Natural::Unknown => Ok(said),
+            #[cfg(feature = "parquet")]
+            Natural::Known(types) => match (said, &types[at]) {
+                (_, Err(e)) => Err(e.clone()),
+                (Some(said), Ok(_)) => Ok(Some(said)),
+                (None, Ok(natural)) => Ok(Some(natural.clone())),
+            },
+        }
+    }
+
+    /// The type of a column, where the file says that it is a list.
+    fn natural_list(&self, at: usize) -> Option<ColumnType> {
+        match &self.natural {
+            Natural::Unknown => None,
+            #[cfg(feature = "parquet")]
+            Natural::Known(types) => {
+                types[at].as_ref().ok().filter(|kind| matches!(kind, ColumnType::List(..))).cloned()
+            }
+        }
     }
 }
 

@@ -22,8 +22,13 @@ mod graphson;
 mod json_lines;
 mod kind;
 mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod tables;
 mod text;
+
+#[cfg(feature = "parquet")]
+pub(crate) use text::scalar_text;
 
 pub use crate::input::Compression;
 
@@ -49,12 +54,14 @@ pub enum ExportFormat {
     Csv,
     /// A folder of CSV files as Neo4j's importer takes them.
     CsvNeo4j,
+    /// A folder of Parquet files, one a label, with columns of the types of their values.
+    Parquet,
 }
 
 impl ExportFormat {
     /// Whether it is a folder with a file a label, instead of one file.
     pub fn is_tables(self) -> bool {
-        matches!(self, ExportFormat::Csv | ExportFormat::CsvNeo4j)
+        matches!(self, ExportFormat::Csv | ExportFormat::CsvNeo4j | ExportFormat::Parquet)
     }
 }
 
@@ -65,7 +72,8 @@ pub struct ExportOptions {
     pub format: ExportFormat,
     /// Only vertices and edges with one of these labels, and of edges those between such vertices; none: everything.
     pub labels: Vec<SmolStr>,
-    /// How the files of a folder are compressed. A single file says so by its extension.
+    /// How the files of a folder are compressed (of Parquet their pages; `None`: with snappy). A single file says so by its
+    /// extension.
     pub compression: Option<Compression>,
     /// Files written at once.
     pub threads: NonZeroUsize,
@@ -153,8 +161,8 @@ pub fn write_from(
         ExportFormat::GraphSon => graphson::write(view, &selection, true, &mut target),
         ExportFormat::GraphSonAdjacency => graphson::write(view, &selection, false, &mut target),
         ExportFormat::JsonLines => json_lines::write(view, &selection, &mut target),
-        ExportFormat::Csv | ExportFormat::CsvNeo4j => {
-            Err(Error::invalid("CSV is a folder of files: export it to a path instead of a stream"))
+        ExportFormat::Csv | ExportFormat::CsvNeo4j | ExportFormat::Parquet => {
+            Err(Error::invalid("a table is a file in a folder: export to a path instead of a stream"))
         }
     }?;
     target.out.flush()?;

@@ -3,13 +3,15 @@
 //! vertex or edge each. Which it is shows in the members of each object, so no option says it.
 //!
 //! The file is read twice: all vertices, then all edges, so that an edge may point forward. Of adjacency only `outE` is
-//! read, since the other end of every edge says the same again under `inE`. One object is in memory at a time, of at
+//! read, since the other end of every edge says the same again under `inE`. Lines are parsed by several threads, some
+//! hundred thousand bytes of them at a time; of a document that is one object, one vertex is in memory at a time. Both are of at
 //! most [`OBJECT_BYTES_MAX`].
 //!
 //! What is not JSON, or neither a vertex nor an edge, stops the load: the file is damaged or something else. A vertex
 //! or edge that is whole but cannot be taken (its id exists, its target does not) is rejected.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value};
@@ -19,6 +21,7 @@ use serde_json::{Map, Value as Json};
 use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
 use crate::context::{Context, Pass};
 use crate::input::Input;
+use crate::parallel::in_order;
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 use crate::typed_json::{damaged, read_plain_value, read_value};
 
@@ -26,6 +29,9 @@ type Object = Map<String, Json>;
 
 /// The longest line: a longer one is no vertex.
 const OBJECT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// How many bytes of lines a thread parses at once.
+const LINES_BYTES: usize = 256 * 1024;
 
 /// How much of a file is looked at for what it is.
 const PEEK_BYTES: usize = 4 * 1024;
@@ -249,35 +255,81 @@ fn is_wrapped(front: &[u8]) -> bool {
 
 type EachObject<'f> = dyn FnMut(&mut Context<'_>, Place<'_>, &Object) -> Result<()> + 'f;
 
+/// Some whole lines.
+struct Lines {
+    text: Vec<u8>,
+    /// The number of the first.
+    first: u64,
+    /// Bytes of the file taken with them.
+    bytes_taken: u64,
+}
+
+/// The lines of a chunk that have something on them: number, place in the text, and what it is.
+type Parsed = (Lines, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
+
 fn each_line(
     ctx: &mut Context<'_>,
     pass: &Pass<'_>,
     mut reader: BufReader<Input>,
     each: &mut EachObject<'_>,
 ) -> Result<()> {
-    let (mut text, mut line) = (Vec::new(), 0_u64);
-    loop {
-        text.clear();
-        let taken = (&mut reader).take(OBJECT_BYTES_MAX).read_until(b'\n', &mut text)?;
+    let mut next = 1;
+    in_order(
+        ctx.threads,
+        || {
+            let lines = next_lines(&mut reader, next)?;
+            next += lines.as_ref().map_or(0, |(_, count)| *count);
+            Ok(lines.map(|(lines, _)| lines))
+        },
+        |lines, hand| {
+            let objects = parse_lines(&lines);
+            hand((lines, objects));
+            Ok(())
+        },
+        |(lines, objects): Parsed| {
+            for (line, range, parsed) in objects {
+                let place = |e: Error| e.context(format!("line {line}"));
+                let parsed = parsed.map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
+                let object = vertex_or_edge(&parsed).map_err(place)?;
+                // Errors of sink and rejects have their own place.
+                each(ctx, Place { line, text: lines.text[range].trim_ascii_end() }, object)
+                    .map_err(|e| if e.kind() == ErrorKind::Syntax { place(e) } else { e })?;
+                ctx.row(pass, lines.bytes_taken)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Reads about as many lines as [`LINES_BYTES`] hold, and how many they are.
+fn next_lines(reader: &mut BufReader<Input>, first: u64) -> Result<Option<(Lines, u64)>> {
+    let (mut text, mut count) = (Vec::with_capacity(LINES_BYTES + LINES_BYTES / 4), 0);
+    while text.len() < LINES_BYTES {
+        let taken = reader.by_ref().take(OBJECT_BYTES_MAX).read_until(b'\n', &mut text)?;
         if taken == 0 {
-            return Ok(());
+            break;
         }
-        line += 1;
-        let place = |e: Error| e.context(format!("line {line}"));
         if taken as u64 == OBJECT_BYTES_MAX {
-            return Err(place(damaged(&format!("the line is longer than {OBJECT_BYTES_MAX} bytes"))));
+            let error = damaged(&format!("the line is longer than {OBJECT_BYTES_MAX} bytes"));
+            return Err(error.context(format!("line {}", first + count)));
         }
-        let front = if line == 1 { text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text) } else { &text };
-        if front.trim_ascii().is_empty() {
-            continue;
-        }
-        let parsed: Json = serde_json::from_slice(front).map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
-        let object = vertex_or_edge(&parsed).map_err(place)?;
-        // Errors of sink and rejects have their own place.
-        each(ctx, Place { line, text: text.trim_ascii_end() }, object)
-            .map_err(|e| if e.kind() == ErrorKind::Syntax { place(e) } else { e })?;
-        ctx.row(pass, reader.get_ref().bytes_taken())?;
+        count += 1;
     }
+    let bytes_taken = reader.get_ref().bytes_taken();
+    Ok((count > 0).then_some((Lines { text, first, bytes_taken }, count)))
+}
+
+fn parse_lines(lines: &Lines) -> Vec<(u64, Range<usize>, serde_json::Result<Json>)> {
+    let (mut parsed, mut begin) = (Vec::new(), 0);
+    for (number, line) in (lines.first..).zip(lines.text.split_inclusive(|byte| *byte == b'\n')) {
+        let range = begin..begin + line.len();
+        begin = range.end;
+        let line = if number == 1 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
+        if !line.trim_ascii().is_empty() {
+            parsed.push((number, range, serde_json::from_slice(line)));
+        }
+    }
+    parsed
 }
 
 fn vertex_or_edge(json: &Json) -> Result<&Object> {

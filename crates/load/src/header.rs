@@ -107,6 +107,18 @@ fn parse_column(raw: &str, gremlin: bool) -> Result<HeaderColumn> {
     Ok(column(name, role, id_kind))
 }
 
+/// Whether a column of this name, without more, is a property of that name whatever other columns there are.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    let means_more =
+        ["id", "from", "to", "source", "target", "src", "dst"].iter().any(|w| name.eq_ignore_ascii_case(w));
+    let parsed = parse_column(name, true);
+    !means_more
+        && !name.ends_with(".id")
+        && name.trim() == name
+        && !name.is_empty()
+        && parsed.is_ok_and(|column| column.role == PLAIN && column.name == name)
+}
+
 /// A column's text without the options in braces behind it.
 fn split_options(raw: &str) -> (&str, Option<&str>) {
     match raw.strip_suffix('}').and_then(|rest| rest.split_once('{')) {
@@ -247,6 +259,16 @@ mod tests {
             "ID|Source|Target",
             &[("ID", Role::Id(None)), ("Source", Role::Source(String::new())), ("Target", Role::Target(String::new()))],
         );
+    }
+
+    #[test]
+    fn names_that_mean_more_are_not_plain() {
+        for name in ["age", "größe", "a,b", "x y", "a.identity"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in ["ID", "to", "a.id", "a:int", "x:y", "~id", " a", "", "name:string{x}"] {
+            assert!(!is_plain_name(name), "{name}");
+        }
     }
 
     #[test]

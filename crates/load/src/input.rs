@@ -55,7 +55,7 @@ impl Compression {
     }
 
     /// What the first bytes of a file say.
-    fn sniff(front: &[u8]) -> Option<Self> {
+    pub(crate) fn sniff(front: &[u8]) -> Option<Self> {
         match front {
             [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),

@@ -1,7 +1,7 @@
 //! Files of vertices and edges into a graph, and a graph into files.
 //!
-//! [`load`] reads tables (CSV and its kin, with typed headers or a [`Mapping`]), GraphSON, JSON lines and GraphML, compressed or not, and
-//! hands batches to a [`Sink`]. [`export`](mod@export) writes what a `GraphView` shows. This crate knows nothing of stores and transactions; the
+//! [`load`] reads tables (CSV and its kin, with typed headers or a [`Mapping`]; Parquet), GraphSON, JSON lines and GraphML, compressed or
+//! not, and hands batches to a [`Sink`]. [`export`](mod@export) writes what a `GraphView` shows. This crate knows nothing of stores and transactions; the
 //! embedded database puts a bulk loader, or transactions, behind the sink.
 //!
 //! Invariants:
@@ -9,17 +9,18 @@
 //! 1. All vertices come before the first edge, whatever the order of the files, so an edge may refer to a
 //!    vertex of any file. A document that holds both is read twice.
 //! 2. Memory is bounded by the map from file ids to vertices (16 to 40 bytes a vertex, kept for the length of
-//!    the load; the sink hears of it), the ids of edges where the files choose them, one batch a label, and one row: never by the
-//!    size of a file, nor by what a compressed one unpacks to.
+//!    the load; the sink hears of it), the ids of edges where the files choose them, one batch a label, and a few parts of a file
+//!    (half a megabyte, or some thousand rows) for each thread: never by the size of a file, nor by what a compressed one unpacks to.
 //! 3. A row is loaded whole or not at all. A bad row becomes a reject (`reject`) and never stops the load
 //!    unless there are too many; a file that is not what it claims to be stops it, with its name and line.
-//! 4. The same files give the same batches in the same order.
+//! 4. The same files give the same batches in the same order, on any number of threads: they parse (`parallel`), one of them
+//!    hands over.
 //! 5. What is exported loads as an equal graph, but for what the format has no place for, which is counted.
 //!
-//! Not here: Parquet; what becomes of an id that is in the graph already, which is the sink's matter.
+//! Not here: what becomes of an id that is in the graph already, which is the sink's matter; Arrow. Parquet is the feature `parquet`.
 //!
-//! Read `load` for the order of things, `header` and `mapping` for what columns mean, `table` for what
-//! becomes of a row, [`mod@export`] for the way out.
+//! Read `load` for the order of things, `header` and `mapping` for what columns mean, `row` for what a row says, `table` for what
+//! becomes of it, [`mod@export`] for the way out.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -36,13 +37,18 @@ mod id_map;
 mod input;
 mod load;
 mod mapping;
+mod parallel;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plan;
 mod progress;
 mod record;
 mod reject;
+mod row;
 mod sink;
 mod table;
 mod temporal;
+mod text_rows;
 mod typed_json;
 
 pub use load::{FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};

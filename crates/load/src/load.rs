@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,9 +42,16 @@ pub enum Format {
     GraphSon,
     /// GraphML: `.graphml`, `.xml`.
     GraphMl,
+    /// Rows and columns, whose types the file says: `.parquet`.
+    Parquet,
 }
 
 impl Format {
+    /// Whether each row is a vertex or an edge, and all rows of a file are of one kind.
+    fn is_table(self) -> bool {
+        matches!(self, Format::Table | Format::Parquet)
+    }
+
     /// The format an extension stands for, without one that says how the file is compressed. In a folder, `.dat` and `.txt` may
     /// be anything.
     fn of(path: &Path, by_name: bool) -> Option<Self> {
@@ -54,6 +62,7 @@ impl Format {
             "dat" | "txt" if by_name => Format::Table,
             "json" | "jsonl" | "ndjson" | "graphson" => Format::GraphSon,
             "graphml" | "xml" => Format::GraphMl,
+            "parquet" => Format::Parquet,
             _ => return None,
         })
     }
@@ -79,6 +88,8 @@ pub struct LoadOptions {
     pub upsert: bool,
     /// How many rows may be rejected; 0: the first bad row stops the load.
     pub max_rejects: u64,
+    /// How many threads parse; what is loaded does not depend on it.
+    pub threads: NonZeroUsize,
     /// The time since some fixed point, for the report.
     pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,
 }
@@ -94,6 +105,7 @@ impl Default for LoadOptions {
             rejects: None,
             upsert: false,
             max_rejects: MAX_REJECTS_DEFAULT,
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             clock: Arc::new(|| Duration::ZERO),
         }
     }
@@ -108,6 +120,7 @@ impl fmt::Debug for LoadOptions {
             .field("rejects", &self.rejects)
             .field("upsert", &self.upsert)
             .field("max_rejects", &self.max_rejects)
+            .field("threads", &self.threads)
             .finish_non_exhaustive()
     }
 }
@@ -175,7 +188,7 @@ pub fn load(
     let listing = Listing::new(files, options)?;
     let paths: Vec<PathBuf> = listing.files.iter().map(|file| file.path.clone()).collect();
     let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
-    let mut ctx = Context::new(sink, progress, rejects, &paths, options.upsert);
+    let mut ctx = Context::new(sink, progress, rejects, &paths, options.upsert, options.threads);
     let mut plans = plan_tables(&listing, options)?;
     for plan in &plans {
         // One pass to load it, and one more to type it.
@@ -246,10 +259,14 @@ fn each_document(
 fn plan_tables(listing: &Listing, options: &LoadOptions) -> Result<Vec<TablePlan>> {
     let no_defaults = Defaults::default();
     let defaults = options.mapping.as_ref().map_or(&no_defaults, |mapping| &mapping.defaults);
-    let tables = listing.files.iter().enumerate().filter(|(_, file)| file.format == Format::Table);
+    let tables = listing.files.iter().enumerate().filter(|(_, file)| file.format.is_table());
     let tables = tables
         .map(|(at, file)| {
-            let open = Table::open(at, &file.path, file.rule.as_ref(), defaults, options.delimiter);
+            let rule = file.rule.as_ref();
+            let open = match file.format {
+                Format::Parquet => Table::open_parquet(at, &file.path, rule, defaults),
+                _ => Table::open(at, &file.path, rule, defaults, options.delimiter),
+            };
             open.map(|table| table.with_array_delimiter(options.array_delimiter)).map_err(in_file(&file.path))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -315,6 +332,7 @@ impl Listing {
         let by_extension = options.format.or_else(|| Format::of(&path, by_name));
         let format = match rule {
             Some(rule) if rule.skip => None,
+            Some(_) if by_extension == Some(Format::Parquet) => by_extension,
             Some(_) => Some(Format::Table),
             None if by_name => Some(by_extension.ok_or_else(|| unknown_format(&path))?),
             None if options.mapping.is_some() => None,
@@ -329,7 +347,7 @@ impl Listing {
 
     /// The files that hold vertices and edges together.
     fn documents(&self) -> impl Iterator<Item = (usize, &Listed)> {
-        self.files.iter().enumerate().filter(|(_, file)| file.format != Format::Table)
+        self.files.iter().enumerate().filter(|(_, file)| !file.format.is_table())
     }
 }
 
@@ -352,9 +370,15 @@ fn list_folder(folder: &Path, depth: usize, found: &mut Vec<(PathBuf, bool)>) ->
 }
 
 fn unknown_format(path: &Path) -> Error {
+    let path_name = path.display();
+    if unpacked_name(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+        return Error::invalid(format!(
+            "{path_name} is no file of vertices or edges; if it is the mapping that says what the others mean, give it \
+             with --map {path_name}"
+        ));
+    }
     Error::invalid(format!(
-        "{}: the extension names no format (csv, tsv, dat, txt; json, jsonl, graphson; graphml, xml): name the format, \
-         or give the file a rule in a mapping",
-        path.display()
+        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, xml): \
+         name the format, or give the file a rule in a mapping"
     ))
 }

@@ -23,17 +23,40 @@ pub(crate) struct TablePlan {
     /// The file's place in the list of files.
     pub(crate) file: usize,
     pub(crate) path: PathBuf,
-    pub(crate) dialect: Dialect,
-    /// Whether the first row holds names.
-    pub(crate) header: bool,
-    /// How many fields a row must have.
-    pub(crate) width: usize,
+    pub(crate) form: Form,
     /// Fields with this text have no value.
     pub(crate) nulls: Vec<String>,
     /// Whether that holds in quotes too; else only an empty field in quotes may have none: see `table`.
     pub(crate) quoted_nulls: bool,
     /// What a row becomes.
     pub(crate) rows: Rows,
+}
+
+/// How rows are written.
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    /// As lines of text.
+    Text(TextForm),
+    /// In columns.
+    #[cfg(feature = "parquet")]
+    Parquet(std::sync::Arc<crate::parquet::ParquetFile>),
+}
+
+impl Form {
+    /// Whether a row is text that can be written to another file.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Form::Text(_))
+    }
+}
+
+/// How a table is text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextForm {
+    pub(crate) dialect: Dialect,
+    /// Whether the first row holds names.
+    pub(crate) header: bool,
+    /// How many fields a row must have.
+    pub(crate) width: usize,
 }
 
 /// What the rows of a table become.

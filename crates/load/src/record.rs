@@ -11,11 +11,15 @@
 //!
 //! Almost no row has a quote. Such rows are found and cut with `memchr` and never copied; fields are ranges
 //! into the reader's buffer, which lives until the next row is asked for.
+//!
+//! A table is also cut into [`Chunk`]s of whole rows, which other threads then cut into rows: where no quote is near, at any line
+//! end, else row by row. Which rows of a chunk are broken is told with it, because that may depend on what lies
+//! behind it; so the rows of all chunks are the rows of the file.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memrchr};
 
 const CHUNK_BYTES: u64 = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -45,6 +49,15 @@ pub(crate) enum Outcome {
     End,
 }
 
+/// Some whole rows of a table.
+pub(crate) struct Chunk {
+    text: Vec<u8>,
+    /// Lines of the file before it.
+    lines_before: u64,
+    /// The lines of its broken rows, ascending, and what is wrong with each.
+    broken: Vec<(u64, &'static str)>,
+}
+
 /// Reads rows one after the other.
 pub(crate) struct RecordReader<R> {
     input: R,
@@ -66,10 +79,37 @@ pub(crate) struct RecordReader<R> {
     /// Fields whose text differs from the file's (doubled quotes, escapes) are ranges into this one, offset
     /// by `UNESCAPED`.
     unescaped: Vec<u8>,
+    /// Of a chunk: see there.
+    broken: Vec<(u64, &'static str)>,
 }
 
 /// Added to ranges into `unescaped`; larger than any buffer.
 const UNESCAPED: usize = 1 << 62;
+
+impl RecordReader<io::Empty> {
+    /// Reads the rows of a chunk.
+    pub(crate) fn of_chunk(chunk: Chunk, dialect: Dialect) -> Self {
+        let Chunk { text, lines_before, broken } = chunk;
+        RecordReader {
+            buffer: text,
+            lines: lines_before,
+            broken,
+            at_end: true,
+            ..RecordReader::new(io::empty(), dialect)
+        }
+    }
+
+    /// Goes to the next row; as [`RecordReader::next`], without anything that can fail.
+    pub(crate) fn next_in_chunk(&mut self) -> Outcome {
+        // Nothing is read, and the reader that cut the chunk has looked at how long lines are.
+        self.next().unwrap_or(Outcome::End)
+    }
+
+    /// The text of the chunk.
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        self.buffer
+    }
+}
 
 impl<R: Read> RecordReader<R> {
     pub(crate) fn new(input: R, dialect: Dialect) -> Self {
@@ -87,6 +127,7 @@ impl<R: Read> RecordReader<R> {
             quoted: Vec::new(),
             any_quoted: false,
             unescaped: Vec::new(),
+            broken: Vec::new(),
         }
     }
 
@@ -112,6 +153,42 @@ impl<R: Read> RecordReader<R> {
             Some(start) => &self.unescaped[start..range.end - UNESCAPED],
             None => &self.buffer[range.clone()],
         }
+    }
+
+    /// Where the text of the current row stands in what is read; of a chunk, in its text.
+    pub(crate) fn raw_range(&self) -> Range<usize> {
+        self.raw.clone()
+    }
+
+    /// Takes about this many bytes of whole rows; `None` at the end.
+    pub(crate) fn next_chunk(&mut self, bytes: usize) -> io::Result<Option<Chunk>> {
+        while self.buffer.len() - self.start < bytes && self.fill()? {}
+        let unread = &self.buffer[self.start..];
+        let lines_before = self.lines;
+        let quoted = self.dialect.quote.is_some_and(|quote| memchr(quote, unread).is_some());
+        let whole_rows = if self.at_end { Some(unread.len()) } else { memrchr(b'\n', unread).map(|at| at + 1) };
+        if let (false, Some(len)) = (quoted, whole_rows) {
+            let text = unread[..len].to_vec();
+            self.lines += memchr_iter(b'\n', &text).count() as u64;
+            self.start += len;
+            return Ok((len > 0).then_some(Chunk { text, lines_before, broken: Vec::new() }));
+        }
+        let mut chunk = Chunk { text: Vec::with_capacity(bytes + bytes / 4), lines_before, broken: Vec::new() };
+        let mut lines = lines_before;
+        while chunk.text.len() < bytes {
+            match self.next()? {
+                Outcome::End => break,
+                Outcome::Broken(reason) => chunk.broken.push((self.line, reason)),
+                Outcome::Row => {}
+            }
+            // Empty lines were passed over, and count.
+            chunk.text.resize(chunk.text.len() + (self.line - 1 - lines) as usize, b'\n');
+            chunk.text.extend_from_slice(self.raw());
+            // A carriage return that is part of the row must not become one of the line end.
+            chunk.text.extend_from_slice(if self.raw().ends_with(b"\r") { b"\r\n" } else { b"\n" });
+            lines = self.lines;
+        }
+        Ok((!chunk.text.is_empty()).then_some(chunk))
     }
 
     /// What is read.
@@ -221,6 +298,9 @@ impl<R: Read> RecordReader<R> {
 
     /// Cuts a row that has a quote somewhere and may therefore go on behind the end of its first line.
     fn cut_quoted(&mut self, first_end: usize, quote: u8) -> io::Result<Outcome> {
+        if let Ok(at) = self.broken.binary_search_by_key(&self.line, |(line, _)| *line) {
+            return Ok(self.broken(first_end, self.broken[at].1));
+        }
         let mut end = first_end;
         let mut lines = 1;
         loop {
@@ -357,12 +437,30 @@ mod tests {
         for chunk_bytes in [1, 2, 3, 5] {
             assert_eq!(rows_by_chunk(text, dialect, chunk_bytes), whole, "in chunks of {chunk_bytes}");
         }
+        for bytes in [1, 4, 9] {
+            assert_eq!(rows_in_chunks(text, dialect, bytes), whole, "in {bytes} bytes at a time");
+        }
         whole
+    }
+
+    /// Cut into chunks of whole rows first.
+    fn rows_in_chunks(text: &str, dialect: Dialect, bytes: usize) -> Vec<(u64, Result<Vec<String>, String>)> {
+        let mut reader = RecordReader::new(text.as_bytes(), dialect);
+        reader.chunk_bytes = 2;
+        let mut found = Vec::new();
+        while let Some(chunk) = reader.next_chunk(bytes).unwrap() {
+            found.extend(all_rows(RecordReader::of_chunk(chunk, dialect)));
+        }
+        found
     }
 
     fn rows_by_chunk(text: &str, dialect: Dialect, chunk_bytes: u64) -> Vec<(u64, Result<Vec<String>, String>)> {
         let mut reader = RecordReader::new(text.as_bytes(), dialect);
         reader.chunk_bytes = chunk_bytes;
+        all_rows(reader)
+    }
+
+    fn all_rows<R: Read>(mut reader: RecordReader<R>) -> Vec<(u64, Result<Vec<String>, String>)> {
         let mut found = Vec::new();
         loop {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -311,3 +311,9 @@ fn graphml_keeps_everything_but_meta_properties() {
 fn csv_keeps_everything_but_meta_properties() {
     check("csv", false, ExportFormat::Csv, "g", |_| true);
 }
+
+/// Parquet has types for most values; the rest has its type in the name of the column.
+#[test]
+fn parquet_keeps_everything_but_meta_properties() {
+    check("parquet", false, ExportFormat::Parquet, "g", |_| true);
+}

@@ -75,6 +75,11 @@ pub fn graphml(bytes: &[u8]) -> bool {
     loads(bytes, Format::GraphMl)
 }
 
+/// Parquet.
+pub fn parquet(bytes: &[u8]) -> bool {
+    loads(bytes, Format::Parquet)
+}
+
 /// What the columns of tables mean.
 pub fn mapping(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| Mapping::parse(text).is_ok())

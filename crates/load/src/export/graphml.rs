@@ -45,26 +45,16 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
     text.extend_from_slice(b"<graph id=\"G\" edgedefault=\"directed\">\n");
     let mut counts = Counts::default();
     Selection::each_vertex(view, &selection.labels, &mut |row| {
-        text.extend_from_slice(b"<node id=\"");
-        write_id(&mut text, row.id, target)?;
-        text.extend_from_slice(b"\"><data key=\"labelV\">");
-        escape(&mut text, names.set(row.label).as_bytes());
-        text.extend_from_slice(b"</data>");
-        write_data(&mut text, &of_vertices, 'n', row.properties)?;
+        write_ids(&mut text, &[("<node id", row.id)], target)?;
+        write_content(&mut text, "labelV", names.set(row.label), (&of_vertices, 'n'), row.properties)?;
         text.extend_from_slice(b"</node>\n");
         counts.vertices += 1;
         hand_over(&mut text, counts, target)
     })?;
     selection.each_edge(view, &selection.labels, &mut |row| {
-        for (open, id) in [(&b"<edge id=\""[..], row.id), (b"\" source=\"", row.source), (b"\" target=\"", row.target)]
-        {
-            text.extend_from_slice(open);
-            write_id(&mut text, id, target)?;
-        }
-        text.extend_from_slice(b"\"><data key=\"labelE\">");
-        escape(&mut text, names.set(row.label).as_bytes());
-        text.extend_from_slice(b"</data>");
-        write_data(&mut text, &of_edges, 'e', row.properties)?;
+        let ids = [("<edge id", row.id), (" source", row.source), (" target", row.target)];
+        write_ids(&mut text, &ids, target)?;
+        write_content(&mut text, "labelE", names.set(row.label), (&of_edges, 'e'), row.properties)?;
         text.extend_from_slice(b"</edge>\n");
         counts.edges += 1;
         hand_over(&mut text, counts, target)
@@ -72,6 +62,32 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
     text.extend_from_slice(b"</graph>\n</graphml>\n");
     target.out.write_all(&text)?;
     Ok(counts)
+}
+
+/// Begins an element with these ids as attributes.
+fn write_ids(text: &mut Vec<u8>, ids: &[(&str, &Value)], target: &mut Target<'_>) -> Result<()> {
+    for (attribute, id) in ids {
+        text.extend_from_slice(attribute.as_bytes());
+        text.extend_from_slice(b"=\"");
+        write_id(text, id, target)?;
+        text.push(b'"');
+    }
+    text.push(b'>');
+    Ok(())
+}
+
+/// Writes the label of an element, and its properties with the keys that a schema has declared under a letter.
+fn write_content(
+    text: &mut Vec<u8>,
+    key: &str,
+    label: &str,
+    (schema, letter): (&Schema, char),
+    properties: &[PropertyRow],
+) -> Result<()> {
+    write!(text, "<data key=\"{key}\">").expect("a buffer takes everything");
+    escape(text, label.as_bytes());
+    text.extend_from_slice(b"</data>");
+    write_data(text, schema, letter, properties)
 }
 
 fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut Target<'_>) -> Result<()> {

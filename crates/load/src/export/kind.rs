@@ -177,3 +177,23 @@ impl Schema {
 
 const FIRST: Kind = Kind { shape: Shape::One, scalar: Scalar::Bool };
 const LAST: Kind = Kind { shape: Shape::Several, scalar: Scalar::Any };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column_type::ColumnType;
+
+    /// What a header is written with is what a header is read by.
+    #[test]
+    fn every_name_is_a_type_of_columns() {
+        use Scalar::*;
+        let all =
+            [Bool, I8, I16, I32, I64, BigInt, F32, F64, Decimal, Char, String, Bytes, Uuid, DateTime, Duration, Any];
+        for scalar in all {
+            let read = ColumnType::from_name(scalar.name()).unwrap();
+            // What messages call it differs for two: the first word is the same.
+            assert!(scalar == Bool || scalar.name().starts_with(read.name().split(' ').next().unwrap()), "{read:?}");
+        }
+        assert_eq!(all.last(), Some(&LAST.scalar), "none was added behind");
+    }
+}

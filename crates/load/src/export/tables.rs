@@ -15,7 +15,9 @@ use smol_str::SmolStr;
 use super::elements::Selection;
 use super::kind::{Kind, Scalar, Schema};
 use super::output::Output;
-use super::{Counts, ExportOptions, ExportProgress, ExportReport, Losses, Target, csv};
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::{Counts, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, Target, csv};
 use crate::id_map::FileId;
 
 /// One file: the vertices or the edges of a label set.
@@ -39,6 +41,8 @@ pub(crate) struct Setting<'e> {
 /// What the texts of a column of ids need beside them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdKind {
+    /// Nothing: all are whole numbers, which are longs.
+    Longs,
     /// Nothing: whole numbers are longs, other texts are texts.
     Plain,
     /// A type.
@@ -53,6 +57,16 @@ pub(crate) fn write(
     options: &ExportOptions,
     progress: &mut dyn FnMut(ExportProgress) -> Result<()>,
 ) -> Result<ExportReport> {
+    #[cfg(not(feature = "parquet"))]
+    if options.format == ExportFormat::Parquet {
+        return Err(Error::unsupported(
+            "this program was built without Parquet (the feature `parquet` of mangrove-load)",
+        ));
+    }
+    #[cfg(feature = "parquet")]
+    if options.format == ExportFormat::Parquet {
+        parquet::codec(options.compression)?;
+    }
     prepare_folder(folder)?;
     let tables = list(view, selection, folder, options)?;
     let setting = Setting {
@@ -124,6 +138,16 @@ fn write_table(
         }
     };
     let mut progress = |counts: Counts| add(counts).and_then(&mut *tell);
+    #[cfg(feature = "parquet")]
+    if setting.options.format == ExportFormat::Parquet {
+        // Rows become columns before anything of them is written.
+        let mut nowhere = std::io::sink();
+        let mut target = Target { out: &mut nowhere, losses: Losses::default(), progress: &mut progress };
+        let (output, counts) = parquet::write(setting, table, Output::create(&table.path)?, &mut target)?;
+        (target.progress)(counts)?;
+        output.finish()?;
+        return Ok(target.losses);
+    }
     let schema = schema(setting, table)?;
     let mut output = Output::create(&table.path)?;
     let mut target = Target { out: &mut output, losses: Losses::default(), progress: &mut progress };
@@ -168,8 +192,12 @@ fn prepare_folder(folder: &Path) -> Result<()> {
 fn list(view: &dyn GraphView, selection: &Selection, folder: &Path, options: &ExportOptions) -> Result<Vec<Table>> {
     let mut taken = HashSet::new();
     let mut tables = Vec::new();
-    let extension =
-        options.compression.map_or_else(|| "csv".to_owned(), |packed| format!("csv.{}", packed.extension()));
+    let extension = match (options.format, options.compression) {
+        // What compresses inside has the same name.
+        (ExportFormat::Parquet, _) => "parquet".to_owned(),
+        (_, None) => "csv".to_owned(),
+        (_, Some(packed)) => format!("csv.{}", packed.extension()),
+    };
     for edges in [false, true] {
         for set in selection.sets(view, edges)? {
             let label = view.catalog().label_set_name(set);
@@ -211,6 +239,7 @@ fn id_kind(view: &dyn GraphView, selection: &Selection, edges: bool) -> Result<I
     }?;
     Ok(match met {
         Some(scalar) if !plain => IdKind::Typed(scalar),
+        Some(Scalar::I64) => IdKind::Longs,
         _ => IdKind::Plain,
     })
 }
@@ -219,7 +248,7 @@ impl IdKind {
     /// What stands behind the name of a column of ids.
     pub(crate) fn suffix(self) -> String {
         match self {
-            IdKind::Plain => String::new(),
+            IdKind::Longs | IdKind::Plain => String::new(),
             IdKind::Typed(scalar) => format!(":{}", scalar.name()),
         }
     }
@@ -227,7 +256,7 @@ impl IdKind {
     /// What the texts are written as.
     pub(crate) fn scalar(self, id: &Value) -> Scalar {
         match self {
-            IdKind::Plain => Scalar::of(id),
+            IdKind::Longs | IdKind::Plain => Scalar::of(id),
             IdKind::Typed(scalar) => scalar,
         }
     }

@@ -62,3 +62,11 @@ pub(crate) fn write_scalar(out: &mut Vec<u8>, scalar: Scalar, value: &Value) -> 
     }
     Ok(())
 }
+
+/// One value as the text of a field.
+pub(crate) fn scalar_text(value: &Value) -> String {
+    let mut out = Vec::new();
+    // What cannot be written has no text to show.
+    let _ = write_scalar(&mut out, Scalar::of(value), value);
+    String::from_utf8_lossy(&out).into_owned()
+}

@@ -1,0 +1,238 @@
+"""Parquet between Mangrove, Arrow and DuckDB.
+
+Arrow writes tables with every type a property can have, in every way it can write them; Mangrove loads them and exports what it
+holds; Arrow reads that, and every value must be what was written. DuckDB, a third reader, must count and add up the same.
+
+Usage: check.py MANGROVE
+"""
+
+import datetime
+import decimal
+import json
+import subprocess
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS = 1000
+UTC = datetime.timezone.utc
+
+
+class Checks:
+    """Counts what holds and tells what does not."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def equal(self, what, found, expected):
+        if found == expected:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {what}: {found!r}, expected {expected!r}")
+
+
+def some(row, value):
+    """A value, or none in every seventh row."""
+    return None if row % 7 == 3 else value
+
+
+def people():
+    """A table with a column of every type."""
+    moment = datetime.datetime(1969, 12, 31, 23, 59, 58, 123456, tzinfo=UTC)
+    rows = range(ROWS)
+    column = lambda make, kind: pa.array([some(row, make(row)) for row in rows], type=kind)
+    return pa.table({
+        "id": pa.array([row * 3 - 5 for row in rows], type=pa.int64()),
+        "truth": column(lambda row: row % 2 == 0, pa.bool_()),
+        "i8": column(lambda row: row % 256 - 128, pa.int8()),
+        "i16": column(lambda row: row * 31 - 15000, pa.int16()),
+        "i32": column(lambda row: row * 4_000_000 - 2_000_000_000, pa.int32()),
+        "i64": column(lambda row: row * 9_000_000_000_000_000 - 2**62, pa.int64()),
+        "u8": column(lambda row: row % 256, pa.uint8()),
+        "u16": column(lambda row: row * 65, pa.uint16()),
+        "u32": column(lambda row: row * 4_000_000, pa.uint32()),
+        "u64": column(lambda row: row * 9_000_000_000_000_000, pa.uint64()),
+        "f16": column(lambda row: row / 8, pa.float16()),
+        "f32": column(lambda row: row / 3, pa.float32()),
+        "f64": column(lambda row: -row / 7, pa.float64()),
+        "text": column(lambda row: ["", "\\N", "é\n\"a,b\"", f"text {row}"][row % 4], pa.string()),
+        "large": column(lambda row: f"large {row % 5}", pa.large_string()),
+        "word": column(lambda row: f"word {row % 3}", pa.string()).dictionary_encode(),
+        "bytes": column(lambda row: bytes([row % 256, 0, 255]), pa.binary()),
+        "three": column(lambda row: bytes([row % 256, 1, 2]), pa.binary(3)),
+        "uuid": column(lambda row: uuid.UUID(int=row << 64 | row).bytes, pa.uuid()),
+        "price": column(lambda row: decimal.Decimal(row * 7 - 900).scaleb(-3), pa.decimal128(12, 3)),
+        "wide": column(lambda row: decimal.Decimal(row).scaleb(20) + 1, pa.decimal128(38, 0)),
+        "day": column(lambda row: datetime.date(1950, 1, 1) + datetime.timedelta(days=row * 50), pa.date32()),
+        "second": column(lambda row: moment.replace(microsecond=0) + datetime.timedelta(hours=row), pa.timestamp("s", tz="UTC")),
+        "milli": column(lambda row: datetime.datetime(2020, 1, 1, 0, 0, 0, row * 1000), pa.timestamp("ms")),
+        "micro": column(lambda row: moment + datetime.timedelta(microseconds=row), pa.timestamp("us", tz="UTC")),
+        "nano": column(lambda row: row * 1_000_000_007, pa.timestamp("ns", tz="UTC")),
+        "ints": column(lambda row: list(range(1, row % 5 + 2)), pa.list_(pa.int32())),
+        "texts": column(lambda row: [f"a{row}", "", "b,c"], pa.list_(pa.string())),
+        "days": column(lambda row: [datetime.date(2000, 1, 1 + row % 28)] * 2, pa.list_(pa.date32())),
+        "none": column(lambda row: [], pa.list_(pa.int32())),
+        "deep": column(lambda row: [[row, 1], [], [2]], pa.list_(pa.list_(pa.int64()))),
+        "map": column(lambda row: [("k", row), (f"l{row}", 2)], pa.map_(pa.string(), pa.int64())),
+        "pair": column(lambda row: {"x": row, "y": f"y{row}"}, pa.struct({"x": pa.int32(), "y": pa.string()})),
+    })
+
+
+def knows():
+    """Edges from everybody to somebody."""
+    rows = range(ROWS)
+    return pa.table({
+        "~from": pa.array([row * 3 - 5 for row in rows], type=pa.int64()),
+        "~to": pa.array([(row * 7 + 1) % ROWS * 3 - 5 for row in rows], type=pa.int64()),
+        "since": pa.array([some(row, row / 2) for row in rows]),
+    })
+
+
+def untyped(json_value):
+    """What typed JSON stands for."""
+    if not isinstance(json_value, dict):
+        return json_value
+    kind, value = json_value["@type"], json_value["@value"]
+    if kind == "g:List":
+        return [untyped(item) for item in value]
+    if kind == "g:Map":
+        return {untyped(key): untyped(item) for key, item in zip(value[::2], value[1::2])}
+    return value
+
+
+def normal(value):
+    """A value, whatever type of Python it came as."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if isinstance(value, datetime.date):
+        return datetime.datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if isinstance(value, decimal.Decimal):
+        return value.normalize(decimal.Context(prec=60))
+    if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
+        return {key: normal(item) for key, item in value}
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    return value
+
+
+def values(table, name):
+    """A column as normal values; of one whose type stands behind its name, what its texts stand for."""
+    column = table.column(name)
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        return [value.value if value.is_valid else None for chunk in column.chunks for value in chunk]
+    found = column.to_pylist()
+    if name.endswith(":any"):
+        return [None if text is None else normal(untyped(json.loads(text))) for text in found]
+    return [normal(value) for value in found]
+
+
+def mangrove(*arguments):
+    return subprocess.run([sys.argv[1], *map(str, arguments)], check=True, capture_output=True, text=True)
+
+
+def by_id(table):
+    """The rows in the order of their ids."""
+    return table.sort_by("~id")
+
+
+def check_way(checks, folder, name, **way):
+    """Arrow writes, Mangrove loads and exports, Arrow reads."""
+    folder = folder / name
+    folder.mkdir()
+    person, edges = people(), knows()
+    pq.write_table(person, folder / "person.parquet", row_group_size=130, **way)
+    pq.write_table(edges, folder / "knows.parquet", row_group_size=300, **way)
+    mangrove("load", folder / "person.parquet", folder / "knows.parquet", "--data", folder / "graph", "--max-rejects", 0)
+    compression = way.get("compression", "snappy")
+    packing = ["--compress", compression] if compression in ("gzip", "zstd") else []
+    mangrove("export", "--data", folder / "graph", "--format", "parquet", "-o", folder / "out", *packing)
+    found = by_id(pq.read_table(folder / "out" / "vertices_person.parquet"))
+    checks.equal(f"{name}: ids", found.column("~id").to_pylist(), person.column("id").to_pylist())
+    names = {column.split(":")[0]: column for column in found.column_names}
+    for column in person.column_names[1:]:
+        exported = names.get(column, column)
+        checks.equal(f"{name}: {column} as {exported}", values(found, exported), values(person, column))
+    plain = [column for column in found.column_names if ":" in column]
+    checks.equal(f"{name}: columns with a type", sorted(plain), ["deep:any", "map:any", "none:any", "pair:any"])
+    found = pq.read_table(folder / "out" / "edges_knows.parquet").sort_by("~from")
+    for column in edges.column_names:
+        checks.equal(f"{name}: {column} of edges", values(found, column), values(edges, column))
+    checks.equal(f"{name}: labels", set(found.column("~label").to_pylist()), {"knows"})
+    check_duckdb(checks, name, folder, person)
+
+
+def check_duckdb(checks, name, folder, person):
+    """A third reader adds up the same of what was exported."""
+    query = (
+        "select count(*), sum(\"i32\"), min(\"text\"), sum(\"price\"), max(\"micro\"), sum(len(\"ints\")), count(distinct \"word\")"
+        f" from '{folder}/out/vertices_person.parquet'"
+    )
+    count, total, least, price, micro, items, words = duckdb.sql(query).fetchone()
+    rows = person.to_pydict()
+    there = lambda column: [value for value in rows[column] if value is not None]
+    expected = (
+        ROWS,
+        sum(there("i32")),
+        min(there("text")),
+        sum(there("price")),
+        max(there("micro")),
+        sum(map(len, there("ints"))),
+        len(set(there("word"))),
+    )
+    checks.equal(f"{name}: DuckDB", (count, total, least, price, micro.astimezone(UTC), items, words), expected)
+
+
+def check_duckdb_writes(checks, folder):
+    """A file that DuckDB wrote."""
+    path = folder / "thing.parquet"
+    duckdb.sql(
+        "copy (select range as id, 'n' || range as name, range * 0.5 as half, [range, 1] as list, date '2020-01-01' + range::int as day"
+        f" from range(5000)) to '{path}' (format parquet, row_group_size 2048)"
+    )
+    query = "g.V().has('name', 'n4999').values('half', 'list', 'day')"
+    said = mangrove("load", path, "--max-rejects", 0, "--query", query).stdout
+    for text in ("5000", "2499.5", "[4999, 1]", "2033-09-08"):
+        checks.equal(f"DuckDB writes: {text}", text in said.replace("4999,1", "4999, 1"), True)
+
+
+def check_refusals(checks, folder):
+    """What is not supported is told by name."""
+    table = pa.table({"id": [1, 2], "name": ["a" * 1000, "b" * 1000]})
+    for codec in ("lz4", "brotli"):
+        path = folder / f"{codec}.parquet"
+        pq.write_table(table, path, compression=codec)
+        said = subprocess.run([sys.argv[1], "load", path], capture_output=True, text=True)
+        checks.equal(f"{codec} is refused", (said.returncode != 0, "snappy, zstd or gzip" in said.stderr), (True, True))
+    path = folder / "time.parquet"
+    pq.write_table(pa.table({"id": [1], "at": [datetime.time(1, 2)]}), path)
+    said = subprocess.run([sys.argv[1], "load", path], capture_output=True, text=True)
+    checks.equal("a time is refused", (said.returncode != 0, "column 'at'" in said.stderr), (True, True))
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory(dir="target") as folder:
+        folder = Path(folder)
+        check_way(checks, folder, "snappy", compression="snappy")
+        check_way(checks, folder, "gzip, second pages", compression="gzip", data_page_version="2.0")
+        check_way(checks, folder, "zstd, no dictionaries", compression="zstd", use_dictionary=False, version="1.0")
+        check_way(checks, folder, "plain, small pages", compression="none", data_page_size=500, data_page_version="2.0")
+        check_way(checks, folder, "old times", use_deprecated_int96_timestamps=True)
+        deltas = {"text": "DELTA_BYTE_ARRAY", "large": "DELTA_LENGTH_BYTE_ARRAY", "i32": "DELTA_BINARY_PACKED", "f64": "BYTE_STREAM_SPLIT"}
+        check_way(checks, folder, "deltas", use_dictionary=False, column_encoding=deltas)
+        check_duckdb_writes(checks, folder)
+        check_refusals(checks, folder)
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+//! Tables in Parquet: the columns of a file, and its rows as those of any other table.
+//!
+//! A column is called as in the header of a CSV file (`header`), so `~id`, `~label`, `name` and `age:int` mean the same; a mapping
+//! applies as well. Where neither says a type, values are what the file says they are (`schema`). What has no value is null in
+//! the file; texts have no other form of it.
+//!
+//! The library for Parquet decodes columns; what stands around that is here, because a file may come from anywhere: the footer is
+//! walked through before it is decoded (`thrift`), pages are unpacked within bounds (`pages`), and what panics all the same is a damaged
+//! file. Levels become lists and maps in `assemble`. Row groups are read by several threads, each a few thousand rows at a time.
+//!
+//! Not here: encrypted files, columns in other files, the compressions lz4, lzo and brotli, which are refused by name; and what an
+//! index of pages, statistics or Bloom filters would save, since a load reads everything.
+
+mod assemble;
+mod pages;
+mod rows;
+mod schema;
+mod thrift;
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use crate::column_type::ColumnType;
+
+pub(crate) use rows::each_batch;
+use schema::Field;
+
+/// What a file begins and ends with.
+const MAGIC: &[u8; 4] = b"PAR1";
+/// The same of one whose footer is encrypted.
+const MAGIC_ENCRYPTED: &[u8; 4] = b"PARE";
+/// How long a footer may be. It has some hundred bytes for each column of each row group.
+const FOOTER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A file whose footer was read.
+pub(crate) struct ParquetFile {
+    path: PathBuf,
+    file: Arc<File>,
+    len: u64,
+    metadata: ParquetMetaData,
+    fields: Vec<Field>,
+}
+
+impl fmt::Debug for ParquetFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParquetFile").field("path", &self.path).field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+impl ParquetFile {
+    /// Reads the footer of a file.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let footer = read_footer(&file, len)?;
+        thrift::check_footer(&footer).map_err(|fault| damaged(&format!("its footer is damaged: {fault}")))?;
+        let decoded = guarded(|| ParquetMetaDataReader::decode_metadata(&footer).map_err(|e| decoding(&e)))?;
+        let fields = guarded(|| schema::fields(decoded.file_metadata().schema()))?;
+        Ok(ParquetFile { path: path.to_owned(), file: Arc::new(file), len, metadata: decoded, fields })
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| field.name.as_str())
+    }
+
+    /// The type of each column, or why it has none.
+    pub(crate) fn types(&self) -> Vec<Result<ColumnType>> {
+        self.fields
+            .iter()
+            .map(|field| field.shape.as_ref().map(|shape| shape.kind.clone()).map_err(Clone::clone))
+            .collect()
+    }
+}
+
+/// Reads the last part of a file, which says where everything else is.
+fn read_footer(file: &File, len: u64) -> Result<Vec<u8>> {
+    let no_parquet = |what: &str| Error::new(ErrorKind::Syntax, format!("this is no Parquet file: {what}"));
+    // Both marks, and the length of the footer.
+    if len < 12 {
+        return Err(no_parquet("it is too short"));
+    }
+    let mut front = [0; 4];
+    file.read_exact_at(&mut front, 0)?;
+    let mut tail = [0; 8];
+    file.read_exact_at(&mut tail, len - 8)?;
+    let (size, mark) = tail.split_first_chunk::<4>().expect("eight bytes have four");
+    if mark == MAGIC_ENCRYPTED {
+        return Err(Error::unsupported("the file is encrypted, which is not supported"));
+    }
+    if &front != MAGIC {
+        let packed = crate::input::Compression::sniff(&front).is_some() || front.starts_with(&[0x1f, 0x8b]);
+        return Err(no_parquet(if packed {
+            "it is compressed as a whole; unpack it (Parquet compresses inside)"
+        } else {
+            "it does not begin with PAR1"
+        }));
+    }
+    if mark != MAGIC {
+        return Err(no_parquet("it does not end with PAR1; was it cut off?"));
+    }
+    let size = u64::from(u32::from_le_bytes(*size));
+    if size > len - 12 {
+        return Err(damaged("its footer would be longer than the file"));
+    }
+    if size > FOOTER_BYTES_MAX {
+        let message = format!(
+            "the footer has {size} bytes, more than the {FOOTER_BYTES_MAX} that are supported; write larger row groups"
+        );
+        return Err(Error::unsupported(message));
+    }
+    let mut footer = vec![0; size as usize];
+    file.read_exact_at(&mut footer, len - 8 - size)?;
+    Ok(footer)
+}
+
+/// The error for a file that is not what it claims to be.
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::Syntax, format!("damaged Parquet: {what}"))
+}
+
+/// What the library says about a file.
+fn decoding(error: &ParquetError) -> Error {
+    match error {
+        ParquetError::General(message) | ParquetError::EOF(message) => damaged(message),
+        ParquetError::NYI(message) => Error::unsupported(format!("not supported in Parquet: {message}")),
+        other => damaged(&other.to_string()),
+    }
+}
+
+/// Does something with bytes of a stranger by code that is not ours: where it panics, the bytes are damaged.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the work had in hand is dropped with it, so that nobody sees it half done.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(damaged(message.unwrap_or("it cannot be decoded")))
+    })
+}

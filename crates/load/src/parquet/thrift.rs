@@ -1,0 +1,288 @@
+//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before anybody makes room for what it
+//! declares, and to read the headers of pages.
+//!
+//! A list says how many elements it has before it has any, and decoders make room for as many. Here every list is walked through
+//! first: one that declares more than is there, or structures that nest without end, are errors.
+
+use std::fmt;
+
+/// How deep structures may nest; those of Parquet nest to about 8.
+const DEPTH_MAX: u32 = 24;
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    /// They end in the middle.
+    Ends,
+    /// They are something else.
+    Damaged(&'static str),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Ends => f.write_str("it ends in the middle"),
+            Fault::Damaged(what) => f.write_str(what),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// What a field holds. A boolean field is one or the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    True,
+    False,
+    Byte,
+    Int,
+    Double,
+    Binary,
+    List,
+    Map,
+    Struct,
+}
+
+impl Kind {
+    fn of(code: u8) -> Result<Self> {
+        Ok(match code {
+            1 => Kind::True,
+            2 => Kind::False,
+            3 => Kind::Byte,
+            4..=6 => Kind::Int,
+            7 => Kind::Double,
+            8 => Kind::Binary,
+            9 | 10 => Kind::List,
+            11 => Kind::Map,
+            12 => Kind::Struct,
+            _ => return Err(Fault::Damaged("a field of no known type")),
+        })
+    }
+}
+
+/// Reads from the front of some bytes.
+pub(super) struct Thrift<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    depth: u32,
+}
+
+impl<'b> Thrift<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Thrift { bytes, at: 0, depth: 0 }
+    }
+
+    /// How many bytes were read.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        let byte = *self.bytes.get(self.at).ok_or(Fault::Ends)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn advance(&mut self, bytes: u64) -> Result<()> {
+        let left = (self.bytes.len() - self.at) as u64;
+        if bytes > left {
+            return Err(Fault::Ends);
+        }
+        self.at += bytes as usize;
+        Ok(())
+    }
+
+    /// An unsigned number of variable length.
+    pub(super) fn unsigned(&mut self) -> Result<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Fault::Damaged("a number of more than 64 bits"))
+    }
+
+    /// A number with a sign.
+    pub(super) fn int(&mut self) -> Result<i64> {
+        let zigzag = self.unsigned()?;
+        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// Reads a structure: `field` gets the number and the kind of each field and says whether it has read it; if not, it is
+    /// passed over.
+    pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, i64, Kind) -> Result<bool>) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Fault::Damaged("structures are nested too deep"));
+        }
+        let mut number = 0_i64;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                self.depth -= 1;
+                return Ok(());
+            }
+            number = match head >> 4 {
+                0 => self.int()?,
+                delta => number.checked_add(i64::from(delta)).ok_or(Fault::Damaged("a field without a number"))?,
+            };
+            let kind = Kind::of(head & 0x0f)?;
+            if !field(self, number, kind)? {
+                self.skip(kind)?;
+            }
+        }
+    }
+
+    /// Reads the head of a list: the kind of its elements, and how many there are, each of which has a byte at least.
+    pub(super) fn list(&mut self) -> Result<(Kind, u64)> {
+        let head = self.byte()?;
+        let size = match head >> 4 {
+            15 => self.unsigned()?,
+            size => u64::from(size),
+        };
+        if size > (self.bytes.len() - self.at) as u64 {
+            return Err(Fault::Damaged("a list that is longer than what holds it"));
+        }
+        // No empty list need say of what.
+        let kind = if size == 0 { Kind::Byte } else { Kind::of(head & 0x0f)? };
+        Ok((kind, size))
+    }
+
+    fn skip(&mut self, kind: Kind) -> Result<()> {
+        match kind {
+            Kind::True | Kind::False => Ok(()),
+            Kind::Byte => self.advance(1),
+            Kind::Int => self.unsigned().map(drop),
+            Kind::Double => self.advance(8),
+            Kind::Binary => {
+                let len = self.unsigned()?;
+                self.advance(len)
+            }
+            Kind::Struct => self.fields(|_, _, _| Ok(false)),
+            Kind::List => {
+                let (kind, size) = self.list()?;
+                self.nested(|thrift| (0..size).try_for_each(|_| thrift.skip_element(kind)))
+            }
+            Kind::Map => {
+                let size = self.unsigned()?;
+                if size == 0 {
+                    return Ok(());
+                }
+                let kinds = self.byte()?;
+                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 0x0f)?);
+                self.nested(|thrift| {
+                    (0..size).try_for_each(|_| {
+                        thrift.skip_element(key)?;
+                        thrift.skip_element(value)
+                    })
+                })
+            }
+        }
+    }
+
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Fault::Damaged("structures are nested too deep"));
+        }
+        read(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// As a field, but a boolean has a byte of its own.
+    fn skip_element(&mut self, kind: Kind) -> Result<()> {
+        match kind {
+            Kind::True | Kind::False => self.advance(1),
+            kind => self.skip(kind),
+        }
+    }
+}
+
+/// How deep the types of a schema may nest.
+const SCHEMA_DEPTH_MAX: usize = 32;
+
+/// Checks that a footer is whole: that all its lists are there, and that its schema is a tree of a modest depth.
+pub(super) fn check_footer(bytes: &[u8]) -> Result<()> {
+    let mut thrift = Thrift::new(bytes);
+    thrift.fields(|thrift, number, kind| match (number, kind) {
+        (2, Kind::List) => check_schema(thrift).map(|()| true),
+        _ => Ok(false),
+    })
+}
+
+/// The elements of a schema are a tree in depth-first order; each says how many children follow.
+fn check_schema(thrift: &mut Thrift<'_>) -> Result<()> {
+    let (kind, size) = thrift.list()?;
+    if kind != Kind::Struct || size == 0 {
+        return Err(Fault::Damaged("the schema is not a list of types"));
+    }
+    // How many children are still to come, at each level above.
+    let mut open: Vec<u64> = vec![1];
+    for _ in 0..size {
+        let mut children = 0;
+        thrift.fields(|thrift, number, kind| {
+            if (number, kind) != (5, Kind::Int) {
+                return Ok(false);
+            }
+            children = u64::try_from(thrift.int()?).map_err(|_| Fault::Damaged("a type with fewer than no fields"))?;
+            Ok(true)
+        })?;
+        match open.last_mut() {
+            Some(left) => *left -= 1,
+            None => return Err(Fault::Damaged("the schema has types that are nobody's fields")),
+        }
+        if children > 0 {
+            open.push(children);
+        }
+        if open.len() > SCHEMA_DEPTH_MAX {
+            return Err(Fault::Damaged("types are nested too deep"));
+        }
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(Fault::Damaged("the schema lacks types")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_must_be_as_long_as_they_say() {
+        // Field 4 is a list of structures: two empty ones, then the end.
+        assert_eq!(check_footer(&[0x49, 0x2c, 0, 0, 0]), Ok(()));
+        assert_eq!(check_footer(&[0x49, 0x2c, 0]), Err(Fault::Damaged("a list that is longer than what holds it")));
+        let huge = [0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0];
+        assert_eq!(check_footer(&huge), Err(Fault::Damaged("a list that is longer than what holds it")));
+        assert_eq!(check_footer(&[0x48, 0x7f, 0]), Err(Fault::Ends));
+    }
+
+    #[test]
+    fn structures_may_not_nest_without_end() {
+        assert_eq!(check_footer(&[0x1c; 100_000]), Err(Fault::Damaged("structures are nested too deep")));
+        assert!(check_footer(&[0x49; 100_000]).is_err());
+        // A schema (field 2) whose every type has one child.
+        let mut deep = vec![0x29, 0xfc, 0xe8, 0x07];
+        (0..1000).for_each(|_| deep.extend([0x55, 2, 0]));
+        deep.push(0);
+        assert_eq!(check_footer(&deep), Err(Fault::Damaged("types are nested too deep")));
+        // One type with one field, one that lacks it, and one field too many.
+        assert_eq!(check_footer(&[0x29, 0x2c, 0x55, 2, 0, 0, 0]), Ok(()));
+        assert_eq!(check_footer(&[0x29, 0x1c, 0x55, 2, 0, 0]), Err(Fault::Damaged("the schema lacks types")));
+        let more = Err(Fault::Damaged("the schema has types that are nobody's fields"));
+        assert_eq!(check_footer(&[0x29, 0x2c, 0, 0, 0]), more);
+    }
+
+    #[test]
+    fn numbers_have_signs_and_at_most_64_bits() {
+        for (bytes, number) in [(&[0][..], 0), (&[1], -1), (&[2], 1), (&[0xfe, 0x01], 127)] {
+            assert_eq!(Thrift::new(bytes).int(), Ok(number));
+        }
+        assert!(Thrift::new(&[0xff; 11]).unsigned().is_err());
+    }
+}

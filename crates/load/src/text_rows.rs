@@ -1,0 +1,206 @@
+//! The rows of tables that are text, parsed by several threads.
+//!
+//! The caller's thread cuts the file into chunks of whole rows, which hardly costs more than reading it; other threads cut chunks
+//! into fields and make values of these (`row`).
+
+use mangrove_graph::{Error, Result, Value};
+use smol_str::SmolStr;
+
+use crate::column_type::{Inference, list_items};
+use crate::context::{Context, Pass};
+use crate::id_map::plain_integer;
+use crate::input::Input;
+use crate::parallel::in_order;
+use crate::plan::{IdPlan, PropertyPlan, TablePlan, TextForm};
+use crate::record::{Chunk, Outcome, RecordReader};
+use crate::row::{End, Fields, Reason, Row, RowBatch, RowId, kind_of, not_an_id, not_of_type, read_row};
+
+/// How much text a thread takes at once.
+const CHUNK_BYTES: usize = 512 * 1024;
+
+/// A file cut into chunks.
+struct Chunks {
+    reader: RecordReader<Input>,
+}
+
+impl Chunks {
+    /// Opens the file of a plan; its header, where it has one, goes to `head`.
+    fn open(plan: &TablePlan, form: &TextForm, head: &mut Vec<u8>) -> Result<Self> {
+        let mut reader = RecordReader::new(Input::open(&plan.path)?, form.dialect);
+        if form.header {
+            match reader.next()? {
+                Outcome::Row => head.extend_from_slice(reader.raw()),
+                // Of a file that has changed since it was planned.
+                Outcome::Broken(reason) => return Err(Error::invalid(format!("the header is broken: {reason}"))),
+                Outcome::End => {}
+            }
+        }
+        Ok(Chunks { reader })
+    }
+
+    /// The next chunk, and how many bytes of the file are taken with it.
+    fn next(&mut self) -> Result<Option<(Chunk, u64)>> {
+        let chunk = self.reader.next_chunk(CHUNK_BYTES)?;
+        Ok(chunk.map(|chunk| (chunk, self.reader.input().bytes_taken())))
+    }
+}
+
+/// Shows the rows of a table, parsed, in their order, with the header as it stands in the file.
+pub(crate) fn each_batch(
+    ctx: &mut Context<'_>,
+    plan: &TablePlan,
+    form: &TextForm,
+    mut take: impl FnMut(&mut Context<'_>, &[u8], RowBatch) -> Result<()>,
+) -> Result<()> {
+    let mut head = Vec::new();
+    let mut chunks = Chunks::open(plan, form, &mut head)?;
+    in_order(
+        ctx.threads,
+        || chunks.next(),
+        |(chunk, bytes_taken), hand| {
+            hand(parse(plan, form, chunk, bytes_taken));
+            Ok(())
+        },
+        |batch| take(ctx, &head, batch),
+    )
+}
+
+/// Infers the types of a table's untyped columns from all its rows. Broken rows and rows of a wrong width say nothing; the pass
+/// that loads will reject them.
+pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan, form: &TextForm) -> Result<()> {
+    let seen = plan.clone();
+    let untyped: Vec<usize> = plan.properties().iter().filter(|p| p.kind.is_none()).map(|p| p.column).collect();
+    let mut inferences = vec![Inference::new(); untyped.len()];
+    let mut chunks = Chunks::open(&seen, form, &mut Vec::new())?;
+    in_order(
+        ctx.threads,
+        || chunks.next(),
+        |(chunk, bytes_taken), hand| {
+            hand((infer(&seen, form, chunk, &untyped), bytes_taken));
+            Ok(())
+        },
+        |((of_chunk, rows), bytes_taken)| {
+            inferences.iter_mut().zip(of_chunk).for_each(|(inference, other)| inference.merge(other));
+            ctx.rows(&Pass { file: seen.file, path: &seen.path }, rows, bytes_taken)
+        },
+    )?;
+    let open = plan.properties_mut().iter_mut().filter(|property| property.kind.is_none());
+    for (property, inference) in open.zip(inferences) {
+        property.kind = Some(inference.column_type());
+    }
+    ctx.end_pass(&Pass { file: seen.file, path: &seen.path });
+    Ok(())
+}
+
+/// What the rows of a chunk say about columns, and how many there are.
+fn infer(plan: &TablePlan, form: &TextForm, chunk: Chunk, columns: &[usize]) -> (Vec<Inference>, u64) {
+    let mut inferences = vec![Inference::new(); columns.len()];
+    let mut reader = RecordReader::of_chunk(chunk, form.dialect);
+    let mut rows = 0;
+    loop {
+        match reader.next_in_chunk() {
+            Outcome::End => return (inferences, rows),
+            Outcome::Row if reader.len() == form.width => {
+                let fields = TextFields { plan, reader: &reader };
+                for (column, inference) in columns.iter().zip(&mut inferences) {
+                    if !fields.is_null(*column) {
+                        inference.add(reader.field(*column));
+                    }
+                }
+            }
+            Outcome::Row | Outcome::Broken(_) => {}
+        }
+        rows += 1;
+    }
+}
+
+fn parse(plan: &TablePlan, form: &TextForm, chunk: Chunk, bytes_taken: u64) -> RowBatch {
+    let mut reader = RecordReader::of_chunk(chunk, form.dialect);
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    loop {
+        let cells = match reader.next_in_chunk() {
+            Outcome::End => break,
+            Outcome::Broken(reason) => Err(reason.to_owned()),
+            Outcome::Row if reader.len() != form.width => {
+                Err(format!("expected {} fields, found {}", form.width, reader.len()))
+            }
+            Outcome::Row => Ok(read_row(plan, &TextFields { plan, reader: &reader }, &mut values)),
+        };
+        rows.push(Row { line: reader.line(), raw: reader.raw_range(), cells });
+    }
+    RowBatch { rows, values, text: reader.into_text(), bytes_taken }
+}
+
+/// The fields of the row that a reader is at.
+struct TextFields<'r> {
+    plan: &'r TablePlan,
+    reader: &'r RecordReader<std::io::Empty>,
+}
+
+impl TextFields<'_> {
+    /// Whether a field has no value. In quotes, only the texts that somebody named stand for that, and the empty one.
+    fn is_null(&self, column: usize) -> bool {
+        let field = self.reader.field(column);
+        self.plan.nulls.iter().any(|null| null.as_bytes() == field)
+            && (self.plan.quoted_nulls || field.is_empty() || !self.reader.is_quoted(column))
+    }
+
+    /// A field as text; `None` where it has no value.
+    fn str(&self, column: usize) -> Result<Option<&str>, Reason> {
+        if self.is_null(column) {
+            return Ok(None);
+        }
+        let text = std::str::from_utf8(self.reader.field(column));
+        text.map(Some).map_err(|_| format!("field {} is not valid UTF-8", column + 1))
+    }
+}
+
+impl Fields for TextFields<'_> {
+    fn value(&self, property: &PropertyPlan) -> Result<Value, Reason> {
+        let kind = kind_of(property);
+        match self.str(property.column)? {
+            // In quotes there is something, if it is empty.
+            None if !self.plan.quoted_nulls && self.reader.is_quoted(property.column) => Ok(kind.empty()),
+            None => Ok(Value::Null),
+            Some(text) => kind.parse(text).ok_or_else(|| not_of_type(text, property)),
+        }
+    }
+
+    fn id(&self, id: &IdPlan) -> Result<Option<RowId>, Reason> {
+        let Some(text) = self.str(id.column)? else { return Ok(None) };
+        match &id.kind {
+            None => Ok(Some(RowId::of_text(text))),
+            Some(kind) => {
+                let id = kind.parse(text).and_then(|value| RowId::of_value(&value));
+                id.map(Some).ok_or_else(|| not_an_id(text, kind))
+            }
+        }
+    }
+
+    fn end(&self, id: &IdPlan) -> End {
+        // Almost all ids are numbers, which need not be text first.
+        match plain_integer(self.reader.field(id.column)) {
+            Some(number) if id.kind.is_none() && !self.is_null(id.column) => return End::Int(number),
+            _ => {}
+        }
+        match self.id(id) {
+            Ok(None) => End::None,
+            Ok(Some(id)) => End::Id(Box::new(id)),
+            Err(reason) => End::Bad(reason),
+        }
+    }
+
+    fn text(&self, column: usize) -> Result<Option<SmolStr>, Reason> {
+        Ok(self.str(column)?.map(SmolStr::from))
+    }
+
+    fn keys(&self, column: usize, separator: Option<char>) -> Vec<SmolStr> {
+        match (self.str(column), separator) {
+            (Ok(Some(text)), Some(separator)) => {
+                list_items(text, separator).map(|item| SmolStr::from(item.trim())).collect()
+            }
+            (Ok(Some(text)), None) => vec![SmolStr::from(text)],
+            _ => Vec::new(),
+        }
+    }
+}
