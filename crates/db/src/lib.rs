@@ -75,6 +75,7 @@ pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, write_from,
 };
 pub use mangrove_load::{FileGroup, Format, Mapping};
+pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;
 pub use mangrove_store::schema::RuleId;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
-use mangrove_plan::GraphFacts;
 use mangrove_plan::logical::{Configuration, Traversal};
 use mangrove_plan::lower::UsableIndex;
+use mangrove_plan::{GraphFacts, PlanOptions};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -32,6 +32,7 @@ struct Shape {
     configuration: Configuration,
     traversal: Traversal,
     rules: Vec<&'static str>,
+    options: PlanOptions,
     question: Question,
     calls_services: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
@@ -50,7 +51,17 @@ impl Prepared {
         Self::of_source("g", bytecode, terminal)
     }
 
+    /// As [`Self::new`], planned with these optimizations only: what an optimization may have broken can so be held
+    /// against a plan without it.
+    pub fn with_options(bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
+        Self::planned("g", bytecode, terminal, options)
+    }
+
     pub(crate) fn of_source(source: &str, bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
+        Self::planned(source, bytecode, terminal, PlanOptions::default())
+    }
+
+    fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         let mut bytecode = bytecode.clone();
         let mut question = Question::Results;
         if bytecode.steps.last().is_some_and(|s| s.name == "profile" && s.arguments.is_empty()) {
@@ -63,11 +74,14 @@ impl Prepared {
         terminal.apply(&mut bytecode);
         let compiled = mangrove_plan::compile(&bytecode)?;
         let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
-        let rules = mangrove_plan::rules::rewrite(&mut traversal, &configuration);
+        let rules = match options.rewrite {
+            true => mangrove_plan::rules::rewrite(&mut traversal, &configuration),
+            false => Vec::new(),
+        };
         let source = source.into();
         let calls_services = traversal.calls_services();
         let planned = Mutex::new(None);
-        let shape = Shape { source, configuration, traversal, rules, question, calls_services, planned };
+        let shape = Shape { source, configuration, traversal, rules, options, question, calls_services, planned };
         Ok(Prepared { shape: Arc::new(shape) })
     }
 
@@ -105,7 +119,8 @@ impl Prepared {
             return Ok(planned.clone());
         }
         let facts = facts(&indexes, transaction.view().catalog());
-        let plan = mangrove_plan::lower(&self.shape.traversal, &self.shape.configuration, &facts)?;
+        let plan =
+            mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
         Ok(cached.insert(Arc::new(Planned::new(database, indexes, plan))).clone())
     }
 

@@ -212,6 +212,7 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Discard => "discard",
         Op::ValueMap { .. } => "value map",
         Op::ReplaceMapValues => "replace map values",
+        Op::PropertyMap(_) => "property map",
         Op::ElementMap(_) => "element map",
         Op::Token(mangrove_graph::Token::Id) => "id",
         Op::Token(mangrove_graph::Token::Label) => "label",

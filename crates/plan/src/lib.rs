@@ -20,6 +20,7 @@ mod fuse;
 pub mod logical;
 pub mod lower;
 mod merge;
+mod options;
 pub mod physical;
 pub mod requirements;
 pub mod rules;
@@ -31,5 +32,6 @@ pub mod visit;
 pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
 
 pub use compile::compile;
-pub use lower::{GraphFacts, lower};
+pub use lower::{GraphFacts, lower, lower_with};
+pub use options::PlanOptions;
 pub use physical::PhysicalPlan;

@@ -226,6 +226,8 @@ pub enum Step {
         /// One `by()` that is applied to each value list.
         by: Option<By>,
     },
+    /// `propertyMap(keys…)`: the properties themselves by key.
+    PropertyMap(Vec<Name>),
     /// `elementMap(keys…)`.
     ElementMap(Vec<Name>),
     /// `id()`.

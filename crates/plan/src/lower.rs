@@ -16,6 +16,7 @@ use mangrove_gremlin::{Comparison, Pop};
 pub use access::{Bound, equal_operands, range_bounds};
 use order::Chain;
 
+use crate::PlanOptions;
 use crate::expression::Part;
 use crate::logical::*;
 use crate::physical::*;
@@ -53,14 +54,25 @@ pub struct GraphFacts {
 
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
+    lower_with(traversal, configuration, facts, PlanOptions::default())
+}
+
+/// As [`lower`], with these optimizations only.
+pub fn lower_with(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    facts: &GraphFacts,
+    options: PlanOptions,
+) -> Result<PhysicalPlan> {
+    let no_facts = GraphFacts::default();
+    let facts = if options.use_indexes { facts } else { &no_facts };
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
-    let lowering = Lowering { facts, requirements: &requirements, loops, productive_by };
-    let mut root = lowering.pipeline(traversal, false)?.0;
-    crate::fuse::fuse(&mut root.stages);
+    let lowering = Lowering { facts, options, requirements: &requirements, loops, productive_by };
+    let mut root = lowering.child(traversal)?;
     let mutating = traversal.is_mutating();
-    if requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
+    if options.merge && requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
         crate::merge::merge_between_hops(&mut root.stages);
     }
     Ok(PhysicalPlan {
@@ -77,6 +89,7 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
 
 struct Lowering<'a> {
     facts: &'a GraphFacts,
+    options: PlanOptions,
     requirements: &'a Requirements,
     /// The names of the loops around the step that is being lowered, the outermost first.
     loops: RefCell<Vec<Option<Name>>>,
@@ -103,7 +116,9 @@ impl Lowering<'_> {
 
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
         let mut pipeline = self.pipeline(traversal, false)?.0;
-        crate::fuse::fuse(&mut pipeline.stages);
+        if self.options.fuse {
+            crate::fuse::fuse(&mut pipeline.stages);
+        }
         Ok(pipeline)
     }
 
@@ -223,6 +238,7 @@ impl Lowering<'_> {
                     chain.push(Op::ReplaceMapValues);
                 }
             }
+            Step::PropertyMap(keys) => chain.push(Op::PropertyMap(keys.clone())),
             Step::ElementMap(keys) => chain.push(Op::ElementMap(keys.clone())),
             Step::Id => chain.push(Op::Token(Token::Id)),
             Step::Label => chain.push(Op::Token(Token::Label)),

@@ -276,6 +276,8 @@ pub enum Op {
     },
     /// Puts slot 0, a list, in place of a map's values.
     ReplaceMapValues,
+    /// `propertyMap()`
+    PropertyMap(Vec<Name>),
     /// `elementMap()`
     ElementMap(Vec<Name>),
     /// A token of an element or property (`id()`, `label()`, `key()`, `value()`).

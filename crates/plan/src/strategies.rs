@@ -87,9 +87,9 @@ impl Subset {
                 steps.extend(self.property_filter().map(plain));
                 steps.push(StepNode { step: Step::PropertyValue, labels: node.labels, position });
             }
-            Step::ValueMap { .. } | Step::ElementMap(_) if self.properties.is_some() => {
+            Step::ValueMap { .. } | Step::PropertyMap(_) | Step::ElementMap(_) if self.properties.is_some() => {
                 return Err(Error::unsupported(
-                    "valueMap() and elementMap() under a SubgraphStrategy with vertexProperties are not supported yet; \
+                    "valueMap(), propertyMap() and elementMap() under a SubgraphStrategy with vertexProperties are not supported yet; \
                      use properties() or values()",
                 ));
             }

@@ -291,6 +291,9 @@ impl Builder {
             Op::ValueMap { keys, tokens } => {
                 self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens))?
             }
+            Op::PropertyMap(keys) => {
+                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone()))?
+            }
             Op::ElementMap(keys) => {
                 self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone()))?
             }

@@ -167,8 +167,11 @@ fn map_keys(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Name>> {
     Ok(labels(site, arguments, "a property key")?.unwrap_or_else(|| vec![Name::default()]))
 }
 
-/// `values`, `properties` and `elementMap`, of some keys.
+/// `values`, `properties`, `elementMap` and `propertyMap`, of some keys.
 pub(super) fn keyed(call: &Call<'_>) -> Result<Step> {
+    if call.site.name == "propertyMap" {
+        return Ok(Step::PropertyMap(map_keys(&call.site, call.arguments)?));
+    }
     if call.site.name == "elementMap" {
         return Ok(Step::ElementMap(map_keys(&call.site, call.arguments)?));
     }

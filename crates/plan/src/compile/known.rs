@@ -14,7 +14,7 @@ const SUPPORTED: &[&str] = &[
     "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE",
     "inV", "index", "inject", "intersect", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map",
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
-    "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "rTrim",
+    "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "propertyMap", "rTrim",
     "range", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
     "store", "subgraph", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
     "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
@@ -24,7 +24,7 @@ const SUPPORTED: &[&str] = &[
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("io", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
-    ("propertyMap", "use valueMap() or properties()"), ("read", ""),
+    ("read", ""),
     ("shortestPath", "use repeat(…).until(…).path()"),
     ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("write", ""),
 ];

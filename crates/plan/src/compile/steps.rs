@@ -95,7 +95,7 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "inV" => plain(call, Step::EdgeVertex(EdgeEnd::Target)),
         "bothV" => plain(call, Step::EdgeVertex(EdgeEnd::Both)),
         "otherV" => plain(call, Step::EdgeVertex(EdgeEnd::Other)),
-        "values" | "properties" | "elementMap" => elements::keyed(call),
+        "values" | "properties" | "elementMap" | "propertyMap" => elements::keyed(call),
         "valueMap" => elements::value_map(call),
         "id" => plain(call, Step::Id),
         "label" => plain(call, Step::Label),

@@ -86,6 +86,7 @@ impl Op {
                 | Op::Values(_)
                 | Op::Properties(_)
                 | Op::ValueMap { .. }
+                | Op::PropertyMap(_)
                 | Op::ElementMap(_)
                 | Op::Token(_)
                 | Op::Function { .. }

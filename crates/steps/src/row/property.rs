@@ -12,7 +12,7 @@ use mangrove_graph::{
 };
 use mangrove_plan::logical::Name;
 
-pub use maps::{ElementMap, ReplaceMapValues, ValueMap};
+pub use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
 use super::RowOperator;
 use super::kinds::Kinds;
@@ -97,24 +97,7 @@ impl RowOperator for Properties {
         let keys = known_keys(&self.keys, &*environment.view);
         let mut found = Found::default();
         read_properties(&kinds, keys.as_deref(), environment, |row, property| {
-            let property = match property {
-                Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
-                    vertex: kinds.vertices.items[at],
-                    key: p.key,
-                    ordinal: p.ordinal,
-                    value: p.value,
-                    meta: p.meta,
-                })),
-                Met::Edge(at, p) => {
-                    let owner = PropertyOwner::Edge(kinds.edges.items[at]);
-                    Value::Property(Arc::new(PropertyValue { owner, key: p.key, value: p.value }))
-                }
-                Met::Meta(of, key, value) => {
-                    let owner = PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal);
-                    Value::Property(Arc::new(PropertyValue { owner, key, value: value.clone() }))
-                }
-            };
-            found.push(row, property);
+            found.push(row, property.into_object(&kinds));
         })?;
         refuse_strangers(&kinds, "properties()")?;
         Ok(found.into_rows(&rows))
@@ -129,6 +112,29 @@ enum Met<'a> {
     Edge(usize, PropertyRow),
     /// A meta-property of a vertex property.
     Meta(&'a VertexPropertyValue, KeyId, &'a Value),
+}
+
+impl Met<'_> {
+    /// The property as an object of its own.
+    fn into_object(self, kinds: &Kinds<'_>) -> Value {
+        match self {
+            Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
+                vertex: kinds.vertices.items[at],
+                key: p.key,
+                ordinal: p.ordinal,
+                value: p.value,
+                meta: p.meta,
+            })),
+            Met::Edge(at, p) => {
+                let owner = PropertyOwner::Edge(kinds.edges.items[at]);
+                Value::Property(Arc::new(PropertyValue { owner, key: p.key, value: p.value }))
+            }
+            Met::Meta(of, key, value) => {
+                let owner = PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal);
+                Value::Property(Arc::new(PropertyValue { owner, key, value: value.clone() }))
+            }
+        }
+    }
 }
 
 /// Shows `visit` every property of the objects with its row: of these keys, or all.

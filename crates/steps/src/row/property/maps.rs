@@ -63,6 +63,45 @@ impl RowOperator for ValueMap {
     }
 }
 
+/// `propertyMap()`: as [`ValueMap`], with the properties themselves for their values.
+pub struct PropertyMap {
+    keys: Vec<Name>,
+    names: NameCache,
+}
+
+impl PropertyMap {
+    /// A map of these keys; none given: all.
+    pub fn new(keys: Vec<Name>) -> Self {
+        PropertyMap { keys, names: NameCache::default() }
+    }
+}
+
+impl RowOperator for PropertyMap {
+    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+        let kinds = Kinds::of(&rows.objects);
+        refuse_strangers(&kinds, "propertyMap()")?;
+        let mut maps = vec![Entries::new(); rows.len()];
+        let view = &*environment.view;
+        let keys = known_keys(&self.keys, view);
+        read_properties(&kinds, keys.as_deref(), environment, |row, property| {
+            let (key, is_of_vertex) = match &property {
+                Met::Vertex(_, p) => (p.key, true),
+                Met::Edge(_, p) => (p.key, false),
+                Met::Meta(_, key, _) => (*key, false),
+            };
+            let (key, object) = (self.names.key_value(key, view), property.into_object(&kinds));
+            let map = &mut maps[row];
+            match map.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, Value::List(list))) => Arc::make_mut(list).push(object),
+                _ if is_of_vertex => map.push((key, Value::list(vec![object]))),
+                _ => map.push((key, object)),
+            }
+        })?;
+        drop(kinds);
+        Ok(rows.with_objects(into_column(maps)))
+    }
+}
+
 /// `elementMap()`: a value a key (the last of several), after id and label and, of an edge, its ends.
 pub struct ElementMap {
     keys: Vec<Name>,
