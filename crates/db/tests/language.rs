@@ -228,3 +228,31 @@ fn ids_are_read_as_the_database_is_told() {
     fails(&database, "g.addV('a').property(T.id, '1')", ErrorKind::DuplicateId, "1");
     check(&database, "g.addV('a').property(T.id, 'one').id()", &["one".into()]);
 }
+
+#[test]
+fn property_maps_hold_the_properties_themselves() {
+    let database = people();
+    let ask = |script: &str| format!("{:?}", ask(&database, script).unwrap());
+    let of_vertex = ask("g.V().has('name', 'a').propertyMap('age', 'nothing')");
+    assert!(of_vertex.contains("VertexProperty") && of_vertex.contains("\"age\"") && !of_vertex.contains("nothing"));
+    check(&database, "g.V().has('name', 'b').propertyMap('age').select('age').unfold().value()", &[2.into()]);
+    check(&database, "g.E().has('weight', 4).propertyMap().select('weight').value()", &[4.into()]);
+    check(&database, "g.V().has('name', 'd').propertyMap().count(Scope.local)", &[2_i64.into()]);
+    fails(&database, "g.inject(1).propertyMap()", ErrorKind::Evaluation, "propertyMap()");
+}
+
+/// What a reduction gives may lie on another node than what went into its branch.
+#[test]
+fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
+    let database = people();
+    let transaction = database.begin().unwrap();
+    for script in ["g.V().union(__.count().asBool())", "g.V().union(__.union(__.count().asBool()))"] {
+        let prepared = database.prepare(script).unwrap();
+        for nodes in [1, 2, 4] {
+            let options = mangrove::QueryOptions::default();
+            let found =
+                transaction.run_on_nodes(&prepared, &mangrove::Parameters::new(), &options, nodes, Some(7)).unwrap();
+            assert_eq!(found, [(Value::Bool(true), 1)], "{script} on {nodes} nodes");
+        }
+    }
+}

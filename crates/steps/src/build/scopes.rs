@@ -102,7 +102,9 @@ impl Builder {
         }
         self.depth -= 1;
         ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
-        let together = ends.iter().all(|e| e.placement == ends[0].placement);
+        // An announcement is about an instance and lies where its rows were; the results it is about may lie anywhere.
+        let apart = announces && split.placement != Placement::Home;
+        let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
         let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
         let merge = self.reserve(placement, What::Named("merge"))?;
         for (port, end) in ends.iter().enumerate() {
