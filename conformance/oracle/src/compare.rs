@@ -5,6 +5,7 @@
 //! its own. Floats are the same within a tolerance, as sums may be taken in any order; the widths up to 32
 //! bits are one, as a sum of bytes widens at a point that depends on that order.
 
+use mangrove_graph::structure::Tree;
 use mangrove_graph::{Detached, Token, Value};
 
 use crate::graph::AUTOMATIC_ID_MIN;
@@ -92,7 +93,9 @@ fn canonical(e: &Expectation, value: &Value) -> Canonical {
                 .collect(),
         ),
         Value::Map(m) => {
-            let entries = m.iter().map(|(k, v)| canonical_entry(e, k, v)).collect();
+            // The maps inside of one that was put in order were not.
+            let inside = Expectation { maps_ordered: false, ..*e };
+            let entries = m.iter().map(|(k, v)| canonical_entry(&inside, k, v)).collect();
             if e.maps_ordered { Canonical::Sequence("map", entries) } else { Canonical::Bag("map", entries) }
         }
         Value::Path(p) => {
@@ -104,9 +107,20 @@ fn canonical(e: &Expectation, value: &Value) -> Canonical {
             parts.extend(labels);
             Canonical::Sequence("path", parts)
         }
+        Value::Tree(tree) => canonical_tree(e, tree),
+        Value::Graph(graph) => Canonical::Sequence(
+            "graph",
+            vec![Canonical::Bag("vertices", all(&graph.vertices)), Canonical::Bag("edges", all(&graph.edges))],
+        ),
         Value::Detached(d) => detached(e, d),
         other => Canonical::Atom(format!("{other:?}")),
     }
+}
+
+fn canonical_tree(e: &Expectation, tree: &Tree) -> Canonical {
+    let branch =
+        |(key, below): &(Value, Tree)| Canonical::Sequence("branch", vec![canonical(e, key), canonical_tree(e, below)]);
+    Canonical::Bag("tree", tree.branches.iter().map(branch).collect())
 }
 
 fn canonical_entry(e: &Expectation, key: &Value, value: &Value) -> Canonical {

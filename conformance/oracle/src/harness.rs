@@ -151,12 +151,21 @@ pub struct Report {
     pub skipped: std::collections::BTreeMap<String, usize>,
 }
 
-/// Runs the cases of these seeds; the first difference, shrunk and in words, is the error.
+/// Where the two sides differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The case.
+    pub seed: u64,
+    /// The case, shrunk, with both answers, in words.
+    pub text: String,
+}
+
+/// Runs the cases of these seeds; the first difference is the error.
 pub fn run(
     seeds: std::ops::Range<u64>,
     options: &Options,
     load: &mut Loader<'_>,
-) -> std::result::Result<Report, String> {
+) -> std::result::Result<Report, Difference> {
     let mut report = Report::default();
     for seed in seeds {
         let case = case(seed, options);
@@ -167,13 +176,13 @@ pub fn run(
             }
             Verdict::BothFailed => report.both_failed += 1,
             Verdict::Skipped(why) => *report.skipped.entry(why).or_default() += 1,
-            Verdict::Differed(_) => return Err(explain(seed, &shrink(case, load), load)),
+            Verdict::Differed(_) => return Err(Difference { seed, text: explain(seed, &shrink(case, load), load) }),
         }
     }
     Ok(report)
 }
 
-/// Removes from a case what it can while the two sides still differ: steps, vertices, edges.
+/// Removes from a case what it can while the two sides still differ: steps, vertices, edges, properties.
 ///
 /// A step may have been what fixed the answer (an order before a cut), so only candidates that are still
 /// [`is_well_posed`] count.
@@ -193,7 +202,7 @@ pub fn shrink(mut case: Case, load: &mut Loader<'_>) -> Case {
 /// graph come the other way round.
 pub fn is_well_posed(case: &Case) -> bool {
     // What the branches of a `union()` at the very start are given, no document says.
-    let sources = ["V", "E", "inject", "addV", "addE"];
+    let sources = ["V", "E", "inject", "addV", "addE", "mergeV", "mergeE", "call"];
     if !case.traversal.steps.first().is_some_and(|step| sources.contains(&step.name.as_str())) {
         return false;
     }
@@ -202,9 +211,14 @@ pub fn is_well_posed(case: &Case) -> bool {
     matches!(check(case, itself), Verdict::Agreed | Verdict::BothFailed)
 }
 
-/// Every traversal with one step less, at any depth.
+/// Every traversal with one source instruction or one step less, at any depth.
 fn smaller_traversals(case: &Case) -> Vec<Case> {
-    let less = without_one_step(&case.traversal).into_iter().filter(|t| !t.steps.is_empty());
+    let plainer = (0..case.traversal.source.len()).map(|at| {
+        let mut plainer = case.traversal.clone();
+        plainer.source.remove(at);
+        plainer
+    });
+    let less = plainer.chain(without_one_step(&case.traversal)).filter(|t| !t.steps.is_empty());
     less.map(|traversal| Case { traversal, ..case.clone() }).collect()
 }
 
@@ -231,8 +245,12 @@ fn without_one_step(traversal: &Bytecode) -> Vec<Bytecode> {
 fn smaller_graphs(case: &Case) -> Vec<Case> {
     let vertices = case.graph.vertices().map(|(v, _)| Value::Vertex(v));
     let edges = case.graph.edges().map(|(e, _)| Value::Edge(e));
-    vertices
-        .chain(edges)
+    let elements: Vec<Value> = vertices.chain(edges).collect();
+    let properties = elements.iter().flat_map(|element| case.graph.properties(element).unwrap_or_default());
+    let properties: Vec<Value> = properties.collect();
+    elements
+        .into_iter()
+        .chain(properties)
         .filter_map(|element| {
             let mut graph = case.graph.clone();
             graph.remove(&element).ok()?;
@@ -244,7 +262,9 @@ fn smaller_graphs(case: &Case) -> Vec<Case> {
 /// A case and how it goes, for a person to read and to run again.
 pub fn explain(seed: u64, case: &Case, load: &mut Loader<'_>) -> String {
     let mut text = format!("seed {seed}, shrunk; compared as {:?}\n", case.expectation);
-    writeln!(text, "graph:\n{}", case.graph.describe()).expect("a string takes every write");
+    for statement in case.graph.script() {
+        writeln!(text, "{statement}").expect("a string takes every write");
+    }
     writeln!(text, "traversal: {}", case.traversal).expect("a string takes every write");
     match check(case, load) {
         Verdict::Differed(what) => text.push_str(&what),

@@ -357,7 +357,7 @@ fn no_expectation_relies_on_an_order_nobody_promised() {
     let mut load = |graph: &mangrove_oracle::Graph| Ok(Box::new(OracleEngine(graph.reversed()?)) as Box<dyn Engine>);
     // More seeds on request: `ORACLE_CASES=1000000`.
     let case_count = std::env::var("ORACLE_CASES").map_or(4_000, |n| n.parse().expect("ORACLE_CASES is a number"));
-    let report = harness::run(0..case_count, &options, &mut load).unwrap_or_else(|what| panic!("{what}"));
+    let report = harness::run(0..case_count, &options, &mut load).unwrap_or_else(|what| panic!("{}", what.text));
     println!("{report:?}");
     assert!(report.agreed as u64 * 10 > case_count * 9);
 }

@@ -2,13 +2,16 @@
 //!
 //! The interpreter (`conformance/oracle`) is as simple as the language allows and shares with the engine
 //! only the vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both
-//! answers. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first seed.
+//! answers. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how
+//! many differences a test gives up (1).
 
 use std::sync::atomic::Ordering;
 
 use mangrove::{
-    Bytecode, Database, DatabaseOptions, Limits, Parameters, Prepared, QueryOptions, Result, ResultStream, Value,
+    Bytecode, Database, DatabaseOptions, Limits, Parameters, PlanOptions, Prepared, QueryOptions, Result, ResultStream,
+    Value,
 };
+use mangrove_gremlin::Terminal;
 use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
@@ -18,6 +21,12 @@ use mangrove_oracle::harness::{self, Engine};
 enum Way {
     /// On the caller's thread.
     Inline,
+    /// By a plan without any optimization.
+    Plain,
+    /// With indexes over the keys of vertices.
+    Indexed,
+    /// Written out and read again as a script.
+    Script,
     /// On the database's executors.
     Shared,
     /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
@@ -67,12 +76,18 @@ impl Mangrove {
 
 impl Engine for Mangrove {
     fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>> {
-        let prepared = self.database.prepare_bytecode(traversal)?;
+        let prepared = match self.way {
+            Way::Plain => Prepared::with_options(traversal, Terminal::None, PlanOptions::NONE)?,
+            Way::Script => self.database.prepare(&traversal.to_string())?,
+            _ => self.database.prepare_bytecode(traversal)?,
+        };
         let (parameters, options) = (Parameters::new(), QueryOptions::default());
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
         match self.way {
             Way::Again => self.run_again(&prepared),
-            Way::Inline => self.database.run(&prepared, &parameters)?.collect(),
+            Way::Inline | Way::Plain | Way::Indexed | Way::Script => {
+                self.database.run(&prepared, &parameters)?.collect()
+            }
             Way::Shared => {
                 // None of it on this thread: that is the other way.
                 let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
@@ -93,12 +108,21 @@ impl Engine for Mangrove {
     }
 }
 
+/// Hashed and ordered ones, of one label and of all, over values of one type and of many.
+const INDEXES: [(Option<&str>, &str, bool); 4] =
+    [(None, "name", false), (Some("person"), "age", true), (None, "mix", true), (None, "part", false)];
+
 fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
     // Few tablets, so that several nodes have something each.
     let options = DatabaseOptions { tablet_count: 4, executor_count: 1, ..DatabaseOptions::default() };
     let mut engine = Mangrove { database: Database::with_options(&options), way: Way::Inline, asked: 0 };
     for statement in graph.script() {
         engine.run(&statement)?;
+    }
+    if matches!(way, Way::Indexed) {
+        for (label, key, ordered) in INDEXES {
+            engine.database.create_index(label, key, ordered, false)?;
+        }
     }
     engine.way = way;
     Ok(Box::new(engine))
@@ -109,12 +133,22 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 fn check(first_seed: u64, count: u64, options: &Options, way: Way) {
-    let first = number("MANGROVE_FIRST", first_seed);
-    let seeds = first..first + number("MANGROVE_CASES", count);
-    match harness::run(seeds, options, &mut |graph| load(graph, way)) {
-        Ok(report) => println!("{report:?}"),
-        Err(failure) => panic!("{failure}"),
+    let mut first = number("MANGROVE_FIRST", first_seed);
+    let end = first + number("MANGROVE_CASES", count);
+    let mut differences = Vec::new();
+    loop {
+        match harness::run(first..end, options, &mut |graph| load(graph, way)) {
+            Ok(report) => break println!("{report:?}"),
+            Err(difference) => {
+                first = difference.seed + 1;
+                differences.push(difference.text);
+            }
+        }
+        if differences.len() as u64 >= number("MANGROVE_DIFFERENCES", 1) {
+            break;
+        }
     }
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 
 #[test]
@@ -125,6 +159,21 @@ fn reads_and_writes_inline() {
 #[test]
 fn many_writes() {
     check(1_000_000, 1_000, &Options { write_share: 0.5, ..Options::default() }, Way::Inline);
+}
+
+#[test]
+fn without_optimization() {
+    check(6_000_000, 1_000, &Options::default(), Way::Plain);
+}
+
+#[test]
+fn with_indexes() {
+    check(7_000_000, 1_000, &Options::default(), Way::Indexed);
+}
+
+#[test]
+fn as_scripts() {
+    check(8_000_000, 300, &Options::default(), Way::Script);
 }
 
 #[test]

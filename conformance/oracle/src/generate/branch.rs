@@ -1,12 +1,13 @@
 //! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local`, `repeat` ….
 
+use mangrove_graph::Token;
 use mangrove_gremlin::{Argument, Comparison, Instruction, Pick};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator, Place, State};
 use super::schema::Kind;
-use crate::script::{compare, int, nested, step, text};
+use crate::script::{compare, int, nested, step, text, token};
 
 /// The kind of a stream that several children feed.
 fn common(kinds: &[Kind]) -> Kind {
@@ -40,9 +41,18 @@ impl Generator {
         for child in children {
             chain.absorbs(child);
         }
+        let mut sacks = children.iter().map(|c| c.sack.clone()).collect::<Vec<_>>();
+        if passes_through {
+            sacks.push(chain.state.sack.clone());
+        }
         chain.spreads(common(&kinds));
         if children.iter().any(|c| !c.history) {
             chain.loses_history();
+        }
+        if sacks.windows(2).any(|pair| pair[0] != pair[1]) {
+            chain.state.sack = if sacks.contains(&None) { None } else { Some(Kind::Mixed) };
+        } else {
+            chain.state.sack = sacks.into_iter().next().flatten();
         }
     }
 
@@ -65,10 +75,10 @@ impl Generator {
     pub fn coalesce(&mut self, chain: &mut Chain) {
         let (arguments, states) = self.children(&chain.state, Place::Local, 2);
         chain.steps.push(Instruction::new("coalesce", arguments));
-        let (history, labels) = (chain.state.history, chain.state.labels.clone());
+        let (history, labels, sack) = (chain.state.history, chain.state.labels.clone(), chain.state.sack.clone());
         Self::merge(chain, &states, false);
         // Only the results of its children go on the way, not how they came about.
-        (chain.state.history, chain.state.labels) = (history, labels);
+        (chain.state.history, chain.state.labels, chain.state.sack) = (history, labels, sack);
         forget_entries(chain);
     }
 
@@ -138,10 +148,50 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
+    /// `branch(f).option(…)`, f giving one value for each traverser.
+    pub fn branch(&mut self, chain: &mut Chain) {
+        if !chain.state.kind.is_element() {
+            return;
+        }
+        let outer = without_gathering(&chain.state);
+        let (branches, states) = self.children(&outer, Place::Global, 3);
+        chain.push(
+            "branch",
+            [if self.rng.random_bool(0.5) { token(Token::Label) } else { nested([step("label", [])]) }],
+        );
+        let label = text(self.label(&chain.state.kind));
+        for (test, branch) in [label, Argument::Pick(Pick::Any), Argument::Pick(Pick::None)].into_iter().zip(branches) {
+            chain.push("option", [test, branch]);
+        }
+        Self::merge(chain, &states, false);
+    }
+
+    /// All that can be reached, each once: `dedup` remembers from one iteration to the next.
+    fn reachable(&mut self, chain: &mut Chain) {
+        let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
+        self.neighbors(&mut body);
+        body.push("dedup", []);
+        let emits_first = self.rng.random_bool(0.3);
+        if emits_first {
+            // What is written before this repeat must not go to the one before it.
+            chain.push("identity", []);
+            chain.push("emit", []);
+        }
+        chain.push("repeat", [nested(body.steps)]);
+        if !emits_first {
+            chain.push("emit", []);
+        }
+        chain.spreads(Kind::Vertex);
+        chain.loses_history();
+    }
+
     /// `repeat` over vertices; a condition that may never hold is joined with a count of loops.
     pub fn repeat(&mut self, chain: &mut Chain) {
         if chain.state.kind != Kind::Vertex {
             return;
+        }
+        if chain.state.place != Place::Body && self.rng.random_bool(0.15) {
+            return self.reachable(chain);
         }
         let body = self.body(&chain.state);
         let times = self.rng.random_range(0..4);
@@ -182,6 +232,9 @@ impl Generator {
         if !body.state.history {
             chain.loses_history();
         }
+        if chain.state.sack != body.state.sack {
+            chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
+        }
     }
 
     /// A body from vertices to vertices that keeps their loop counters.
@@ -189,6 +242,13 @@ impl Generator {
         let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
         let mut body = Chain { steps: Vec::new(), state };
         self.neighbors(&mut body);
+        if self.rng.random_bool(0.5) {
+            self.sack(&mut body);
+        }
+        if body.state.kind != Kind::Vertex {
+            body.steps.pop();
+            body.state.kind = Kind::Vertex;
+        }
         match self.rng.random_range(0..6) {
             0 => self.has(&mut body),
             1 => self.path_filter(&mut body),

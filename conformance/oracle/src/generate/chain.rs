@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub history: bool,
     pub labels: Vec<(&'static str, Kind)>,
     pub side_effects: Vec<(&'static str, Kind)>,
+    /// What traversers carry, if that is known.
+    pub sack: Option<Kind>,
     /// Whether steps that look at the stream as a whole (reductions, cuts, `dedup`) may be made.
     pub may_gather: bool,
     /// Edges just reached from a vertex: `otherV()` knows where they came from.
@@ -78,6 +80,7 @@ impl Chain {
     pub fn loses_history(&mut self) {
         self.state.history = false;
         self.state.from_vertex = false;
+        self.state.sack = None;
         self.state.labels.clear();
     }
 
@@ -98,6 +101,8 @@ pub(crate) struct Generator {
     pub vertex_ids: Vec<Value>,
     pub edge_ids: Vec<Value>,
     pub depth: usize,
+    /// What configures the traversal source.
+    pub source: Vec<Instruction>,
 }
 
 /// A way to go on; it may find that it does not apply and do nothing.
@@ -107,12 +112,18 @@ impl Generator {
     pub fn new(rng: SmallRng, graph: &Graph, options: &Options) -> Self {
         let vertex_ids = graph.vertices().map(|(_, v)| v.id.to_value()).collect();
         let edge_ids = graph.edges().map(|(_, e)| e.id.to_value()).collect();
-        Generator { rng, options: options.clone(), vertex_ids, edge_ids, depth: 0 }
+        Generator { rng, options: options.clone(), vertex_ids, edge_ids, depth: 0, source: Vec::new() }
     }
 
     /// A traversal that only reads.
     pub fn read(&mut self) -> Chain {
+        if self.rng.random_bool(0.02) {
+            return self.merged_sacks();
+        }
         let mut chain = self.start();
+        if self.rng.random_bool(0.3) {
+            self.configure(&mut chain);
+        }
         let step_count = self.rng.random_range(1..=self.options.step_count_max);
         self.grow(&mut chain, step_count);
         chain
@@ -126,6 +137,7 @@ impl Generator {
             history: true,
             labels: Vec::new(),
             side_effects: Vec::new(),
+            sack: None,
             may_gather: true,
             from_vertex: false,
             lists_unordered: false,
@@ -144,17 +156,25 @@ impl Generator {
                 chain.push("E", []);
                 chain.becomes(Kind::Edge);
             }
-            _ => {
-                let kind = [Kind::Int(32), Kind::Float, Kind::Text, Kind::Mixed][self.rng.random_range(0..4)].clone();
-                let mut values = Vec::new();
-                for _ in 0..self.rng.random_range(1..6) {
-                    values.push(Argument::Value(value(&mut self.rng, &kind)));
-                }
-                chain.steps.push(Instruction::new("inject", values));
-                chain.becomes(kind);
-            }
+            _ => self.inject(&mut chain),
         }
         chain
+    }
+
+    fn inject(&mut self, chain: &mut Chain) {
+        if self.rng.random_bool(0.1) {
+            return self.search(chain);
+        }
+        let kinds = [Kind::Int(32), Kind::Float, Kind::Text, Kind::Mixed, Kind::Mixed, Kind::Date];
+        let kind = kinds.choose(&mut self.rng).expect("not empty").clone();
+        let count = self.rng.random_range(1..6);
+        let mut values: Vec<Value> = (0..count).map(|_| self.injected(&kind)).collect();
+        let as_list = self.rng.random_bool(0.2);
+        if as_list {
+            values = vec![Value::list(values)];
+        }
+        chain.steps.push(Instruction::new("inject", values.into_iter().map(Argument::Value).collect()));
+        chain.becomes(if as_list { Kind::List(Box::new(kind)) } else { kind });
     }
 
     /// Adds up to this many steps.
@@ -193,7 +213,13 @@ impl Generator {
             Self::group,
             Self::aggregate,
             Self::plain_step,
+            Self::rarity,
+            Self::start_again,
+            Self::tree,
         ];
+        if state.sack.is_some() {
+            actions.extend([Self::sack as Action; 4]);
+        }
         if self.depth < self.options.depth_max {
             actions.extend([
                 Self::where_child as Action,
@@ -203,6 +229,7 @@ impl Generator {
                 Self::coalesce,
                 Self::choose,
                 Self::choose_option,
+                Self::branch,
                 Self::optional,
                 Self::local_or_flat_map,
                 Self::map_child,
@@ -212,21 +239,36 @@ impl Generator {
         }
         // What only this kind offers comes up as often as all the rest.
         let own: &[Action] = match &state.kind {
-            Kind::Vertex => &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value],
-            Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value],
+            Kind::Vertex => {
+                &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value, Self::special]
+            }
+            Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
             Kind::List(_) => &[Self::collection, Self::function],
             Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
             Kind::VertexProperty | Kind::EdgeProperty => &[Self::property_parts],
-            Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function],
+            Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function, Self::convert],
+            Kind::Bool | Kind::Date => &[Self::convert],
             _ => &[],
         };
         let common = actions.len();
         // Functions of scalars are one way among the others.
-        let times = if matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float) { 2 } else { common };
+        let is_scalar = matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float | Kind::Bool | Kind::Date);
+        let times = if is_scalar { 4 } else { common };
         for _ in 0..times.checked_div(own.len()).unwrap_or(0) {
             actions.extend_from_slice(own);
         }
         actions
+    }
+
+    /// What only elements offer and is asked less often.
+    pub fn special(&mut self, chain: &mut Chain) {
+        match self.rng.random_range(0..5) {
+            0 => self.match_patterns(chain),
+            1 if chain.state.kind == Kind::Vertex => self.call(chain),
+            2 => self.subgraph(chain),
+            3 => self.format(chain),
+            _ => {}
+        }
     }
 
     /// A child of a stream in this state.

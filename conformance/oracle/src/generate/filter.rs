@@ -12,6 +12,11 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     pub fn is_filter(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
+        if kind == Kind::Mixed && self.rng.random_bool(0.3) {
+            let name = *["NUMBER", "STRING", "INT", "NULL", "BOOLEAN"].choose(&mut self.rng).expect("not empty");
+            let of = Predicate::TypeOf(Box::new(Argument::Type(name.into())));
+            return chain.push("is", [Argument::Predicate(of)]);
+        }
         if kind.is_homogeneous() || kind == Kind::Mixed {
             let test = self.test(&kind);
             chain.push("is", [test]);
@@ -106,9 +111,23 @@ impl Generator {
     }
 
     pub fn connective(&mut self, chain: &mut Chain) {
+        if chain.state.kind.is_element() && self.rng.random_bool(0.2) {
+            return self.infix(chain);
+        }
         let name = if self.rng.random_bool(0.5) { "and" } else { "or" };
         let children = (0..2).map(|_| nested(self.child(&chain.state, Place::Local, 1).steps)).collect();
         chain.steps.push(Instruction::new(name, children));
+    }
+
+    /// `and()` and `or()` between filters.
+    fn infix(&mut self, chain: &mut Chain) {
+        let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
+        self.has(&mut inner);
+        for _ in 0..self.rng.random_range(1..3) {
+            inner.push(if self.rng.random_bool(0.5) { "and" } else { "or" }, []);
+            self.has(&mut inner);
+        }
+        chain.push("where", [nested(inner.steps)]);
     }
 
     /// `where(P)` against a label or a side effect, and `where(as("a")…)`.

@@ -1,7 +1,7 @@
 //! Functions of one object: texts, collections, `math()`, and tests of members.
 
 use mangrove_graph::Value;
-use mangrove_gremlin::{Argument, Comparison};
+use mangrove_gremlin::{Argument, Comparison, Scope};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -15,7 +15,13 @@ impl Generator {
         match chain.state.kind.clone() {
             Kind::Text => self.text_function(chain),
             Kind::Int(_) | Kind::Float => {
-                let expression = format!("_ * {} + {}", self.rng.random_range(1..4), self.rng.random_range(0..9));
+                let (a, b) = (self.rng.random_range(1..4), self.rng.random_range(0..9));
+                let expression = match self.rng.random_range(0..5) {
+                    0 => format!("({b} - _) / 4"),
+                    1 => format!("abs(_) - {b} ^ {a}"),
+                    2 => format!("floor(_ / {a}) + _"),
+                    _ => format!("_ * {a} + {b}"),
+                };
                 chain.push("math", [text(&expression)]);
                 chain.becomes(Kind::Float);
             }
@@ -25,7 +31,17 @@ impl Generator {
     }
 
     fn text_function(&mut self, chain: &mut Chain) {
-        match self.rng.random_range(0..5) {
+        match self.rng.random_range(0..8) {
+            5 => {
+                chain.push("concat", [text(" ")]);
+                let name = *["trim", "lTrim", "rTrim"].choose(&mut self.rng).expect("not empty");
+                chain.push(name, []);
+            }
+            6 => {
+                chain.push("split", [text(if self.rng.random_bool(0.5) { "" } else { "n" })]);
+                return chain.becomes(Kind::List(Box::new(Kind::Text)));
+            }
+            7 => chain.push("substring", [int(self.rng.random_range(-3..2))]),
             0 => {
                 chain.push("length", []);
                 return chain.becomes(Kind::Int(32));
@@ -53,6 +69,16 @@ impl Generator {
             let operand = value(&mut self.rng, inner);
             chain.push(name, [compare(comparison, operand)]);
             return;
+        }
+        if self.rng.random_bool(0.15) {
+            chain.push("product", [Argument::Value(Value::list(literals))]);
+            return chain.becomes(Kind::Opaque);
+        }
+        if *inner == Kind::Text && self.rng.random_bool(0.3) {
+            let name = *["toUpper", "length", "trim"].choose(&mut self.rng).expect("not empty");
+            chain.push(name, [Argument::Scope(Scope::Local)]);
+            let inner = if name == "length" { Kind::Int(32) } else { Kind::Text };
+            return chain.becomes(Kind::List(Box::new(inner)));
         }
         let name =
             *["combine", "merge", "difference", "intersect", "disjunct"].choose(&mut self.rng).expect("not empty");

@@ -1,6 +1,6 @@
 //! Steps from one kind of object to another: neighbors, values, collections, paths, labels.
 
-use mangrove_graph::Token;
+use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Column, Instruction, Order, Pop, Scope};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -20,15 +20,27 @@ impl Generator {
         labels.into_iter().map(text).collect()
     }
 
+    /// A step along edges; `to` and `toE` are told the direction.
+    fn along(&mut self, name: &str, mut labels: Vec<Argument>) -> Instruction {
+        if name.starts_with("to") {
+            let all = [Direction::Out, Direction::In, Direction::Both];
+            let direction = *all.choose(&mut self.rng).expect("not empty");
+            labels.insert(0, Argument::Value(Value::Direction(direction)));
+        }
+        Instruction::new(name, labels)
+    }
+
     pub fn neighbors(&mut self, chain: &mut Chain) {
-        let name = *["out", "in", "both"].choose(&mut self.rng).expect("not empty");
-        chain.steps.push(Instruction::new(name, self.some_edge_labels()));
+        let name = *["out", "in", "both", "to"].choose(&mut self.rng).expect("not empty");
+        let labels = self.some_edge_labels();
+        chain.steps.push(self.along(name, labels));
         chain.spreads(Kind::Vertex);
     }
 
     pub fn incident(&mut self, chain: &mut Chain) {
-        let name = *["outE", "inE", "bothE"].choose(&mut self.rng).expect("not empty");
-        chain.steps.push(Instruction::new(name, self.some_edge_labels()));
+        let name = *["outE", "inE", "bothE", "toE"].choose(&mut self.rng).expect("not empty");
+        let labels = self.some_edge_labels();
+        chain.steps.push(self.along(name, labels));
         chain.spreads(Kind::Edge);
         chain.state.from_vertex = true;
     }
@@ -36,7 +48,11 @@ impl Generator {
     pub fn edge_ends(&mut self, chain: &mut Chain) {
         let other = if chain.state.from_vertex && chain.state.history { "otherV" } else { "outV" };
         let name = *["outV", "inV", "bothV", other, other].choose(&mut self.rng).expect("not empty");
-        chain.push(name, []);
+        if name == "outV" && self.rng.random_bool(0.2) {
+            chain.push("toV", [Argument::Value(Value::Direction(Direction::Out))]);
+        } else {
+            chain.push(name, []);
+        }
         if matches!(name, "outV" | "inV") { chain.becomes(Kind::Vertex) } else { chain.spreads(Kind::Vertex) }
     }
 
@@ -92,10 +108,19 @@ impl Generator {
     }
 
     pub fn property_parts(&mut self, chain: &mut Chain) {
-        match self.rng.random_range(0..3) {
+        match self.rng.random_range(0..5) {
             0 => {
                 let name = if chain.state.kind == Kind::VertexProperty { "name" } else { "weight" };
                 chain.push("hasKey", [text(name)]);
+            }
+            3 => {
+                let (value, _) = self.literal();
+                chain.push("hasValue", [Argument::Value(value)]);
+            }
+            4 => {
+                let owner = if chain.state.kind == Kind::VertexProperty { Kind::Vertex } else { Kind::Edge };
+                chain.push("element", []);
+                chain.becomes(owner);
             }
             1 => {
                 chain.push("key", []);
@@ -164,7 +189,19 @@ impl Generator {
                 if self.rng.random_bool(0.5) {
                     chain.push("by", [Argument::Order(Order::Desc)]);
                 }
-                // The sequence of this list is fixed now, so it may be cut.
+                // The sequence of this list is fixed now, so it may be read and cut.
+                match self.rng.random_range(0..5) {
+                    0 => {
+                        chain.push("conjoin", [text(";")]);
+                        return chain.becomes(Kind::Text);
+                    }
+                    1 => {
+                        chain.push("index", []);
+                        return chain.becomes(Kind::Opaque);
+                    }
+                    2 => chain.push("reverse", []),
+                    _ => {}
+                }
                 if self.rng.random_bool(0.5) {
                     let n = int(self.rng.random_range(1..4));
                     let name = *["limit", "tail", "skip"].choose(&mut self.rng).expect("not empty");
@@ -288,6 +325,12 @@ impl Generator {
             return;
         }
         chain.push("path", []);
+        if let Some((label, _)) = chain.state.labels.first()
+            && self.rng.random_bool(0.4)
+        {
+            let name = if self.rng.random_bool(0.5) { "from" } else { "to" };
+            chain.push(name, [text(label)]);
+        }
         if self.rng.random_bool(0.4) {
             let (value, _) = self.literal();
             let by = nested([step("constant", [Argument::Value(value)])]);

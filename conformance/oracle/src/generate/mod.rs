@@ -15,17 +15,21 @@
 //! - A child of which only the first result counts (`by`, `map`, `choose(f)`) has at most one result.
 //!
 //! Not generated, since no document fixes the answer or the values have no order of their own: ordering by
-//! elements, shuffling, `dedup` in the body of a `repeat`, `until` before together with `emit` after it,
-//! reading an element after dropping it.
+//! elements, shuffling, `until` before together with `emit` after it, reading an element after dropping it, `dedup` in the
+//! body of a `repeat` other than the one that looks for all that can be reached.
 
 mod branch;
 mod chain;
+mod convert;
 mod filter;
 mod function;
 mod graph;
 mod map;
+mod matching;
 mod reduce;
 mod schema;
+mod source;
+mod structure;
 mod write;
 
 use mangrove_gremlin::Bytecode;
@@ -82,5 +86,6 @@ pub fn case(seed: u64, options: &Options) -> Case {
         (false, false) => Determinism::Multiset,
     };
     let expectation = Expectation { rows, lists_unordered: state.lists_unordered, maps_ordered: state.maps_ordered };
-    Case { graph, traversal: crate::script::bytecode(chain.steps), expectation, writes }
+    let traversal = Bytecode { source: generator.source, steps: chain.steps };
+    Case { graph, traversal, expectation, writes }
 }

@@ -1,7 +1,7 @@
 //! Steps that gather: `count`, `sum`, `fold`, `group`, `aggregate`, `cap`.
 
-use mangrove_graph::Token;
-use mangrove_gremlin::{Argument, Instruction};
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Instruction, Operator};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -32,6 +32,11 @@ impl Generator {
         } else if kind == Kind::Mixed && self.rng.random_bool(0.1) {
             // Words among the numbers are an error, on both sides.
             choices.push(("sum", Kind::Opaque));
+        }
+        if kind.is_number() && self.rng.random_bool(0.15) {
+            let operator = *[Operator::Sum, Operator::Max].choose(&mut self.rng).expect("not empty");
+            chain.push("fold", [Argument::Value(Value::F64(0.0)), Argument::Operator(operator)]);
+            return chain.reduces(Kind::Opaque);
         }
         let (name, made) = choices.choose(&mut self.rng).expect("not empty").clone();
         chain.push(name, []);
@@ -81,9 +86,19 @@ impl Generator {
     }
 
     fn group_value(&mut self, chain: &mut Chain, kind: &Kind) -> Kind {
-        match self.rng.random_range(0..5) {
+        match self.rng.random_range(0..7) {
             0 => {
                 chain.push("by", [nested([step("count", [])])]);
+                Kind::Int(64)
+            }
+            5 => {
+                let (by, _) = self.by(kind);
+                chain.push("by", [nested([step("groupCount", []), Instruction::new("by", by)])]);
+                Kind::Opaque
+            }
+            6 if *kind == Kind::Vertex => {
+                let inner = [step("out", []), step("dedup", []), step("count", [])];
+                chain.push("by", [nested(inner)]);
                 Kind::Int(64)
             }
             1 | 2 if kind.is_element() => {

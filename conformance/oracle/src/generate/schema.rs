@@ -1,6 +1,6 @@
 //! The names that graphs and traversals of a case share, and the kinds of object a stream holds.
 
-use mangrove_graph::Value;
+use mangrove_graph::{DateTime, Value};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Float,
     Text,
     Bool,
+    /// Points in time in UTC.
+    Date,
     /// Scalars of any type.
     Mixed,
     List(Box<Kind>),
@@ -39,7 +41,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Values of one type, of which equal ones are the same.
     pub fn is_homogeneous(&self) -> bool {
-        matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool)
+        matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool | Kind::Date)
     }
 
     pub fn is_number(&self) -> bool {
@@ -63,15 +65,18 @@ pub(crate) struct Key {
     pub on_vertices: bool,
 }
 
-pub(crate) const KEYS: [Key; 8] = [
+pub(crate) const KEYS: [Key; 11] = [
     Key { name: "name", kind: Kind::Text, on_vertices: true },
     Key { name: "age", kind: Kind::Int(32), on_vertices: true },
     Key { name: "score", kind: Kind::Int(64), on_vertices: true },
     Key { name: "flag", kind: Kind::Bool, on_vertices: true },
     Key { name: "mix", kind: Kind::Mixed, on_vertices: true },
+    Key { name: "born", kind: Kind::Date, on_vertices: true },
+    Key { name: "part", kind: Kind::Text, on_vertices: true },
     Key { name: "weight", kind: Kind::Float, on_vertices: false },
     Key { name: "since", kind: Kind::Int(32), on_vertices: false },
     Key { name: "mix", kind: Kind::Mixed, on_vertices: false },
+    Key { name: "part", kind: Kind::Text, on_vertices: false },
 ];
 
 /// A random value of a scalar kind.
@@ -84,7 +89,8 @@ pub(crate) fn value(rng: &mut SmallRng, kind: &Kind) -> Value {
         Kind::Float => Value::F64(quarter),
         Kind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
         Kind::Bool => Value::Bool(rng.random_bool(0.5)),
-        _ => match rng.random_range(0..16) {
+        Kind::Date => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
+        _ => match rng.random_range(0..17) {
             0 => Value::I8(small as i8),
             1 => Value::I16(small as i16),
             2..=4 => Value::I32(small),
@@ -94,6 +100,7 @@ pub(crate) fn value(rng: &mut SmallRng, kind: &Kind) -> Value {
             11 => Value::F64(f64::from(small)),
             12 => Value::Bool(rng.random_bool(0.5)),
             13 if rng.random_bool(0.3) => Value::F64(f64::NAN),
+            16 => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
             _ => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
         },
     }

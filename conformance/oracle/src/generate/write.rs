@@ -1,7 +1,7 @@
 //! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
 //! are automatic, and the comparison takes them all as one.
 
-use mangrove_graph::{Token, Value};
+use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -13,7 +13,7 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     /// A traversal that writes.
     pub fn write(&mut self) -> Chain {
-        let forms: [fn(&mut Self) -> Chain; 10] = [
+        let forms: [fn(&mut Self) -> Chain; 15] = [
             Self::add_one_vertex,
             Self::add_one_edge,
             Self::set_properties,
@@ -23,9 +23,18 @@ impl Generator {
             Self::add_edges_along,
             Self::upsert,
             Self::merge_vertices,
+            Self::merge_from_stream,
+            Self::merge_edges,
+            Self::merge_edges,
+            Self::merge_edge_by_ends,
+            Self::write_in_branches,
             Self::drop_some,
         ];
-        forms.choose(&mut self.rng).expect("not empty")(self)
+        let chain = forms.choose(&mut self.rng).expect("not empty")(self);
+        if self.rng.random_bool(0.03) {
+            self.source.push(step("withStrategies", [Argument::Strategy("ReadOnlyStrategy".into(), Vec::new())]));
+        }
+        chain
     }
 
     /// An id that is free, or now and then taken.
@@ -58,7 +67,15 @@ impl Generator {
     fn property_instruction(&mut self, kind: &Kind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
-        match self.rng.random_range(0..5) {
+        match self.rng.random_range(0..7) {
+            5 if *kind == Kind::Vertex => {
+                let kept = if self.rng.random_bool(0.5) { Cardinality::Set } else { Cardinality::List };
+                step("property", [Argument::Cardinality(kept), text(key.name), Argument::Value(value)])
+            }
+            6 => {
+                let entries = vec![(Value::string(key.name), value), (Value::string("note"), Value::I32(1))];
+                step("property", [Argument::Value(Value::map(entries))])
+            }
             0 if *kind == Kind::Vertex => {
                 let single = Argument::Cardinality(Cardinality::Single);
                 step("property", [single, text(key.name), Argument::Value(value)])
@@ -127,10 +144,13 @@ impl Generator {
 
     fn add_vertices(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);
+        let partitioned = self.perhaps_partitioned();
         let label = text(self.label(&Kind::Vertex));
         chain.push("addV", [label]);
-        let property = self.literal_property(&Kind::Vertex);
-        chain.steps.push(property);
+        if !partitioned {
+            let property = self.literal_property(&Kind::Vertex);
+            chain.steps.push(property);
+        }
         chain.push("count", []);
         chain.reduces(Kind::Int(64));
         chain
@@ -138,12 +158,15 @@ impl Generator {
 
     fn add_edges(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);
+        let partitioned = self.perhaps_partitioned();
         let (label, end) = (text(self.edge_label()), self.vertex_id());
         chain.push("addE", [label]);
         let side = if self.rng.random_bool(0.5) { "from" } else { "to" };
         chain.push(side, [nested([step("V", [end])])]);
-        let property = self.literal_property(&Kind::Edge);
-        chain.steps.push(property);
+        if !partitioned {
+            let property = self.literal_property(&Kind::Edge);
+            chain.steps.push(property);
+        }
         chain.becomes(Kind::Edge);
         chain
     }
@@ -197,6 +220,121 @@ impl Generator {
             }
         }
         chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    /// What is made belongs to a part of the graph. Whether a property that names another part holds instead is not
+    /// said anywhere: there must be none.
+    fn perhaps_partitioned(&mut self) -> bool {
+        let partitioned = self.rng.random_bool(0.2);
+        if partitioned {
+            let strategy = self.partition_strategy(true);
+            self.source.push(step("withStrategies", [strategy]));
+        }
+        partitioned
+    }
+
+    /// `inject(map, …).mergeV()`: the maps come along the stream.
+    fn merge_from_stream(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let mut maps = Vec::new();
+        for _ in 0..self.rng.random_range(1..4) {
+            let label = Value::string(self.label(&Kind::Vertex));
+            let name = value(&mut self.rng, &Kind::Text);
+            maps.push(Argument::Value(Value::map(vec![(Value::Token(Token::Label), label), ("name".into(), name)])));
+        }
+        chain.steps.push(Instruction::new("inject", maps));
+        chain.push("mergeV", []);
+        if self.rng.random_bool(0.5) {
+            let entries = vec![("age".into(), value(&mut self.rng, &Kind::Int(32)))];
+            chain.push("option", [Argument::Merge(Merge::OnCreate), Argument::Value(Value::map(entries))]);
+        }
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    /// `mergeE()` between two vertices by id, or of any edge with a label and a property.
+    fn merge_edges(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        if self.rng.random_bool(0.3) {
+            chain.push("inject", [int(0), int(0)]);
+        }
+        let id = |argument: Argument| match argument {
+            Argument::Value(id) => id,
+            _ => Value::Null,
+        };
+        let (source, target) = (id(self.vertex_id()), id(self.vertex_id()));
+        let mut wanted = vec![(Value::Token(Token::Label), Value::string(self.edge_label()))];
+        if self.rng.random_bool(0.85) {
+            wanted.push((Value::Direction(Direction::Out), source.clone()));
+        }
+        if self.rng.random_bool(0.85) {
+            wanted.push((Value::Direction(Direction::In), target.clone()));
+        }
+        if self.rng.random_bool(0.3) {
+            wanted.push(("since".into(), value(&mut self.rng, &Kind::Int(32))));
+        }
+        chain.push("mergeE", [Argument::Value(Value::map(wanted))]);
+        if self.rng.random_bool(0.5) {
+            let mut made = vec![("weight".into(), value(&mut self.rng, &Kind::Float))];
+            if self.rng.random_bool(0.5) {
+                made.push((Value::Direction(Direction::Out), source));
+                made.push((Value::Direction(Direction::In), target));
+            }
+            chain.push("option", [Argument::Merge(Merge::OnCreate), Argument::Value(Value::map(made))]);
+        }
+        if self.rng.random_bool(0.5) {
+            let written = vec![("since".into(), value(&mut self.rng, &Kind::Int(32)))];
+            chain.push("option", [Argument::Merge(Merge::OnMatch), Argument::Value(Value::map(written))]);
+        }
+        chain.spreads(Kind::Edge);
+        chain
+    }
+
+    /// `mergeE()` whose ends are described by options.
+    fn merge_edge_by_ends(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let entry = |key, end| (Argument::Value(Value::Direction(key)), Argument::Merge(end));
+        let label = Value::string(self.edge_label());
+        let wanted = vec![
+            (token(Token::Label), Argument::Value(label)),
+            entry(Direction::Out, Merge::OutV),
+            entry(Direction::In, Merge::InV),
+        ];
+        chain.push("mergeE", [Argument::Map(wanted)]);
+        for end in [Merge::OutV, Merge::InV] {
+            let Argument::Value(id) = self.vertex_id() else { continue };
+            let description = Value::map(vec![(Value::Token(Token::Id), id)]);
+            chain.push("option", [Argument::Merge(end), Argument::Value(description)]);
+        }
+        chain.spreads(Kind::Edge);
+        chain
+    }
+
+    /// Writes that only some traversers come by.
+    fn write_in_branches(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        let test = nested([step("hasLabel", [text(self.label(&Kind::Vertex))])]);
+        let written = step("property", [text("note"), int(self.rng.random_range(0..9))]);
+        let label = text(self.label(&Kind::Vertex));
+        match self.rng.random_range(0..5) {
+            0 => chain.push("choose", [test, nested([written]), nested([step("identity", [])])]),
+            1 => {
+                let dropped = nested([step("properties", [text("age")]), step("drop", [])]);
+                chain.push("sideEffect", [dropped]);
+            }
+            2 => {
+                let made = [step("addV", [label]), step("property", [text("note"), int(1)])];
+                chain.push("coalesce", [test, nested(made)]);
+            }
+            3 => chain.push("local", [nested([step("out", []), step("dedup", []), written])]),
+            _ => chain.push("optional", [nested([step("out", [text(self.edge_label())]), written])]),
+        }
+        chain.push("count", []);
+        chain.reduces(Kind::Int(64));
         chain
     }
 

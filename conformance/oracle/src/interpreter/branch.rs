@@ -1,6 +1,7 @@
 //! `union`, `choose`, `repeat`: steps with global children.
 
 use mangrove_gremlin::{Argument, Bytecode, Pick};
+use smol_str::SmolStr;
 
 use super::step::{LoopCondition, LoopTest, Step, traversal};
 use super::traverser::Loop;
@@ -65,6 +66,43 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
+    /// `branch(f).option(…)`: every option that matches, `Pick.any` always, `Pick.none` where no other does.
+    pub(crate) fn branch(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        let mut chosen: Vec<Stream> = step.options.iter().map(|_| Vec::new()).collect();
+        for t in input {
+            let made = match step.argument(0)? {
+                Argument::Traversal(f) => first(self.local_child(f, &t)?),
+                _ => self.by(step.arguments, &t)?,
+            };
+            let Some(made) = made else { return unsupported("branch() on nothing") };
+            let mut matched = false;
+            for (at, option) in step.options.iter().enumerate() {
+                let takes = match option {
+                    [Argument::Pick(Pick::Any), _] | [_] => true,
+                    [Argument::Pick(_), _] => false,
+                    [test, _] => {
+                        let matches = self.argument_matches(test, &made)?;
+                        matched |= matches;
+                        matches
+                    }
+                    _ => return unsupported("option() like this"),
+                };
+                if takes {
+                    chosen[at].push(t.clone());
+                }
+            }
+            let otherwise = step.options.iter().position(|o| matches!(o, [Argument::Pick(Pick::None), _]));
+            if let (false, Some(at)) = (matched, otherwise) {
+                chosen[at].push(t);
+            }
+        }
+        let mut out = Vec::new();
+        for (arguments, stream) in step.options.iter().zip(chosen) {
+            out.extend(self.taken(option_branch(arguments)?, stream)?);
+        }
+        Ok(out)
+    }
+
     fn option_for(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<usize>> {
         let pick = |wanted| step.options.iter().position(|o| matches!(o, [Argument::Pick(p), _] if *p == wanted));
         let made = match step.argument(0)? {
@@ -90,7 +128,19 @@ impl Interpreter<'_> {
             [_, Argument::Traversal(body)] => (step.name_argument(0)?, body),
             _ => return unsupported("repeat() with these arguments"),
         };
-        let mut frontier = input;
+        let met = std::mem::take(&mut self.met);
+        let out = self.run_loop(step, name, body, input);
+        self.met = met;
+        out
+    }
+
+    fn run_loop(
+        &mut self,
+        step: &Step<'_>,
+        name: Option<SmolStr>,
+        body: &Bytecode,
+        mut frontier: Stream,
+    ) -> Outcome<Stream> {
         for t in &mut frontier {
             t.loops.push(Loop { name: name.clone(), count: 0 });
         }
@@ -162,7 +212,7 @@ fn leaving(mut t: Traverser) -> Traverser {
 
 fn option_branch(arguments: &[Argument]) -> Outcome<&Bytecode> {
     match arguments {
-        [_, branch] => traversal(branch),
+        [branch] | [_, branch] => traversal(branch),
         _ => unsupported("option() without a key"),
     }
 }

@@ -13,6 +13,11 @@ pub(crate) fn round_robin<'a>(by: &[&'a [Argument]], n: usize) -> &'a [Argument]
 impl Interpreter<'_> {
     /// What `by(arguments)` makes of what the traverser stands on.
     pub(crate) fn by(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
+        let made = self.productive_or_not(arguments, t)?;
+        Ok(if self.source.productive_by { made.or(Some(Value::Null)) } else { made })
+    }
+
+    fn productive_or_not(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
         match arguments.first() {
             None | Some(Argument::Order(Order::Asc | Order::Desc)) => Ok(Some(t.value.clone())),
             Some(Argument::Value(Value::String(key))) => self.value_of_key(key, &t.value),
@@ -24,7 +29,7 @@ impl Interpreter<'_> {
     }
 
     /// The one value under a key of an element or a map.
-    fn value_of_key(&self, key: &str, value: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn value_of_key(&self, key: &str, value: &Value) -> Outcome<Option<Value>> {
         if let Value::Map(entries) = value {
             let found = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == key));
             return Ok(found.map(|(_, v)| v.clone()));

@@ -1,12 +1,27 @@
 //! Steps that read elements: `values`, `properties`, `id`, `label`, `key`, `value`, `valueMap`, `elementMap`.
 
-use mangrove_graph::{Direction, Token, Value, VertexId};
+use mangrove_graph::{Direction, PropertyOwner, Token, Value, VertexId};
 use mangrove_gremlin::Argument;
 use smol_str::SmolStr;
 
 use super::by::round_robin;
 use super::step::Step;
 use super::{Interpreter, Outcome, Traverser, wrong};
+
+/// `WithOptions.tokens`, as bytecode has it.
+pub(crate) const TOKENS: &str = "~tinkerpop.valueMap.tokens";
+
+/// `element()`: what a property belongs to.
+pub(crate) fn owner(property: &Value) -> Outcome<Option<Value>> {
+    match property {
+        Value::VertexProperty(property) => Ok(Some(Value::Vertex(property.vertex))),
+        Value::Property(property) => match property.owner {
+            PropertyOwner::Edge(edge) => Ok(Some(Value::Edge(edge))),
+            PropertyOwner::VertexProperty(..) => super::unsupported("meta-properties"),
+        },
+        other => wrong(format!("a {} is no property", other.type_name())),
+    }
+}
 
 impl Interpreter<'_> {
     /// Key and value of a property object.
@@ -54,6 +69,11 @@ impl Interpreter<'_> {
             _ => (false, step.arguments),
         };
         let keys = arguments.iter().map(super::step::string).collect::<Outcome<Vec<_>>>()?;
+        let tokens = match step.with.as_slice() {
+            [] => tokens,
+            [[Argument::Value(Value::String(option))]] if option == TOKENS => true,
+            other => return super::unsupported(format!("valueMap() with {other:?}")),
+        };
         let mut entries = if tokens { self.token_entries(&t.value)? } else { Vec::new() };
         let token_count = entries.len();
         for property in self.properties_of(&t.value, &keys)? {
@@ -75,6 +95,21 @@ impl Interpreter<'_> {
                 kept.extend(made.map(|value| (key, value)));
             }
             entries = kept;
+        }
+        Ok(Some(Value::map(entries)))
+    }
+
+    /// `propertyMap()`: property objects by key, several of a vertex's in a list.
+    pub(crate) fn property_map(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
+        let mut entries: Vec<(Value, Value)> = Vec::new();
+        for property in self.properties_of(&t.value, &step.names()?)? {
+            let key = Value::String(self.key_and_value(&property)?.0);
+            let found = entries.iter_mut().find(|(known, _)| *known == key);
+            match (found, &t.value) {
+                (Some((_, Value::List(values))), _) => std::sync::Arc::make_mut(values).push(property),
+                (_, Value::Vertex(_)) => entries.push((key, Value::list(vec![property]))),
+                _ => entries.push((key, property)),
+            }
         }
         Ok(Some(Value::map(entries)))
     }

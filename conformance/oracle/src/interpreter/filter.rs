@@ -86,7 +86,7 @@ impl Interpreter<'_> {
     pub(crate) fn where_step(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<bool> {
         match step.arguments {
             [Argument::Traversal(child)] => self.where_child(child, t),
-            [Argument::Predicate(_)] if step.name == "filter" => unsupported("filter(P)"),
+            [Argument::Predicate(p)] if step.name == "filter" => passes(p, &t.value),
             [Argument::Predicate(p)] => self.where_predicate(step, t, &t.value, p),
             [start, Argument::Predicate(p)] => match self.scope(&string(start)?, t) {
                 Some(value) => self.where_predicate(step, t, &value, p),
@@ -111,8 +111,8 @@ impl Interpreter<'_> {
         })
     }
 
-    /// A child of `where`: `as("a")` at its beginning is where it starts, at its end what it must come to.
-    fn where_child(&mut self, child: &Bytecode, t: &Traverser) -> Outcome<bool> {
+    /// A child of `where` or `match`: `as("a")` at its beginning is where it starts, at its end what it must come to.
+    pub(crate) fn where_child(&mut self, child: &Bytecode, t: &Traverser) -> Outcome<bool> {
         if let [only] = child.steps.as_slice()
             && matches!(only.name.as_str(), "and" | "or" | "not")
         {
@@ -170,8 +170,8 @@ impl Interpreter<'_> {
     /// `dedup()`: the first of equivalent objects; labels compare what they hold, `by` what it makes.
     pub(crate) fn dedup(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let labels = step.names()?;
-        let mut seen: Vec<Vec<Value>> = Vec::new();
-        self.filter(input, |this, t| {
+        let mut seen = self.met.remove(&step.at).unwrap_or_default();
+        let kept = self.filter(input, |this, t| {
             let subjects = if labels.is_empty() {
                 vec![t.value.clone()]
             } else {
@@ -194,7 +194,10 @@ impl Interpreter<'_> {
                 seen.push(key);
             }
             Ok(is_new)
-        })
+        });
+        // In a loop it is met again.
+        self.met.insert(step.at, seen);
+        kept
     }
 
     /// `order()`: stable; a traverser without an answer for a `by` is dropped.
@@ -279,4 +282,19 @@ pub(crate) fn bounds(step: &Step<'_>, length: usize) -> Outcome<std::ops::Range<
         (name, _) => return unsupported(format!("{name}() with these arguments")),
     };
     Ok(low..high.max(low))
+}
+
+/// `sample(n)`: the first are as good as any.
+pub(crate) fn sample(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+    let count = usize::try_from(super::step::number(step.argument(0)?)?).unwrap_or(0);
+    Ok(input.into_iter().take(count).collect())
+}
+
+/// `coin(1.0)` and `coin(0.0)`: anything else is chance.
+pub(crate) fn coin(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+    match step.value(0)? {
+        Value::F64(1.0) => Ok(input),
+        Value::F64(0.0) => Ok(Vec::new()),
+        other => unsupported(format!("coin({other:?})")),
+    }
 }

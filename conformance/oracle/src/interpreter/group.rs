@@ -52,7 +52,11 @@ impl Interpreter<'_> {
                     if !ends_in_a_reduction(child) {
                         return unsupported("group().by(…).by(traversal) without a reduction at its end");
                     }
-                    first(self.child(child, members)?)
+                    // Each group is a stream of its own.
+                    let outer = std::mem::take(&mut self.met);
+                    let made = self.child(child, members);
+                    self.met = outer;
+                    first(made?)
                 }
                 (_, modulator) => {
                     let mut made = Vec::new();

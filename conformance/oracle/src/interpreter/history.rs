@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Value;
 use mangrove_graph::compare::equivalent;
-use mangrove_gremlin::{Argument, Pop};
+use mangrove_graph::{PathValue, Value};
+use mangrove_gremlin::{Argument, Bytecode, Pop};
+use smol_str::SmolStr;
 
 use super::by::{column_of, round_robin};
 use super::step::{Step, string};
-use super::{Interpreter, Outcome, Traverser, unsupported};
+use super::{Interpreter, Outcome, Traverser, first, unsupported};
 
 impl Interpreter<'_> {
     pub(crate) fn path(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
-        let mut path = t.path.clone();
+        let mut path = segment(step, &t.path)?;
         for (n, object) in path.objects.iter_mut().enumerate() {
             match self.by(round_robin(&step.by, n), &t.holding(object.clone()))? {
                 Some(made) => *object = made,
@@ -37,7 +38,7 @@ impl Interpreter<'_> {
         };
         match rest {
             [Argument::Column(column)] => column_of(*column, &t.value, t.is_entry),
-            [Argument::Traversal(_)] => unsupported("select(traversal)"),
+            [Argument::Traversal(child)] => self.select_key(pop, child, step, t),
             [one] => match self.selected(pop, &string(one)?, t)? {
                 Some(value) => self.by(round_robin(&step.by, 0), &t.holding(value)),
                 None => Ok(None),
@@ -52,6 +53,30 @@ impl Interpreter<'_> {
                 }
                 Ok(Some(Value::map(entries)))
             }
+        }
+    }
+
+    /// `select(traversal)`: the entry of the map under a key that a child gives.
+    fn select_key(
+        &mut self,
+        pop: Option<Pop>,
+        child: &Bytecode,
+        step: &Step<'_>,
+        t: &Traverser,
+    ) -> Outcome<Option<Value>> {
+        let Some(key) = first(self.local_child(child, t)?) else { return Ok(None) };
+        let entry = match &t.value {
+            Value::Map(entries) => entries.iter().find(|(known, _)| equivalent(known, &key)).map(|(_, v)| v.clone()),
+            _ => None,
+        };
+        let found = match (entry, &key) {
+            (Some(value), _) => Some(value),
+            (None, Value::String(name)) => self.selected(pop, name, t)?,
+            (None, _) => None,
+        };
+        match found {
+            Some(value) => self.by(round_robin(&step.by, 0), &t.holding(value)),
+            None => Ok(None),
         }
     }
 
@@ -79,4 +104,21 @@ impl Interpreter<'_> {
         }
         Ok(Some(Value::map(entries)))
     }
+}
+
+/// The part of a way from one label to another.
+fn segment(step: &Step<'_>, path: &PathValue) -> Outcome<PathValue> {
+    let place = |label: Option<&Argument>, last: bool| {
+        let Some(label) = label.map(string).transpose()? else { return Ok(None) };
+        let bears = |labels: &Vec<SmolStr>| labels.contains(&label);
+        let found = if last { path.labels.iter().rposition(bears) } else { path.labels.iter().position(bears) };
+        match found {
+            Some(at) => Ok(Some(at)),
+            None => unsupported(format!("a way without the label {label}")),
+        }
+    };
+    let from = place(step.from, false)?.unwrap_or(0);
+    let to = place(step.to, true)?.map_or(path.objects.len(), |at| at + 1);
+    let range = from..to.max(from);
+    Ok(PathValue { objects: path.objects[range.clone()].to_vec(), labels: path.labels[range].to_vec() })
 }

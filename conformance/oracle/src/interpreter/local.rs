@@ -56,3 +56,11 @@ pub(crate) fn range(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
         other => return unsupported(format!("{}(local) of a {}", step.name, other.type_name())),
     }))
 }
+
+/// `sample(local, n)` of no more than there are.
+pub(crate) fn sample(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
+    match (value, step.numbers()?.first()) {
+        (Value::List(v), Some(n)) if usize::try_from(*n).is_ok_and(|n| n >= v.len()) => Ok(Some(value.clone())),
+        _ => unsupported("sample(local) that leaves something out"),
+    }
+}

@@ -1,6 +1,6 @@
 //! The plain interpreter: every step takes a list of traversers and gives a list of traversers.
 //!
-//! A traverser is an object, the path it came, and its loop counters; its bulk is always 1. Steps run one
+//! A traverser is an object, the path it came, and its loop counters and its sack; its bulk is always 1. Steps run one
 //! after the other over the whole stream, so every step is a barrier, and a step that writes has written
 //! everything before the next one reads. What is nested runs in one of two ways (TinkerPop's words):
 //!
@@ -15,28 +15,37 @@
 
 mod branch;
 mod by;
+mod convert;
 mod element;
 mod filter;
+mod formula;
 mod function;
 mod group;
 mod history;
 mod local;
+mod matching;
 mod navigate;
 mod predicate;
 mod reduce;
 mod result;
+mod sack;
+mod service;
+mod source;
 mod step;
+mod structure;
 mod traverser;
 mod upsert;
 mod write;
 
 use std::collections::BTreeMap;
 
+use mangrove_graph::structure::{GraphValue, Tree};
 use mangrove_graph::{Error, ErrorKind, Value};
 use mangrove_gremlin::{Argument, Bytecode};
 use smol_str::SmolStr;
 
 use crate::graph::Graph;
+use source::Source;
 use step::Step;
 pub(crate) use traverser::Traverser;
 
@@ -84,7 +93,10 @@ pub(crate) fn wrong<T>(message: impl Into<String>) -> Outcome<T> {
 /// Runs one traversal over one graph.
 pub struct Interpreter<'g> {
     graph: &'g mut Graph,
+    source: Source,
     side_effects: BTreeMap<SmolStr, Value>,
+    /// What the `dedup()`s of the innermost loop have met, by step.
+    met: BTreeMap<usize, Vec<Vec<Value>>>,
     traversers_left: usize,
     depth: usize,
 }
@@ -92,13 +104,25 @@ pub struct Interpreter<'g> {
 impl<'g> Interpreter<'g> {
     /// Runs a traversal to its end; elements in the result are detached.
     pub fn run(graph: &'g mut Graph, traversal: &Bytecode) -> Result<Vec<Value>, Failure> {
-        if !traversal.source.is_empty() {
-            return unsupported("source instructions");
+        let source = Source::of(&traversal.source)?;
+        if source.read_only && writes(traversal) {
+            return Err(Failure::Error(Error::invalid("a traversal that only reads has a step that writes")));
         }
-        let mut this =
-            Interpreter { graph, side_effects: BTreeMap::new(), traversers_left: TRAVERSER_COUNT_MAX, depth: 0 };
-        this.declare_side_effects(traversal);
-        let out = this.child(traversal, vec![Traverser::unborn()])?;
+        let mut this = Interpreter {
+            graph,
+            source,
+            side_effects: BTreeMap::new(),
+            met: BTreeMap::new(),
+            traversers_left: TRAVERSER_COUNT_MAX,
+            depth: 0,
+        };
+        let traversal = step::prefixed(traversal);
+        this.declare_side_effects(&traversal);
+        for (name, value) in std::mem::take(&mut this.source.side_effects) {
+            this.side_effects.insert(name, value);
+        }
+        let sack = this.source.sack.clone();
+        let out = this.child(&traversal, vec![Traverser { sack, ..Traverser::unborn() }])?;
         out.into_iter().map(|t| this.detach(&t.value)).collect()
     }
 
@@ -109,6 +133,10 @@ impl<'g> Interpreter<'g> {
                 match instruction.name.as_str() {
                     "aggregate" => drop(self.side_effects.insert(key.clone(), Value::BulkSet(Vec::new().into()))),
                     "group" | "groupCount" => drop(self.side_effects.insert(key.clone(), Value::map(Vec::new()))),
+                    "tree" => drop(self.side_effects.insert(key.clone(), Value::Tree(Tree::default().into()))),
+                    "subgraph" => {
+                        drop(self.side_effects.insert(key.clone(), Value::Graph(GraphValue::default().into())));
+                    }
                     _ => {}
                 }
             }
@@ -134,7 +162,10 @@ impl<'g> Interpreter<'g> {
 
     /// Runs a local child for one traverser.
     fn local_child(&mut self, traversal: &Bytecode, traverser: &Traverser) -> Outcome<Stream> {
-        self.child(traversal, vec![traverser.clone()])
+        let outer = std::mem::take(&mut self.met);
+        let out = self.child(traversal, vec![traverser.clone()]);
+        self.met = outer;
+        out
     }
 
     /// Whether a local child gives anything.
@@ -148,6 +179,9 @@ impl<'g> Interpreter<'g> {
         // The labels of a step go to the object each traverser now stands on.
         for traverser in &mut out {
             traverser.label(&step.labels);
+            if traverser.sack.is_none() {
+                traverser.sack.clone_from(&self.source.sack);
+            }
         }
         Ok(out)
     }
@@ -159,10 +193,14 @@ impl<'g> Interpreter<'g> {
             "out" | "in" | "both" | "outE" | "inE" | "bothE" => self.flat_map(input, |this, t| this.expand(step, t)),
             "outV" | "inV" | "bothV" | "otherV" => self.flat_map(input, |this, t| this.edge_ends(step, t)),
 
+            "sack" => self.each(input, |this, t| this.sack(step, t)),
+
             "values" | "properties" => self.flat_map(input, |this, t| this.property_objects(step, t)),
             "id" | "label" | "key" | "value" => self.map(input, |this, t| this.token_step(step, t)),
             "valueMap" => self.map(input, |this, t| this.value_map(step, t)),
             "elementMap" => self.map(input, |this, t| this.element_map(step, t)),
+            "propertyMap" => self.map(input, |this, t| this.property_map(step, t)),
+            "element" => self.map(input, |_, t| element::owner(&t.value)),
             "constant" => self.map(input, |_, _| Ok(Some(step.value(0)?.clone()))),
             "loops" => self.map(input, |_, t| t.loop_count(step.name_argument(0)?).map(|n| Some(Value::I32(n)))),
             "unfold" => self.unfold(input),
@@ -177,6 +215,7 @@ impl<'g> Interpreter<'g> {
             "simplePath" | "cyclicPath" => self.filter(input, |this, t| this.path_repeats(step, t)),
             "none" if !step.arguments.is_empty() => self.filter(input, |this, t| this.none_of(step, t)),
             "none" | "discard" => Ok(Vec::new()),
+            "sample" if step.is_local() => self.map(input, |_, t| local::sample(step, &t.value)),
             "dedup" if step.is_local() => self.map(input, |_, t| local::dedup(&t.value)),
             "dedup" => self.dedup(step, input),
             "limit" | "range" | "skip" | "tail" if step.is_local() => {
@@ -185,19 +224,28 @@ impl<'g> Interpreter<'g> {
             "limit" | "range" | "skip" | "tail" => filter::range(step, input),
             "order" if step.is_local() => self.map(input, |this, t| this.order_local(step, t)),
             "order" => self.order(step, input),
-            "identity" | "start" | "barrier" => Ok(input),
+            "identity" | "start" => Ok(input),
+            "barrier" => self.barrier(step, input),
+            "sample" => filter::sample(step, input),
+            "coin" => filter::coin(step, input),
+            "fail" if input.is_empty() => Ok(input),
+            "fail" => wrong("fail() was reached"),
 
             "count" | "sum" | "min" | "max" | "mean" if step.is_local() => {
                 self.map(input, |_, t| local::reduce(step.name, &t.value))
             }
+            "fold" if !step.arguments.is_empty() => reduce::fold_from(step, input),
             "count" | "sum" | "min" | "max" | "mean" | "fold" => reduce::reduce(step, input),
             "group" | "groupCount" => self.group_step(step, input),
             "aggregate" => self.aggregate(step, input),
             "cap" => self.cap(step),
+            "tree" => self.tree(step, input),
+            "subgraph" => self.subgraph(step, input),
 
             "path" => self.map(input, |this, t| this.path(step, t)),
             "select" => self.map(input, |this, t| this.select(step, t)),
             "project" => self.map(input, |this, t| this.project(step, t)),
+            "match" => self.each(input, |this, t| this.match_step(step, &t)),
 
             "map" => self.map(input, |this, t| Ok(first(this.local_child(step.traversal(0)?, t)?))),
             "flatMap" => self.flat_map(input, |this, t| Ok(values(this.local_child(step.traversal(0)?, t)?))),
@@ -213,18 +261,32 @@ impl<'g> Interpreter<'g> {
             }),
             "union" => self.union(step, input),
             "choose" => self.choose(step, input),
+            "branch" => self.branch(step, input),
             "repeat" => self.repeat(step, input),
 
-            "length" | "toUpper" | "toLower" | "reverse" | "concat" | "replace" | "substring" => {
-                self.map(input, |_, t| function::of_text(step, &t.value))
+            "asString" | "length" | "toUpper" | "toLower" | "trim" | "lTrim" | "rTrim" | "replace" | "split"
+            | "substring" => self.map(input, |_, t| function::of_text(step, &t.value)),
+            "concat" => self.map(input, |this, t| this.concat(step, t)),
+            "reverse" => self.map(input, |_, t| function::reverse(&t.value)),
+            "combine" | "conjoin" | "merge" | "difference" | "intersect" | "disjunct" | "product" => {
+                self.map(input, |this, t| this.of_collection(step, t))
             }
-            "combine" | "merge" | "difference" | "intersect" | "disjunct" => {
-                self.map(input, |_, t| function::of_collection(step, &t.value))
-            }
+            "index" => self.map(input, |_, t| function::index(&t.value)),
             "all" | "any" => self.filter(input, |_, t| function::of_members(step, &t.value)),
-            "math" => self.map(input, |_, t| function::math(step, &t.value)),
+            "math" => self.map(input, |this, t| this.math(step, t)),
+            "format" => self.map(input, |this, t| this.format(step, t)),
+            "asNumber" => self.map(input, |_, t| convert::as_number(step, &t.value)),
+            "asBool" => self.map(input, |_, t| convert::as_bool(&t.value)),
+            "asDate" => self.map(input, |_, t| convert::as_date(&t.value)),
+            "dateAdd" => self.map(input, |_, t| convert::date_add(step, &t.value)),
+            "dateDiff" => self.map(input, |this, t| match this.given(step.argument(0)?, t)? {
+                Some(other) => convert::date_difference(&t.value, &other),
+                None => unsupported("dateDiff() with a child without result"),
+            }),
+            "call" => self.flat_map(input, |this, t| this.call(step, t)),
 
             "mergeV" => self.each(input, |this, t| this.merge_vertex(step, &t)),
+            "mergeE" => self.each(input, |this, t| this.merge_edge(step, &t)),
             "addV" => self.each(input, |this, t| this.add_vertex(step, t)),
             "addE" => self.each(input, |this, t| this.add_edge(step, t)),
             "property" => self.each(input, |this, t| this.property(step, t)),
@@ -264,6 +326,14 @@ impl<'g> Interpreter<'g> {
     fn filter(&mut self, input: Stream, mut f: impl FnMut(&mut Self, &Traverser) -> Outcome<bool>) -> Outcome<Stream> {
         self.each(input, |this, t| Ok(if f(this, &t)? { vec![t] } else { Vec::new() }))
     }
+}
+
+/// Whether a step at any depth writes.
+fn writes(traversal: &Bytecode) -> bool {
+    traversal.steps.iter().any(|instruction| {
+        matches!(instruction.name.as_str(), "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")
+            || instruction.arguments.iter().any(|a| matches!(a, Argument::Traversal(child) if writes(child)))
+    })
 }
 
 fn first(stream: Stream) -> Option<Value> {

@@ -11,6 +11,7 @@ impl Interpreter<'_> {
     /// `V(ids…)` and `E(ids…)`: an id given twice is met twice, one that names nothing is skipped.
     pub(crate) fn start_elements(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let elements = self.elements_by_id(step)?;
+        let elements = self.seen(elements)?;
         self.flat_map(input, |_, _| Ok(elements.clone()))
     }
 
@@ -65,8 +66,17 @@ impl Interpreter<'_> {
         };
         let mut found = Vec::new();
         for (edge, neighbor) in self.graph.incident(vertex, direction) {
-            if labels.is_empty() || labels.contains(&self.graph.edge(edge)?.label) {
-                found.push(if step.name.ends_with('E') { Value::Edge(edge) } else { Value::Vertex(neighbor) });
+            if !labels.is_empty() && !labels.contains(&self.graph.edge(edge)?.label) {
+                continue;
+            }
+            let (edge, neighbor) = (Value::Edge(edge), Value::Vertex(neighbor));
+            if !self.sees(&edge)? {
+                continue;
+            }
+            if step.name.ends_with('E') {
+                found.push(edge);
+            } else if self.sees(&neighbor)? {
+                found.push(neighbor);
             }
         }
         Ok(found)
@@ -78,7 +88,7 @@ impl Interpreter<'_> {
         };
         let edge = self.graph.edge(edge)?;
         let (source, target) = (Value::Vertex(edge.source), Value::Vertex(edge.target));
-        Ok(match step.name {
+        let ends = match step.name {
             "outV" => vec![source],
             "inV" => vec![target],
             "bothV" => vec![source, target],
@@ -86,7 +96,8 @@ impl Interpreter<'_> {
                 Some(came_from @ Value::Vertex(_)) => vec![if *came_from == source { target } else { source }],
                 _ => return wrong("otherV() needs the vertex that its edge was reached from"),
             },
-        })
+        };
+        self.seen(ends)
     }
 
     pub(crate) fn unfold(&mut self, input: Stream) -> Outcome<Stream> {

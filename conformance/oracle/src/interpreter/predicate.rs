@@ -48,7 +48,10 @@ pub(crate) fn passes_with(
             false
         }
         Predicate::Not(p) => !passes_with(p, subject, resolve)?,
-        Predicate::TypeOf(_) => return unsupported("typeOf()"),
+        Predicate::TypeOf(name) => match name.as_ref() {
+            Argument::Type(name) => is_of(subject, name)?,
+            other => return unsupported(format!("typeOf({other:?})")),
+        },
     })
 }
 
@@ -71,12 +74,30 @@ fn among(
 ) -> Outcome<bool> {
     for operand in operands {
         match resolve(operand)? {
+            Some(Value::List(members)) if members.iter().any(|m| equal(m, subject)) => return Ok(true),
             Some(Value::BulkSet(members)) if members.iter().any(|(m, _)| equal(m, subject)) => return Ok(true),
             Some(operand) if equal(&operand, subject) => return Ok(true),
             _ => {}
         }
     }
     Ok(false)
+}
+
+/// `typeOf(GType.…)`
+fn is_of(subject: &Value, name: &str) -> Outcome<bool> {
+    Ok(match (name, subject) {
+        ("NUMBER", subject) => mangrove_graph::compare::is_number(subject),
+        ("INT", Value::I32(_))
+        | ("LONG", Value::I64(_))
+        | ("DOUBLE", Value::F64(_))
+        | ("STRING", Value::String(_))
+        | ("BOOLEAN", Value::Bool(_))
+        | ("VERTEX", Value::Vertex(_))
+        | ("EDGE", Value::Edge(_))
+        | ("NULL", Value::Null) => true,
+        ("INT" | "LONG" | "DOUBLE" | "STRING" | "BOOLEAN" | "VERTEX" | "EDGE" | "NULL", _) => false,
+        (other, _) => return unsupported(format!("typeOf({other})")),
+    })
 }
 
 fn text(operation: TextOperation, subject: &Value, operand: &Value) -> Outcome<bool> {

@@ -5,9 +5,23 @@ use std::cmp::Ordering;
 use mangrove_graph::Value;
 use mangrove_graph::compare::{comparable, is_number};
 use mangrove_graph::numeric::{Operation, arithmetic, mean};
+use mangrove_gremlin::{Argument, Scope};
 
 use super::step::Step;
 use super::{Outcome, Stream, Traverser, unsupported, values, wrong};
+
+/// `fold(seed, operator)`
+pub(crate) fn fold_from(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+    let [Argument::Value(seed), Argument::Operator(operator)] = step.arguments else {
+        return unsupported("fold() with these arguments");
+    };
+    let mut folded = seed.clone();
+    let loops = input.first().map(|t| t.loops.clone()).unwrap_or_default();
+    for t in input.iter().filter(|t| !t.is_unborn) {
+        folded = super::sack::fold(*operator, &folded, &t.value)?;
+    }
+    Ok(vec![Traverser::new(folded, loops)])
+}
 
 /// A reducing step over the stream; the way of its result begins with it.
 pub(crate) fn reduce(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
@@ -22,7 +36,6 @@ pub(crate) fn reduce(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
 }
 
 fn is_global(step: &Step<'_>) -> bool {
-    use mangrove_gremlin::{Argument, Scope};
     matches!(step.arguments, [Argument::Scope(Scope::Global)])
 }
 

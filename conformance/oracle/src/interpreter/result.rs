@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mangrove_graph::structure::{GraphValue, Tree};
 use mangrove_graph::{Detached, DetachedVertexProperty, PathValue, Token, Value, VertexId};
 use smol_str::SmolStr;
 
@@ -53,9 +54,18 @@ impl Interpreter<'_> {
                 let one = |(k, v): &(Value, Value)| Ok::<_, super::Failure>((self.detach(k)?, self.detach(v)?));
                 Value::map(m.iter().map(one).collect::<Outcome<Vec<_>>>()?)
             }
+            Value::Tree(tree) => Value::Tree(self.detach_tree(tree)?.into()),
+            Value::Graph(graph) => {
+                Value::Graph(GraphValue { vertices: all(&graph.vertices)?, edges: all(&graph.edges)? }.into())
+            }
             Value::Path(p) => Value::Path(Arc::new(PathValue { objects: all(&p.objects)?, labels: p.labels.clone() })),
             other => other.clone(),
         })
+    }
+
+    fn detach_tree(&self, tree: &Tree) -> Outcome<Tree> {
+        let branch = |(key, below): &(Value, Tree)| Ok((self.detach(key)?, self.detach_tree(below)?));
+        Ok(Tree { branches: tree.branches.iter().map(branch).collect::<Outcome<_>>()? })
     }
 
     fn label_of(&self, element: &Value) -> Outcome<SmolStr> {

@@ -1,7 +1,7 @@
 //! Steps with their modulators: bytecode is flat, and `by`, `as`, `from`, `times` … belong to a neighbor.
 
-use mangrove_graph::Value;
-use mangrove_gremlin::{Argument, Bytecode, Scope};
+use mangrove_graph::{Direction, Value};
+use mangrove_gremlin::{Argument, Bytecode, Instruction, Scope};
 use smol_str::SmolStr;
 
 use super::{Outcome, unsupported, wrong};
@@ -23,11 +23,14 @@ pub(crate) enum LoopCondition<'a> {
 /// A step and what modulates it.
 #[derive(Debug, Default)]
 pub(crate) struct Step<'a> {
+    /// Tells this step from every other of the traversal: where its instruction stands in memory.
+    pub at: usize,
     pub name: &'a str,
     pub arguments: &'a [Argument],
     pub labels: Vec<SmolStr>,
     pub by: Vec<&'a [Argument]>,
     pub options: Vec<&'a [Argument]>,
+    pub with: Vec<&'a [Argument]>,
     pub from: Option<&'a Argument>,
     pub to: Option<&'a Argument>,
     /// `property(…)` right after `addV` and `addE`.
@@ -102,6 +105,29 @@ pub(crate) fn traversal(argument: &Argument) -> Outcome<&Bytecode> {
     }
 }
 
+/// The steps that `by()` modulates.
+const TAKES_BY: [&str; 19] = [
+    "aggregate",
+    "cyclicPath",
+    "dedup",
+    "format",
+    "group",
+    "groupCount",
+    "math",
+    "order",
+    "path",
+    "project",
+    "propertyMap",
+    "sack",
+    "sample",
+    "select",
+    "simplePath",
+    "subgraph",
+    "tree",
+    "valueMap",
+    "where",
+];
+
 /// Gives every modulator to its step.
 pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
@@ -131,11 +157,16 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 let test = Some(LoopTest { before, until: condition });
                 if name == "emit" { target.emit = test } else { target.until = test }
             }
-            "by" | "option" | "from" | "to" => {
+            "to" | "toE" | "toV" if leads_somewhere(arguments) => steps.push(directed(name, arguments)),
+            "by" | "option" | "with" | "from" | "to" => {
                 let Some(last) = steps.last_mut() else { return wrong(format!("{name}() modulates no step")) };
+                if name == "by" && !TAKES_BY.contains(&last.name) {
+                    return wrong(format!("by() modulates no {}()", last.name));
+                }
                 match name {
                     "by" => last.by.push(arguments),
                     "option" => last.options.push(arguments),
+                    "with" => last.with.push(arguments),
                     "from" => last.from = arguments.first(),
                     _ => last.to = arguments.first(),
                 }
@@ -147,15 +178,66 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 let waiting = std::mem::take(&mut pending);
                 steps.push(Step { name, arguments, until: waiting.until, emit: waiting.emit, ..Step::default() });
             }
-            "with" => return unsupported("with()"),
-            _ => steps.push(Step { name, arguments, ..Step::default() }),
+            _ => {
+                let at = std::ptr::from_ref(instruction).addr();
+                steps.push(Step { at, name, arguments, ..Step::default() });
+            }
         }
     }
     if pending.until.is_some() || pending.emit.is_some() {
         return wrong("until(), emit() or times() without repeat()");
     }
-    if let Some(step) = steps.iter().find(|s| (s.from.is_some() || s.to.is_some()) && s.name != "addE") {
+    const WITH_ENDS: [&str; 5] = ["addE", "path", "simplePath", "cyclicPath", "tree"];
+    if let Some(step) = steps.iter().find(|s| (s.from.is_some() || s.to.is_some()) && !WITH_ENDS.contains(&s.name)) {
         return unsupported(format!("{}() with from() or to()", step.name));
     }
     Ok(steps)
+}
+
+/// Whether a `to…` says a direction: then it is a step and no modulator.
+fn leads_somewhere(arguments: &[Argument]) -> bool {
+    matches!(arguments.first(), Some(Argument::Value(Value::Direction(_))))
+}
+
+/// `to(OUT, …)`, `toE(OUT, …)` and `toV(OUT)` are `out(…)`, `outE(…)` and `outV()`.
+fn directed<'a>(name: &str, arguments: &'a [Argument]) -> Step<'a> {
+    let names = match arguments.first() {
+        Some(Argument::Value(Value::Direction(Direction::Out))) => ["out", "outE", "outV"],
+        Some(Argument::Value(Value::Direction(Direction::In))) => ["in", "inE", "inV"],
+        _ => ["both", "bothE", "bothV"],
+    };
+    let name = match name {
+        "to" => names[0],
+        "toE" => names[1],
+        _ => names[2],
+    };
+    Step { name, arguments: &arguments[1..], ..Step::default() }
+}
+
+/// The traversal with `and()` and `or()` that stand between steps of a child in their prefix form.
+pub(crate) fn prefixed(traversal: &Bytecode) -> Bytecode {
+    let child = |argument: &Argument| match argument {
+        Argument::Traversal(child) => Argument::Traversal(prefixed(&joined(child))),
+        other => other.clone(),
+    };
+    let steps = traversal.steps.iter().map(|instruction| {
+        Instruction::new(instruction.name.clone(), instruction.arguments.iter().map(child).collect())
+    });
+    Bytecode { source: Vec::new(), steps: steps.collect() }
+}
+
+/// `a.or().b.and().c` is `or(a, and(b, c))`: `and` binds tighter.
+fn joined(traversal: &Bytecode) -> Bytecode {
+    for name in ["or", "and"] {
+        let parts: Vec<&[Instruction]> =
+            traversal.steps.split(|step| step.name == name && step.arguments.is_empty()).collect();
+        if parts.len() > 1 {
+            let part = |steps: &&[Instruction]| {
+                Argument::Traversal(joined(&Bytecode { source: Vec::new(), steps: steps.to_vec() }))
+            };
+            let all = Instruction::new(name, parts.iter().map(part).collect());
+            return Bytecode { source: Vec::new(), steps: vec![all] };
+        }
+    }
+    traversal.clone()
 }

@@ -21,6 +21,8 @@ pub(crate) struct Traverser {
     pub path: PathValue,
     /// The repeats it is inside of, outermost first.
     pub loops: Vec<Loop>,
+    /// What `sack()` reads; `None` until the step that made the traverser has given it the source's.
+    pub sack: Option<Value>,
     /// Whether `value` is an entry of a map (a map of one key) rather than a map: `keys` and `values` then give
     /// the key and the value, not lists of them.
     pub is_entry: bool,
@@ -36,13 +38,13 @@ impl Traverser {
     /// A traverser whose way begins here.
     pub fn new(value: Value, loops: Vec<Loop>) -> Self {
         let path = PathValue { objects: vec![value.clone()], labels: vec![Vec::new()] };
-        Traverser { value, path, loops, is_entry: false, is_unborn: false }
+        Traverser { value, path, loops, sack: None, is_entry: false, is_unborn: false }
     }
 
     /// The traverser one object further on its way.
     pub fn moved_to(&self, value: Value) -> Self {
         if self.is_unborn {
-            return Self::new(value, self.loops.clone());
+            return Traverser { sack: self.sack.clone(), ..Self::new(value, self.loops.clone()) };
         }
         let mut next = self.clone();
         next.is_entry = false;

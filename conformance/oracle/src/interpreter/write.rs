@@ -5,6 +5,7 @@ use mangrove_gremlin::{Argument, Cardinality};
 
 use super::step::{Step, string};
 use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, wrong};
+use crate::script::text;
 
 impl Interpreter<'_> {
     pub(crate) fn add_vertex(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
@@ -75,6 +76,10 @@ impl Interpreter<'_> {
 
     fn finish_adding(&mut self, step: &Step<'_>, t: &Traverser, element: Value) -> Outcome<Stream> {
         let made = t.moved_to(element);
+        let marks: Vec<_> = self.source.parts.iter().filter_map(|part| part.mark.clone()).collect();
+        for (key, value) in marks {
+            self.set_property(&[text(&key), Argument::Value(value)], Cardinality::Single, &made)?;
+        }
         for arguments in &step.properties {
             if !matches!(arguments.first(), Some(Argument::Value(Value::Token(Token::Id)))) {
                 // A child there reads the traverser the step was given, not the new element.
@@ -97,6 +102,13 @@ impl Interpreter<'_> {
 
     /// Sets a property, with this cardinality where none is given.
     fn set_property(&mut self, arguments: &[Argument], default: Cardinality, t: &Traverser) -> Outcome<()> {
+        // A map of properties, each with its own cardinality or the default.
+        if let [Argument::Value(Value::Map(entries))] = arguments {
+            for (key, value) in entries.iter() {
+                self.set_property(&[Argument::Value(key.clone()), Argument::Value(value.clone())], default, t)?;
+            }
+            return Ok(());
+        }
         let (cardinality, key, value) = match arguments {
             [Argument::Cardinality(c), key, value] => (*c, key, value),
             [key, value] => (default, key, value),

@@ -1,0 +1,94 @@
+//! Sacks: folded into, read, and made one at a barrier; and the operators that fold.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::Value;
+use mangrove_graph::compare::{equivalent, order};
+use mangrove_graph::numeric::{Operation, arithmetic, integer, to_f64, widened};
+use mangrove_gremlin::{Argument, Operator};
+
+use super::step::Step;
+use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
+
+impl Interpreter<'_> {
+    /// `sack()` reads; `sack(operator).by(…)` folds, and drops who has nothing to fold.
+    pub(crate) fn sack(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
+        let sack = t.sack.clone().unwrap_or(Value::Null);
+        match step.arguments {
+            [] => Ok(vec![t.moved_to(sack)]),
+            [Argument::Operator(operator)] => {
+                let by = step.by.first().copied().unwrap_or(&[]);
+                let Some(more) = self.by(by, &t)? else { return Ok(Vec::new()) };
+                let sack = Some(fold(*operator, &sack, &more)?);
+                Ok(vec![Traverser { sack, ..t }])
+            }
+            other => unsupported(format!("sack({other:?})")),
+        }
+    }
+
+    /// `barrier()`: traversers on the same object become one where the source says how their sacks do;
+    /// `barrier(normSack)`: sacks become shares of their sum.
+    pub(crate) fn barrier(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
+        let mut out = match self.source.merge_sacks {
+            Some(operator) => merged(operator, input)?,
+            None => input,
+        };
+        if matches!(step.arguments, [Argument::NormSack]) {
+            let share = |t: &Traverser| t.sack.as_ref().and_then(to_f64).unwrap_or(0.0);
+            let sum: f64 = out.iter().map(share).sum();
+            for t in &mut out {
+                t.sack = Some(Value::F64(share(t) / sum));
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Every traverser stands for as many as it did: they share one sack from here on.
+fn merged(operator: Operator, input: Stream) -> Outcome<Stream> {
+    let mut out: Stream = Vec::new();
+    for t in &input {
+        let mut sack: Option<Value> = None;
+        for other in input.iter().filter(|other| equivalent(&other.value, &t.value)) {
+            let more = other.sack.clone().unwrap_or(Value::Null);
+            sack = Some(match sack {
+                None => more,
+                Some(sack) => fold(operator, &sack, &more)?,
+            });
+        }
+        out.push(Traverser { sack, ..t.clone() });
+    }
+    Ok(out)
+}
+
+/// `b` folded into `a`. Null is nothing.
+pub(crate) fn fold(operator: Operator, a: &Value, b: &Value) -> Outcome<Value> {
+    if operator == Operator::Assign {
+        return Ok(b.clone());
+    }
+    if let (Value::Null, other) | (other, Value::Null) = (a, b) {
+        return Ok(other.clone());
+    }
+    let truth = |value: &Value| match value {
+        Value::Bool(truth) => Ok(*truth),
+        other => wrong(format!("a {} is neither true nor false", other.type_name())),
+    };
+    Ok(match operator {
+        Operator::Sum => arithmetic(Operation::Add, a, b)?,
+        Operator::Minus => arithmetic(Operation::Subtract, a, b)?,
+        Operator::Mult => arithmetic(Operation::Multiply, a, b)?,
+        Operator::Div => arithmetic(Operation::Divide, a, b)?,
+        Operator::And => Value::Bool(truth(a)? & truth(b)?),
+        Operator::Or => Value::Bool(truth(a)? | truth(b)?),
+        Operator::SumLong => match (integer(a), integer(b)) {
+            (Some(a), Some(b)) => arithmetic(Operation::Add, &Value::I64(a), &Value::I64(b))?,
+            _ => return wrong("sumLong adds whole numbers"),
+        },
+        Operator::Min | Operator::Max => {
+            let wanted = if operator == Operator::Min { Ordering::Less } else { Ordering::Greater };
+            let (chosen, other) = if order(b, a) == wanted { (b, a) } else { (a, b) };
+            if to_f64(chosen).is_some() && to_f64(other).is_some() { widened(chosen, other) } else { chosen.clone() }
+        }
+        Operator::Assign | Operator::AddAll => return unsupported(format!("the operator {}", operator.name())),
+    })
+}

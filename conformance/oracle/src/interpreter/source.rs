@@ -1,0 +1,163 @@
+//! What configures a traversal source, and the part of the graph that a strategy lets a traversal see.
+//!
+//! A part is asked about element by element, wherever a step comes to one: there is no rewriting. What a criterion
+//! itself comes to is not asked about.
+
+use mangrove_graph::Value;
+use mangrove_gremlin::{Argument, Bytecode, Instruction, Operator, Predicate};
+use smol_str::SmolStr;
+
+use super::step::{string, traversal, value};
+use super::{Interpreter, Outcome, Traverser, unsupported};
+use crate::script::bytecode;
+
+/// The configuration of a traversal.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// What every new traverser carries.
+    pub sack: Option<Value>,
+    /// How the sacks of traversers that meet at a barrier become one.
+    pub merge_sacks: Option<Operator>,
+    /// Whether a `by()` without a result gives null.
+    pub productive_by: bool,
+    /// Whether no step may write.
+    pub read_only: bool,
+    /// Side effects that are there before the traversal begins.
+    pub side_effects: Vec<(SmolStr, Value)>,
+    /// What the traversal sees: what belongs to all of them.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a graph.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    vertices: Option<Bytecode>,
+    edges: Option<Bytecode>,
+    /// Whether an edge belongs to the part only with both its ends.
+    checks_ends: bool,
+    /// The property that new elements get.
+    pub mark: Option<(SmolStr, Value)>,
+}
+
+/// Strategies that change how a traversal is run, not what it means.
+const NEUTRAL: [&str; 6] = [
+    "CountStrategy",
+    "EarlyLimitStrategy",
+    "InlineFilterStrategy",
+    "LazyBarrierStrategy",
+    "PathRetractionStrategy",
+    "SeedStrategy",
+];
+
+impl Source {
+    /// Reads the source instructions.
+    pub fn of(instructions: &[Instruction]) -> Outcome<Source> {
+        let mut source = Source::default();
+        for instruction in instructions {
+            match (instruction.name.as_str(), &instruction.arguments[..]) {
+                ("withSack", [initial]) => source.sack = Some(value(initial)?.clone()),
+                ("withSack", [initial, Argument::Operator(merge)]) => {
+                    source.sack = Some(value(initial)?.clone());
+                    source.merge_sacks = Some(*merge);
+                }
+                ("withSideEffect", [key, given]) => source.side_effects.push((string(key)?, value(given)?.clone())),
+                // What changes how a traversal runs only.
+                ("withPath", []) | ("withBulk", [_]) | ("with", _) => {}
+                ("withStrategies", strategies) => {
+                    strategies.iter().try_for_each(|strategy| source.add_strategy(strategy))?;
+                }
+                ("withoutStrategies", names) => {
+                    for name in names {
+                        match name {
+                            Argument::Strategy(name, _) if NEUTRAL.contains(&name.as_str()) => {}
+                            other => return unsupported(format!("withoutStrategies({other})")),
+                        }
+                    }
+                }
+                (name, _) => return unsupported(format!("{name}() with these arguments")),
+            }
+        }
+        Ok(source)
+    }
+
+    fn add_strategy(&mut self, strategy: &Argument) -> Outcome<()> {
+        let Argument::Strategy(name, settings) = strategy else {
+            return unsupported(format!("{strategy} as a strategy"));
+        };
+        let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, given)| given);
+        match name.as_str() {
+            "ReadOnlyStrategy" => self.read_only = true,
+            "ProductiveByStrategy" if settings.is_empty() => self.productive_by = true,
+            "SubgraphStrategy" => {
+                let criterion = |key: &str| setting(key).map(traversal).transpose().map(|found| found.cloned());
+                let unchecked = matches!(setting("checkAdjacentVertices"), Some(Argument::Value(Value::Bool(false))));
+                let (vertices, edges) = (criterion("vertices")?, criterion("edges")?);
+                self.parts.push(Part { vertices, edges, checks_ends: !unchecked, mark: None });
+            }
+            "PartitionStrategy" => {
+                let (Some(key), Some(Argument::Value(Value::Set(read) | Value::List(read)))) =
+                    (setting("partitionKey"), setting("readPartitions"))
+                else {
+                    return unsupported("PartitionStrategy without key and partitions to read");
+                };
+                let among = Predicate::Within(read.iter().cloned().map(Argument::Value).collect());
+                let has = Instruction::new("has", vec![key.clone(), Argument::Predicate(among)]);
+                let criterion = Some(bytecode([has]));
+                let write = setting("writePartition").map(value).transpose()?;
+                let mark = write.map(|write| Ok::<_, super::Failure>((string(key)?, write.clone()))).transpose()?;
+                self.parts.push(Part { vertices: criterion.clone(), edges: criterion, checks_ends: false, mark });
+            }
+            name if NEUTRAL.contains(&name) => {}
+            name => return unsupported(name),
+        }
+        Ok(())
+    }
+}
+
+impl Interpreter<'_> {
+    /// Whether the traversal sees the element.
+    pub(crate) fn sees(&mut self, element: &Value) -> Outcome<bool> {
+        let parts = std::mem::take(&mut self.source.parts);
+        let mut all = Ok(true);
+        for part in &parts {
+            if matches!(all, Ok(true)) {
+                all = self.belongs(part, element);
+            }
+        }
+        self.source.parts = parts;
+        all
+    }
+
+    fn belongs(&mut self, part: &Part, element: &Value) -> Outcome<bool> {
+        let passes = |this: &mut Self, criterion: &Option<Bytecode>, element: &Value| match criterion {
+            Some(criterion) => this.test(criterion, &Traverser::new(element.clone(), Vec::new())),
+            None => Ok(true),
+        };
+        match element {
+            Value::Vertex(_) => passes(self, &part.vertices, element),
+            Value::Edge(id) => {
+                if !passes(self, &part.edges, element)? {
+                    return Ok(false);
+                }
+                if !part.checks_ends {
+                    return Ok(true);
+                }
+                let (source, target) = (self.graph.edge(*id)?.source, self.graph.edge(*id)?.target);
+                Ok(passes(self, &part.vertices, &Value::Vertex(source))?
+                    && passes(self, &part.vertices, &Value::Vertex(target))?)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Those that the traversal sees.
+    pub(crate) fn seen(&mut self, elements: Vec<Value>) -> Outcome<Vec<Value>> {
+        let mut seen = Vec::new();
+        for element in elements {
+            if self.sees(&element)? {
+                seen.push(element);
+            }
+        }
+        Ok(seen)
+    }
+}
