@@ -35,6 +35,8 @@ pub struct AdjacencyRuns<'a> {
     start: u32,
     neighbors: &'a [VertexId],
     edges: &'a [EdgeId],
+    /// By vertex; empty where all have that of the first.
+    generations: &'a [u16],
 }
 
 impl<'a> AdjacencyRuns<'a> {
@@ -42,7 +44,12 @@ impl<'a> AdjacencyRuns<'a> {
     /// there to the next, and so on. Panics where an array ends before the last run does.
     pub fn new(first: VertexId, start: u32, ends: &'a [u32], neighbors: &'a [VertexId], edges: &'a [EdgeId]) -> Self {
         let last = ends.last().map_or(start, |end| *end) as usize;
-        AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last] }
+        AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last], generations: &[] }
+    }
+
+    /// The same of vertices that are of several generations, one for each of them. Panics where there are fewer.
+    pub fn of_generations(self, generations: &'a [u16]) -> Self {
+        AdjacencyRuns { generations: &generations[..self.ends.len()], ..self }
     }
 
     /// How many vertices.
@@ -55,7 +62,11 @@ impl<'a> AdjacencyRuns<'a> {
     #[inline]
     pub fn vertex(&self, position: usize) -> VertexId {
         // Slots are the low bits of an id, and a page's vertices are neighbors in them.
-        VertexId::from_bits(self.first.to_bits() + position as u64)
+        let of_first = VertexId::from_bits(self.first.to_bits() + position as u64);
+        match self.generations.get(position) {
+            None => of_first,
+            Some(generation) => of_first.with_generation(*generation),
+        }
     }
 
     #[inline]
@@ -118,5 +129,9 @@ mod tests {
         assert_eq!(by_position, runs.iter().collect::<Vec<_>>());
         assert_eq!(by_position[0], (v(5), &neighbors[2..4], &edges[2..4]));
         assert!(by_position[1].1.is_empty());
+        let of_several = runs.of_generations(&[1, 0, 9]);
+        let ids: Vec<_> = of_several.iter().map(|(vertex, ..)| vertex).collect();
+        assert_eq!(ids, [v(5).with_generation(1), v(6), v(7).with_generation(9)]);
+        assert_eq!(of_several.all_neighbors(), runs.all_neighbors());
     }
 }

@@ -86,10 +86,17 @@ impl Installing {
         for (one, place) in uses.iter_mut().zip(&self.places) {
             if matches!(one, Use::Left(grace) if grace.is_over()) {
                 place.number.store(0, Ordering::Release);
-                self.count.fetch_sub(1, Ordering::Relaxed);
+                // Release: who finds none left sees what was stamped (`is_idle`).
+                self.count.fetch_sub(1, Ordering::Release);
                 *one = Use::Free;
             }
         }
+    }
+
+    /// Whether every commit that a snapshot taken before this call sees is stamped. May be false for some time after it is so.
+    pub(crate) fn is_idle(&self) -> bool {
+        // Acquire: its partner is in `sweep`. A commit that the snapshot sees was announced before its begin was read.
+        self.count.load(Ordering::Acquire) == 0
     }
 
     /// Frees what can be freed: for the collector, now and then.

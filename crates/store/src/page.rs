@@ -230,6 +230,14 @@ impl PageCore {
         self.generations.get().map_or(0, |generations| generations[at].load(Ordering::Acquire))
     }
 
+    /// The generations of the first slots, or none where all are in their first.
+    pub(crate) fn generations_of(&self, slots: usize, out: &mut Vec<u16>) {
+        out.clear();
+        if let Some(generations) = self.generations.get() {
+            out.extend(generations[..slots].iter().map(|generation| generation.load(Ordering::Acquire)));
+        }
+    }
+
     /// The slot number of an element at an offset, whose page begins at place `base`.
     #[inline]
     pub(crate) fn slot_number(&self, base: u64, at: usize) -> u64 {
@@ -259,9 +267,18 @@ impl PageCore {
         })
     }
 
-    /// Counts elements that came and went, for statistics.
+    /// Counts elements that came and went with a commit, after it was noted ([`PageCore::note_change`]).
     pub(crate) fn add_live(&self, change: i64) {
-        self.live.fetch_add(change, Ordering::Relaxed);
+        // Release: who finds the element counted finds the commit noted (`count_at`).
+        self.live.fetch_add(change, Ordering::Release);
+    }
+
+    /// How many elements a snapshot sees that has no writes of its own, where no commit after it has changed the page. All
+    /// that it sees must be stamped.
+    pub(crate) fn count_at(&self, begin_ts: u64) -> Option<usize> {
+        // Acquire: had a later commit been counted, it would be noted.
+        let live = self.live.load(Ordering::Acquire);
+        (self.changed() <= begin_ts).then_some(live.max(0) as usize)
     }
 
     /// Whether it is the caller's turn to list the page as one that may be settled. Relaxed: the list has a lock.

@@ -5,6 +5,8 @@
 //! ones are a piece of that. So a clean page is one piece a table, and a dirty vertex costs a copy of its own list and
 //! one piece more.
 //!
+//! Vertices of a page whose slots were used again are of several generations, which a piece carries with it.
+//!
 //! The descriptors of a table are read once, all at the beginning. What they name stays readable under the pin and while
 //! the walk's transaction lives (`compaction`), and it makes no difference when before its end a walk looks at a list.
 //! So lists with headers are known before any of them is needed: header, tail and the version words of the tail's edges
@@ -16,7 +18,7 @@ use mangrove_graph::{AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, LabelSe
 
 use smallvec::SmallVec;
 
-use crate::adjacency::{AdjacencyTable, Block, List, follow_runs, is_clean_run};
+use crate::adjacency::{AdjacencyTable, List, follow_runs, is_clean_run};
 use crate::epoch::{self, Pin};
 use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::tablet::Tablet;
@@ -70,32 +72,37 @@ struct Scratch {
     words: Vec<u64>,
     /// Where the runs of a piece end.
     ends: Vec<u32>,
+    /// The generations of the page's slots, if there is one above the first.
+    generations: Vec<u16>,
 }
 
 /// A table under a walk.
 #[derive(Clone, Copy)]
 struct Lists<'a> {
     tablet: &'a Tablet,
-    core: &'a PageCore,
     table: &'a AdjacencyTable,
+    generations: &'a [u16],
     /// The page's first slot in its first generation.
     first: VertexId,
     pin: &'a Pin,
 }
 
 impl<'a> Lists<'a> {
-    /// The vertex at an offset.
-    fn vertex(&self, at: usize) -> VertexId {
-        VertexId::from_bits(self.first.to_bits() + at as u64).with_generation(self.core.generation(at))
-    }
-
-    /// Up to where from an offset on ids follow one another, because they are of one generation.
-    fn same_generation(&self, at: usize, end: usize) -> usize {
-        if self.core.is_first_generation() {
-            return end;
-        }
-        let generation = self.core.generation(at);
-        (at..end).find(|&other| self.core.generation(other) != generation).unwrap_or(end)
+    /// The runs of vertices from an offset on, as [`AdjacencyRuns::new`] takes them.
+    fn runs<'r>(
+        &self,
+        first: usize,
+        start: u32,
+        ends: &'r [u32],
+        neighbors: &'r [VertexId],
+        edges: &'r [EdgeId],
+    ) -> AdjacencyRuns<'r>
+    where
+        'a: 'r,
+    {
+        let of_first = VertexId::from_bits(self.first.to_bits() + first as u64);
+        let runs = AdjacencyRuns::new(of_first, start, ends, neighbors, edges);
+        if self.generations.is_empty() { runs } else { runs.of_generations(&self.generations[first..]) }
     }
 
     fn list(&self, word: u64) -> List<'a> {
@@ -114,8 +121,7 @@ impl Walk<'_, '_> {
             let mut outcome = Ok(());
             page.tables(way).each_while(|_, label, table| {
                 if request.labels.takes(LabelSetId(label)) && !table.is_empty() {
-                    let lists = Lists { tablet, core: &page.core, table, first, pin: &pin };
-                    outcome = self.table(lists);
+                    outcome = self.table(tablet, &page.core, table, first, &pin);
                 }
                 outcome.is_ok()
             });
@@ -125,12 +131,22 @@ impl Walk<'_, '_> {
     }
 
     /// Shows the lists of a table.
-    fn table(&mut self, lists: Lists<'_>) -> Result<()> {
+    fn table(
+        &mut self,
+        tablet: &Tablet,
+        core: &PageCore,
+        table: &AdjacencyTable,
+        first: VertexId,
+        pin: &Pin,
+    ) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.words.clear();
-        lists.table.append_words(lists.core.used(), &mut scratch.words, lists.pin);
-        scratch.ends.resize(PAGE_SLOTS as usize, 0);
-        let outcome = self.pieces_of(lists, &scratch.words, &mut scratch.ends);
+        let Scratch { words, ends, generations } = &mut scratch;
+        words.clear();
+        table.append_words(core.used(), words, pin);
+        // After the words: a list that has one belongs to the vertex that its slot has under this pin.
+        core.generations_of(words.len(), generations);
+        ends.resize(PAGE_SLOTS as usize, 0);
+        let outcome = self.pieces_of(Lists { tablet, table, generations, first, pin }, words, ends);
         self.scratch = scratch;
         outcome
     }
@@ -139,28 +155,23 @@ impl Walk<'_, '_> {
         // Up to here lists with headers have been loaded ahead.
         let (mut at, mut loaded) = (0, 0);
         while let Some(&word) = words.get(at) {
-            let end = lists.same_generation(at, words.len());
             if !is_clean_run(word) {
                 if at >= loaded {
                     loaded = self.load_ahead(&lists, words, at);
                 }
-                at = self.headers(&lists, words, at..end.min(loaded))?;
+                at = self.headers(&lists, words, at..loaded)?;
             } else if word == 0 {
                 // Before a piece has begun that need not be said.
                 at += 1;
             } else {
-                let (start, count) = follow_runs(&words[at..end], ends);
+                let (start, count) = follow_runs(&words[at..], ends);
                 if let Some(block) = lists.table.block_of(word, lists.pin) {
-                    self.show_block(lists.vertex(at), start, &ends[..count], block)?;
+                    (self.each)(&lists.runs(at, start, &ends[..count], &block.neighbors, &block.edges))?;
                 }
                 at += count;
             }
         }
         Ok(())
-    }
-
-    fn show_block(&mut self, first: VertexId, start: u32, ends: &[u32], block: &Block) -> Result<()> {
-        (self.each)(&AdjacencyRuns::new(first, start, ends, &block.neighbors, &block.edges))
     }
 
     /// Shows the lists with headers that follow one another from the beginning of a range; where they end.
@@ -177,7 +188,7 @@ impl Walk<'_, '_> {
                 self.show_filtered(lists)?;
                 self.pieces.first = at + 1;
                 let end = u32::try_from(list.neighbors.len()).expect("a packed run has at most 2^32 - 1 edges");
-                (self.each)(&AdjacencyRuns::new(lists.vertex(at), 0, &[end], list.neighbors, list.edges))?;
+                (self.each)(&lists.runs(at, 0, &[end], list.neighbors, list.edges))?;
             } else {
                 self.pieces.filter(self.view, lists.pin, &list);
             }
@@ -192,7 +203,7 @@ impl Walk<'_, '_> {
         if ends.is_empty() {
             return Ok(());
         }
-        let outcome = (self.each)(&AdjacencyRuns::new(lists.vertex(*first), 0, ends, neighbors, edges));
+        let outcome = (self.each)(&lists.runs(*first, 0, ends, neighbors, edges));
         ends.clear();
         neighbors.clear();
         edges.clear();

@@ -261,13 +261,15 @@ fn scan<T>(
 /// How many pages a count asks the memory for at a time: each is a cache miss, and little else.
 const PAGES_AHEAD: usize = 32;
 
-/// The number of visible elements on the pages of a share.
+/// The number of visible elements on the pages of a share: from the counts that pages keep, but for pages that were changed
+/// since the snapshot was taken, or by its own transaction.
 pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     view: &StoreView<'a>,
     labels: &LabelFilter,
     share: Share,
     pages: impl Fn(&'a Tablet) -> I,
 ) -> u64 {
+    let are_kept_counts_seen = view.snapshot.txn == 0 && view.store.installing.is_idle();
     let tablets = view.store.tablets.iter().filter(|tablet| share.takes(tablet.id));
     let mut pages = tablets.flat_map(pages);
     let mut ahead: Vec<&PageCore> = Vec::with_capacity(PAGES_AHEAD);
@@ -278,13 +280,14 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
             return total;
         }
         let taken = ahead.drain(..).filter(|core| labels.takes(core.label));
-        total += taken.map(|core| count_page(core, &view.snapshot)).sum::<u64>();
+        total += taken.map(|core| count_page(core, &view.snapshot, are_kept_counts_seen)).sum::<u64>();
     }
 }
 
-fn count_page(core: &PageCore, snapshot: &Snapshot<'_>) -> u64 {
-    // A pin is a fence, which costs more than the rest of a clean page.
-    let count = core.clean_count().unwrap_or_else(|| {
+fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
+    let kept = core.clean_count().or_else(|| core.count_at(snapshot.begin_ts).filter(|_| is_kept_count_seen));
+    // A pin is a fence, which costs more than the rest of a page whose count is known.
+    let count = kept.unwrap_or_else(|| {
         let pin = epoch::pin();
         (0..core.used()).filter(|at| core.visible_under(&pin, *at, snapshot)).count()
     });

@@ -10,11 +10,11 @@ use mangrove_graph::{
     ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
 };
 
-use mangrove_store::StoreView;
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
+use mangrove_store::{Snapshot, StoreView};
 
 use crate::tracking::{AddItem, lists, properties_of};
-use crate::transaction::Transaction;
+use crate::transaction::{PinnedView, Transaction};
 
 impl GraphView for Transaction {
     fn catalog(&self) -> &Catalog {
@@ -116,12 +116,12 @@ impl GraphView for Transaction {
 
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
         self.track_scan(ElementKind::Vertex, labels, |set| Item::scan(ElementKind::Vertex, set));
-        self.view()?.count_vertices(labels, share)
+        self.view_for_counts()?.count_vertices(labels, share)
     }
 
     fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
         self.track_scan(ElementKind::Edge, labels, |set| Item::scan(ElementKind::Edge, set));
-        self.view()?.count_edges(labels, share)
+        self.view_for_counts()?.count_edges(labels, share)
     }
 
     fn expand(
@@ -245,6 +245,16 @@ impl GraphView for Transaction {
 }
 
 impl Transaction {
+    /// The graph as [`Transaction::view`] shows it. Where there are no own writes the store is told that there will be none:
+    /// then it knows most counts.
+    fn view_for_counts(&self) -> Result<PinnedView<'_>> {
+        self.check_alive()?;
+        match self.has_writes() {
+            true => self.view(),
+            false => self.view_at(Snapshot::committed(self.begin_ts())),
+        }
+    }
+
     fn retain<T: Copy + PartialEq>(
         &self,
         ids: &mut Vec<T>,
