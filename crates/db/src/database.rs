@@ -12,7 +12,7 @@ use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions};
-use mangrove_txn::{Isolation, TransactionCounters, TransactionManager, TransactionOptions};
+use mangrove_txn::{Hold, Holds, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
 use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
@@ -111,6 +111,8 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
+    /// The handles that transactions hold. They are without this: otherwise the last one would never go.
+    of_transactions: Option<Holds<Database>>,
 }
 
 impl Database {
@@ -142,7 +144,17 @@ impl Database {
             options: QueryOptions::default(),
             home,
         };
-        Database { inner: Arc::new(inner) }
+        let database = Database { inner: Arc::new(inner), of_transactions: None };
+        Database { of_transactions: Some(Holds::on(&Arc::new(database.clone()))), ..database }
+    }
+
+    /// The handle of a transaction.
+    fn hold(&self) -> Hold<Database> {
+        match &self.of_transactions {
+            Some(holds) => holds.hold(),
+            // Begun by the handle of another transaction.
+            None => Hold::on(Arc::new(self.clone())),
+        }
     }
 
     /// Opens the graph at a location.
@@ -218,7 +230,7 @@ impl Database {
     /// Begins a transaction.
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         let transaction = self.inner.manager.begin(options)?;
-        Ok(Transaction::new(self.clone(), transaction))
+        Ok(Transaction::new(self.hold(), transaction))
     }
 
     /// Begins a transaction that may write, for a query with these options.
@@ -228,7 +240,7 @@ impl Database {
 
     /// Begins a transaction that only reads.
     pub fn begin_read(&self) -> Result<Transaction> {
-        Ok(Transaction::new(self.clone(), self.inner.manager.begin_read()?))
+        Ok(Transaction::new(self.hold(), self.inner.manager.begin_read()?))
     }
 
     /// Runs a Gremlin script in a transaction of its own, on the thread that reads the results.

@@ -7,7 +7,7 @@ use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value
 use mangrove_gremlin::Parameters;
 use mangrove_steps::environment::Services;
 use mangrove_store::WriteCardinality;
-use mangrove_txn::CommitInfo;
+use mangrove_txn::{CommitInfo, Hold};
 
 use crate::bulk::{LoadOptions, LoadReport};
 use crate::database::{Database, QueryOptions, limits};
@@ -47,12 +47,12 @@ use crate::{nodes, shared};
 /// # }
 /// ```
 pub struct Transaction {
-    database: Database,
+    database: Hold<Database>,
     transaction: Arc<mangrove_txn::Transaction>,
 }
 
 impl Transaction {
-    pub(crate) fn new(database: Database, transaction: mangrove_txn::Transaction) -> Self {
+    pub(crate) fn new(database: Hold<Database>, transaction: mangrove_txn::Transaction) -> Self {
         Transaction { database, transaction: Arc::new(transaction) }
     }
 
@@ -162,7 +162,7 @@ impl Transaction {
             cancel: &options.cancel,
             services: prepared.calls_services().then(|| match &options.services {
                 Some(desk) => desk.0.clone(),
-                None => Arc::new(self.database.clone()) as Arc<dyn Services>,
+                None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
         }
     }

@@ -42,15 +42,16 @@ type ThreadSlot = Arc<CachePadded<AtomicU64>>;
 
 /// The epoch and the slots of all threads.
 struct Domain {
-    epoch: AtomicU64,
+    /// Read by every pin: apart from the lock, which whoever releases takes.
+    epoch: CachePadded<AtomicU64>,
     slots: Mutex<Vec<ThreadSlot>>,
 }
 
 #[cfg(not(feature = "model"))]
-static DOMAIN: Domain = Domain { epoch: AtomicU64::new(1), slots: Mutex::new(Vec::new()) };
+static DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 #[cfg(feature = "model")]
 shuttle::lazy_static! {
-    static ref DOMAIN: Domain = Domain { epoch: AtomicU64::new(1), slots: Mutex::new(Vec::new()) };
+    static ref DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 }
 
 impl Domain {

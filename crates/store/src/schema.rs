@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use mangrove_graph::{Catalog, ElementRef, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, Value};
 
 use crate::bulk::{BulkColumn, ColumnData};
@@ -277,10 +277,33 @@ pub(crate) struct Schema {
     changes: Mutex<u32>,
 }
 
+/// The rules that were in force at a moment. Every commit asks for them, so that is no count that all share.
+pub struct RulesInForce(Guard<Arc<Rules>>);
+
+impl RulesInForce {
+    /// Whether these are the same as others, not merely equal.
+    pub fn are(&self, others: &RulesInForce) -> bool {
+        Arc::ptr_eq(&self.0, &others.0)
+    }
+}
+
+impl std::ops::Deref for RulesInForce {
+    type Target = Rules;
+    fn deref(&self) -> &Rules {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for RulesInForce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RulesInForce").field(&**self).finish()
+    }
+}
+
 impl Store {
     /// The rules that commits are checked by.
-    pub fn rules(&self) -> Arc<Rules> {
-        self.schema.rules.load_full()
+    pub fn rules(&self) -> RulesInForce {
+        RulesInForce(self.schema.rules.load())
     }
 
     /// The rules that are kept on disk, and the number that the next one gets.

@@ -65,14 +65,14 @@ pub struct Store {
     /// Large commits that are being stamped.
     pub(crate) installing: Installing,
     /// The largest timestamp that was found to be at or below every snapshot, running or to come.
-    pub(crate) oldest_seen: AtomicU64,
+    pub(crate) oldest_seen: CachePadded<AtomicU64>,
     /// What waits for readers to leave.
-    pub(crate) limbo: Limbo,
+    pub(crate) limbo: CachePadded<Limbo>,
     /// The same of what collectors unlink, who give it back themselves: much of it comes at once.
     pub(crate) collectors_limbo: Limbo,
     /// Tasks that tablets were given since a collector last looked: about, for deciding whether to wake one.
     pub(crate) tasks_given: CachePadded<AtomicU64>,
-    pub(crate) reclaimed: Reclaimed,
+    pub(crate) reclaimed: CachePadded<Reclaimed>,
 }
 
 /// The catalog, which has no `Debug` of its own.
@@ -119,11 +119,11 @@ impl Store {
             first_page_slots: options.first_page_slots.clamp(1, PAGE_SLOTS as u32).next_power_of_two(),
             queue: Queue::new(),
             installing: Installing::default(),
-            oldest_seen: AtomicU64::new(0),
-            limbo: Limbo::default(),
+            oldest_seen: CachePadded::default(),
+            limbo: CachePadded::default(),
             collectors_limbo: Limbo::default(),
             tasks_given: CachePadded::default(),
-            reclaimed: Reclaimed::default(),
+            reclaimed: CachePadded::default(),
             memory,
         }
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{Error, Result};
 use mangrove_store::Write;
-use mangrove_store::schema::Rules;
+use mangrove_store::schema::RulesInForce;
 
 use crate::counters::AbortCause;
 use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
@@ -42,8 +42,8 @@ pub struct Validating {
     timestamp: u64,
     /// Absent where nothing that was read can have changed.
     validation: Option<Validation>,
-    /// The rules it was found to keep to, before its timestamp was drawn.
-    rules: Arc<Rules>,
+    /// The rules it was found to keep to, before its timestamp was drawn; none were asked for where it wrote nothing.
+    rules: Option<RulesInForce>,
     /// Its place in the log, until it is decided; absent where there is no log, or nothing to be logged.
     prepared: Option<Box<dyn PreparedCommit>>,
     progress: Progress,
@@ -89,8 +89,8 @@ impl Transaction {
         });
         let timestamp = latest.max(self.begin_ts());
         let (prepared, progress) = (None, Progress::Undrawn);
-        let rules = self.shared.store.rules();
-        let mut validating = Validating { transaction: self, log, timestamp, validation, rules, prepared, progress };
+        let mut validating =
+            Validating { transaction: self, log, timestamp, validation, rules: None, prepared, progress };
         if !validating.log.is_empty() {
             validating.draw()?;
         }
@@ -108,7 +108,7 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
-        self.check_rules()?;
+        self.check_rules(self.transaction.shared.store.rules())?;
         self.prepare()?;
         let shared = &self.transaction.shared;
         let slot = self.transaction.slot();
@@ -132,21 +132,21 @@ impl Validating {
         }
     }
 
-    /// Whether what it leaves keeps to the rules.
-    fn check_rules(&mut self) -> Result<()> {
+    /// Whether what it leaves keeps to these rules.
+    fn check_rules(&mut self, rules: RulesInForce) -> Result<()> {
         let transaction = &self.transaction;
-        let checked = transaction.shared.store.check_commit(&self.rules, &self.log, transaction.number());
+        let checked = transaction.shared.store.check_commit(&rules, &self.log, transaction.number());
+        self.rules = Some(rules);
         checked.inspect_err(|_| self.abort(AbortCause::Rule))
     }
 
     /// The same by the rules that hold after its timestamp was drawn, if they are others: see `schema`.
     fn check_rules_again(&mut self) -> Result<()> {
         let now = self.transaction.shared.rules_after_draw();
-        if Arc::ptr_eq(&now, &self.rules) {
+        if self.rules.as_ref().is_some_and(|before| before.are(&now)) {
             return Ok(());
         }
-        self.rules = now;
-        self.check_rules()
+        self.check_rules(now)
     }
 
     fn check_to(&mut self, ts: u64) -> std::result::Result<(), AbortCause> {

@@ -24,6 +24,7 @@
 //! | `reads`, `tracking`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | what a commit log is told, and who waits for it |
+//! | `hold` | who uses what all share |
 //! | `age`, `collector` | who is too old; who collects what nobody sees, and when |
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!
@@ -38,6 +39,7 @@ mod bulk;
 mod collector;
 mod commit;
 mod counters;
+mod hold;
 mod log;
 mod manager;
 mod reads;
@@ -54,6 +56,7 @@ mod view;
 pub use bulk::BulkLoad;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
+pub use hold::{Hold, Holds};
 pub use log::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 pub use manager::{Isolation, TransactionManager, TransactionOptions};
 pub use recent::RecentOptions;

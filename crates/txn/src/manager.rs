@@ -9,6 +9,7 @@ use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
 use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
+use crate::hold::Holds;
 use crate::log::{CommitLog, IndexChange};
 use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
@@ -82,6 +83,7 @@ impl Shared {
 #[derive(Clone, Debug)]
 pub struct TransactionManager {
     shared: Arc<Shared>,
+    holds: Holds<Shared>,
 }
 
 impl TransactionManager {
@@ -109,21 +111,20 @@ impl TransactionManager {
     }
 
     fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
-        TransactionManager {
-            shared: Arc::new(Shared {
-                store,
-                recent,
-                status: StatusTable::new(),
-                log,
-                loading: AtomicBool::new(false),
-                after_load: AfterLoad::default(),
-                counters: Counters::default(),
-                settings: Settings::default(),
-                clock: Clock::start(),
-                aging: Aging::default(),
-                collector: Collector::default(),
-            }),
-        }
+        let shared = Arc::new(Shared {
+            store,
+            recent,
+            status: StatusTable::new(),
+            log,
+            loading: AtomicBool::new(false),
+            after_load: AfterLoad::default(),
+            counters: Counters::default(),
+            settings: Settings::default(),
+            clock: Clock::start(),
+            aging: Aging::default(),
+            collector: Collector::default(),
+        });
+        TransactionManager { holds: Holds::on(&shared), shared }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -149,7 +150,7 @@ impl TransactionManager {
                            finished, or when the graph was opened again";
             return Err(Error::new(ErrorKind::Closed, message));
         }
-        Ok(Transaction::new(self.shared.clone(), options, registration))
+        Ok(Transaction::new(self.holds.hold(), options, registration))
     }
 
     /// Begins a read-only transaction.

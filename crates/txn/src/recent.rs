@@ -135,7 +135,7 @@ pub(crate) struct RecentCommits {
     ring: Box<[OnceLock<Box<[Entry]>>]>,
     options: RecentOptions,
     /// The bytes of the write sets in the ring.
-    bytes: AtomicU64,
+    bytes: CachePadded<AtomicU64>,
     /// Write sets up to this timestamp were dropped.
     trimmed: Mutex<u64>,
 }
@@ -151,7 +151,7 @@ impl RecentCommits {
             order: CachePadded::new(Mutex::new(())),
             ring: (0..entries.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             options: RecentOptions { entries, ..options },
-            bytes: AtomicU64::new(0),
+            bytes: CachePadded::default(),
             trimmed: Mutex::new(last),
         }
     }

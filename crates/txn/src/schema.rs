@@ -11,11 +11,9 @@
 //! is there is looked at in a snapshot of a moment at which the rule was in force; if something breaks it, the rule
 //! is taken back and the error names the element.
 
-use std::sync::Arc;
-
 use mangrove_graph::view::{GraphView, LabelFilter, PropertyRow, ScanCursor, Share};
 use mangrove_graph::{ElementRef, KeyId, LabelSetId, Result, Value};
-use mangrove_store::schema::{ElementKind, Image, Rule, RuleId, Rules};
+use mangrove_store::schema::{ElementKind, Image, Rule, RuleId, Rules, RulesInForce};
 
 use crate::manager::{Isolation, Shared, TransactionManager, TransactionOptions};
 use crate::sync::{Ordering, fence};
@@ -26,7 +24,7 @@ const BATCH: usize = 1024;
 
 impl Shared {
     /// The rules that hold for a transaction that has drawn its timestamp.
-    pub(crate) fn rules_after_draw(&self) -> Arc<Rules> {
+    pub(crate) fn rules_after_draw(&self) -> RulesInForce {
         // Pairs with the fence in `create_rule`: either it sees the timestamp drawn, or the rule is seen here.
         fence(Ordering::SeqCst);
         self.store.rules()

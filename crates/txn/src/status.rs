@@ -119,7 +119,7 @@ pub(crate) struct StatusTable {
     levels: [OnceLock<Slots>; LEVELS],
     level_count: AtomicU64,
     /// Transactions are counted in the order in which they come to the table; from 1.
-    next_ordinal: AtomicU64,
+    next_ordinal: CachePadded<AtomicU64>,
 }
 
 /// A slot of the table; freed with [`StatusTable::release`].
@@ -160,7 +160,7 @@ impl StatusTable {
         StatusTable {
             levels: [const { OnceLock::new() }; LEVELS],
             level_count: AtomicU64::new(1),
-            next_ordinal: AtomicU64::new(1),
+            next_ordinal: CachePadded::new(AtomicU64::new(1)),
         }
     }
 

@@ -16,6 +16,7 @@ use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::counters::AbortCause;
+use crate::hold::Hold;
 use crate::manager::{Isolation, Shared, TransactionOptions};
 use crate::reads::{KnownNames, ReadSet};
 use crate::recent::Outcome;
@@ -72,7 +73,7 @@ impl<'a> std::ops::Deref for PinnedView<'a> {
 /// See the module.
 #[derive(Debug)]
 pub struct Transaction {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Hold<Shared>,
     options: TransactionOptions,
     registration: Registration,
     /// The last finished statement: what reads see of own writes.
@@ -88,7 +89,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(shared: Arc<Shared>, options: TransactionOptions, registration: Registration) -> Self {
+    pub(crate) fn new(shared: Hold<Shared>, options: TransactionOptions, registration: Registration) -> Self {
         let is_tracked = options.isolation == Isolation::Serializable && !options.read_only;
         let tracking = is_tracked.then(|| {
             Box::new(Tracking {
