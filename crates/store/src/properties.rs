@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{ElementRef, KeyId, PropertyRow, Value, ValueRows, VertexId};
+use smallvec::SmallVec;
 
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
@@ -212,7 +213,22 @@ pub(crate) fn with_value(
     }
 }
 
+/// Rows whose cells are loaded before their turn.
+const ROWS_AHEAD: usize = 4;
+/// So many properties of an element need no allocation.
+const INLINE_CELLS: usize = 16;
+
+type Meta = Arc<Vec<(KeyId, Value)>>;
+
+std::thread_local! {
+    /// What values without meta-properties have: an allocation a thread, not one a call.
+    static NO_META: Meta = Meta::default();
+}
+
 /// Whole properties; see [`mangrove_graph::GraphView::vertex_properties`].
+///
+/// The cells of an element lie in a column each, and their records anywhere: so all cells are under way before the first is
+/// read, and all records before the first is decoded.
 pub(crate) fn rows<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -220,35 +236,59 @@ pub(crate) fn rows<T: Element>(
     keys: Option<&[KeyId]>,
     out: &mut Vec<PropertyRow>,
 ) {
-    let none = Arc::default();
+    let none = NO_META.try_with(Arc::clone).unwrap_or_default();
+    let mut cells: SmallVec<[(KeyId, RawCell); INLINE_CELLS]> = SmallVec::new();
+    elements.iter().take(ROWS_AHEAD).for_each(|ahead| prefetch_cells(view, pin, *ahead, keys));
     for (row, &id) in elements.iter().enumerate() {
+        if let Some(&ahead) = elements.get(row + ROWS_AHEAD) {
+            prefetch_cells(view, pin, ahead, keys);
+        }
         let Some(slot) = view.seen(pin, id.reference()) else { continue };
-        let row = row as u32;
-        match keys {
-            Some(keys) => {
-                for &key in keys {
-                    if let Some(column) = slot.core.column(key) {
-                        push_rows(view, &slot, row, key, column, &none, out);
-                    }
-                }
-            }
-            None => slot.core.columns().for_each(|(key, column)| push_rows(view, &slot, row, key, column, &none, out)),
+        each_column(&slot, keys, |key, column| {
+            let cell = view.cell(&slot, column);
+            slot.tablet.values.prefetch(cell);
+            cells.push((key, cell));
+        });
+        for (key, cell) in cells.drain(..) {
+            push_rows(&slot.tablet.values, pin, cell, (row as u32, key), &none, out);
         }
     }
 }
 
+/// Calls `each` with the columns of these keys, or of all, on the page of an element.
+fn each_column<'a>(slot: &Slot<'a>, keys: Option<&[KeyId]>, mut each: impl FnMut(KeyId, &'a Column)) {
+    match keys {
+        Some(keys) => {
+            keys.iter().for_each(|&key| slot.core.column(key).into_iter().for_each(|column| each(key, column)))
+        }
+        None => slot.core.columns().for_each(|(key, column)| each(key, column)),
+    }
+}
+
+/// Starts loading what says whether an element is seen, and its cells.
+fn prefetch_cells<T: Element>(view: &StoreView<'_>, pin: &Pin, element: T, keys: Option<&[KeyId]>) {
+    if let Some(slot) = view.store.slot(element.reference()) {
+        slot.core.prefetch_version(pin, slot.at);
+        each_column(&slot, keys, |_, column| column.prefetch(slot.at));
+    }
+}
+
+/// Appends the values of a cell under a key, with their numbers and meta-properties.
 fn push_rows(
-    view: &StoreView<'_>,
-    slot: &Slot<'_>,
-    row: u32,
-    key: KeyId,
-    column: &Column,
-    no_meta: &Arc<Vec<(KeyId, Value)>>,
+    region: &ValueRegion,
+    pin: &Pin,
+    cell: RawCell,
+    (row, key): (u32, KeyId),
+    no_meta: &Meta,
     out: &mut Vec<PropertyRow>,
 ) {
-    match slot.tablet.values.decode(view.cell(slot, column)) {
+    let mut one = |value| out.push(PropertyRow { row, key, ordinal: 0, value, meta: no_meta.clone() });
+    if !cell.is_record() {
+        return cell.inline_value().into_iter().for_each(one);
+    }
+    match region.decode_under(pin, cell) {
         Content::Absent => {}
-        Content::One(value) => out.push(PropertyRow { row, key, ordinal: 0, value, meta: no_meta.clone() }),
+        Content::One(value) => one(value),
         Content::Multi(multi) => out.extend(multi.values.iter().map(|v| PropertyRow {
             row,
             key,
