@@ -1,8 +1,13 @@
 //! Optimistic pre-read and optimistic validation, each on and off, in one run.
 //!
-//! Three workloads with hot spots: half reads, half writes of G-Tran's templates; *short validation*, transactions that
-//! read four values and write two of a thousand; and *long validation*, which read two thousand vertices each and
-//! write fifty. All variants take turns on one graph, so that whatever it becomes, it becomes for all.
+//! Four workloads: half reads, half writes of G-Tran's templates; *short validation*, transactions that read four values
+//! and write two of a thousand; *long validation*, which read two thousand vertices each, all at once, and write fifty; and
+//! *long validation in steps*, which read them a hundred at a time, as a traversal comes to them. The first three have hot
+//! spots. In the last all vertices are alike: with hot spots every step would read what every transaction writes, and no
+//! protocol could let two of them commit. All variants take turns on one graph, so that whatever it becomes, it becomes for
+//! all.
+//!
+//! What transactions touch is drawn before the run: drawing two thousand vertices takes as long as reading them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +31,7 @@ use crate::report::{Growing, Metric, Row};
 
 const NAME: &str = Suite::Optimizations.name();
 
-/// How hot the hot spots are.
+/// How hot the hot spots are, where there are any.
 const SKEW: Skew = Skew::Zipf(0.99);
 
 /// Turns of each variant.
@@ -56,23 +61,56 @@ impl Variant {
 }
 
 /// What is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Workload {
     Lbv,
-    Touch { what: &'static str, vertices: u64, reads: usize, writes: usize },
+    Touch(Touches),
 }
 
-const WORKLOADS: [Workload; 3] = [
-    Workload::Lbv,
-    Workload::Touch { what: "short validation", vertices: 1_000, reads: 4, writes: 2 },
-    Workload::Touch { what: "long validation", vertices: 1 << 16, reads: 2_000, writes: 50 },
-];
+/// Transactions that read the values of some vertices and write others'.
+#[derive(Clone, Copy, PartialEq)]
+struct Touches {
+    name: &'static str,
+    vertices: u64,
+    skew: Skew,
+    reads: usize,
+    /// Of so many vertices at a time.
+    step: usize,
+    writes: usize,
+    /// How much slower than both none may be, and how many of its aborts both may have: the targets of the design.
+    targets: (f64, Option<f64>),
+}
+
+const SHORT: Touches = Touches {
+    name: "short validation",
+    vertices: 1_000,
+    skew: SKEW,
+    reads: 4,
+    step: 4,
+    writes: 2,
+    targets: NEVER_SLOWER,
+};
+const LONG: Touches = Touches {
+    name: "long validation",
+    vertices: 1 << 16,
+    skew: SKEW,
+    reads: 2_000,
+    step: 2_000,
+    writes: 50,
+    targets: (0.8, Some(0.5)),
+};
+const IN_STEPS: Touches = Touches { name: "long validation in steps", skew: Skew::Uniform, step: 100, ..LONG };
+
+const NEVER_SLOWER: (f64, Option<f64>) = (1.0, None);
+
+const WORKLOADS: [Workload; 4] =
+    [Workload::Lbv, Workload::Touch(SHORT), Workload::Touch(LONG), Workload::Touch(IN_STEPS)];
 
 impl Workload {
     fn name(self) -> &'static str {
         match self {
             Workload::Lbv => "lbv half-half",
-            Workload::Touch { what, .. } => what,
+            Workload::Touch(touches) => touches.name,
         }
     }
 
@@ -83,24 +121,23 @@ impl Workload {
     fn mix(self) -> Result<Mix> {
         match self {
             Workload::Lbv => Ok(self.operations().mix("half-half")?.without_scans()),
-            Workload::Touch { what, .. } => {
+            Workload::Touch(Touches { name, .. }) => {
                 let template = Template {
-                    name: what.to_owned(),
+                    name: name.to_owned(),
                     verb: Verb::SetVertexProperty,
                     gremlin: String::new(),
                     uses: vec![Parameter::Number],
                     is_scan: false,
                 };
-                Ok(Mix { name: what.to_owned(), entries: vec![(template, 100.0)] })
+                Ok(Mix { name: name.to_owned(), entries: vec![(template, 100.0)] })
             }
         }
     }
 
-    /// How much slower than both none may be, and how many of its aborts both may have: the targets of the design.
     fn targets(self) -> (f64, Option<f64>) {
         match self {
-            Workload::Touch { what: "long validation", .. } => (0.8, Some(0.5)),
-            _ => (1.0, None),
+            Workload::Lbv => NEVER_SLOWER,
+            Workload::Touch(touches) => touches.targets,
         }
     }
 }
@@ -166,68 +203,70 @@ fn make_workers(
     let operations = workload.operations();
     let population = Population::Level;
     let setting = Setting { suite: Suite::Optimizations, operations, api: Api::Typed, level, skew: SKEW, population };
-    let Workload::Touch { vertices, reads, writes, .. } = workload else {
+    let Workload::Touch(touches) = workload else {
         return workers(context, &setting, mix, graph, None);
     };
-    let touched = touched(graph, vertices)?;
-    let picker = Picker::new(SKEW, touched.len() as u64);
-    let worker = |seed: usize| Worker {
-        session: Box::new(Touch {
-            graph: graph.clone(),
-            isolation: level.isolation(),
-            vertices: touched.clone(),
-            picker: picker.clone(),
-            random: Random::new(crate::random::mix(seed as u64)),
-            reads,
-            writes,
-            chosen: Vec::new(),
-            values: ValueRows::default(),
-        }),
-        draw: Draw::new(graph, operations, mix, Picker::new(SKEW, 1), population, seed as u64),
+    let vertices = touched(graph, touches.vertices)?;
+    let picker = Picker::new(touches.skew, vertices.len() as u64);
+    let worker = |seed: usize| {
+        let mut random = Random::new(crate::random::mix(seed as u64));
+        let mut pick = |count: usize| -> Vec<VertexId> {
+            (0..count).map(|_| vertices[picker.pick(&mut random, vertices.len() as u64) as usize]).collect()
+        };
+        let mut drawn = || Drawn { read: pick(touches.reads), written: pick(touches.writes) };
+        Worker {
+            session: Box::new(Touch {
+                graph: graph.clone(),
+                isolation: level.isolation(),
+                step: touches.step,
+                drawn: (0..DRAWN).map(|_| drawn()).collect(),
+                next: 0,
+                values: ValueRows::default(),
+            }),
+            draw: Draw::new(graph, operations, mix, Picker::new(SKEW, 1), population, seed as u64),
+        }
     };
     Ok((0..context.options.threads).map(worker).collect())
 }
 
-fn touched(graph: &Graph, count: u64) -> Result<Arc<Vec<VertexId>>> {
+fn touched(graph: &Graph, count: u64) -> Result<Vec<VertexId>> {
     let ids: Vec<_> = (0..count.min(graph.vertex_count)).map(crate::people::id).collect();
     let mut found = Vec::new();
     graph.database.begin_read()?.view().find_vertices(&ids, &mut found)?;
-    Ok(Arc::new(found.into_iter().flatten().collect()))
+    Ok(found.into_iter().flatten().collect())
 }
 
-/// Transactions that read the values of some vertices and write others'.
+/// The arguments of so many transactions of a thread are drawn before it begins, and come again and again.
+const DRAWN: usize = 64;
+
+/// The arguments of a transaction.
+struct Drawn {
+    read: Vec<VertexId>,
+    written: Vec<VertexId>,
+}
+
+/// See [`Touches`].
 struct Touch {
     graph: Arc<Graph>,
     isolation: Isolation,
-    vertices: Arc<Vec<VertexId>>,
-    picker: Picker,
-    random: Random,
-    reads: usize,
-    writes: usize,
-    chosen: Vec<VertexId>,
+    step: usize,
+    drawn: Vec<Drawn>,
+    next: usize,
     values: ValueRows,
-}
-
-impl Touch {
-    fn choose(&mut self, count: usize) {
-        self.chosen.clear();
-        let bound = self.vertices.len() as u64;
-        for _ in 0..count {
-            self.chosen.push(self.vertices[self.picker.pick(&mut self.random, bound) as usize]);
-        }
-    }
 }
 
 impl Session for Touch {
     fn perform(&mut self, _: usize, arguments: &Arguments) -> Result<Done> {
+        let Drawn { read, written } = &self.drawn[self.next];
+        self.next = (self.next + 1) % self.drawn.len();
         let transaction = self.graph.database.begin_with(options(self.isolation))?;
         let key = transaction.view().catalog().intern_key(UPDATED);
-        self.choose(self.reads);
         self.values.clear();
-        transaction.view().vertex_values(&self.chosen, key, &mut self.values)?;
-        self.choose(self.writes);
+        for step in read.chunks(self.step) {
+            transaction.view().vertex_values(step, key, &mut self.values)?;
+        }
         let value = Value::I64(arguments.number);
-        let written: Vec<_> = self.chosen.iter().map(|&vertex| (vertex, value.clone())).collect();
+        let written: Vec<_> = written.iter().map(|&vertex| (vertex, value.clone())).collect();
         transaction.set_vertex_property(UPDATED, &written)?;
         let info = transaction.commit()?;
         Ok(Done {

@@ -21,7 +21,7 @@
 //! | `manager`, `transaction` | begin; reads and writes of one transaction |
 //! | `status` | TST: what each running transaction is doing |
 //! | `recent` | RCT: clock, recent write sets and outcomes, watermark |
-//! | `reads`, `tracking`, `view` | read sets and how they come about; pre-read |
+//! | `reads`, `tracking`, `lists`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | what a commit log is told, and who waits for it |
 //! | `hold` | who uses what all share |
@@ -40,6 +40,7 @@ mod collector;
 mod commit;
 mod counters;
 mod hold;
+mod lists;
 mod log;
 mod manager;
 mod reads;

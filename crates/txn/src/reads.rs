@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use mangrove_graph::LabelFilter;
 use mangrove_store::footprint::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature, WriteSet};
 
+/// Fewer items that were read together at a later moment are kept one by one.
+const BATCH_MIN: usize = 8;
+
 /// When an item is to be read, so that it is read at one moment only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moment {
@@ -60,13 +63,18 @@ impl ReadSet {
         }
     }
 
+    /// Gets ready for so many more items.
+    pub(crate) fn reserve(&mut self, items: usize) {
+        self.base.reserve(items);
+    }
+
     /// The later moment that an item was read at.
     #[inline]
     fn moment_later(&self, item: Item) -> Option<u64> {
         if self.latest == 0 {
             return None;
         }
-        let batch = || self.batches.iter().find(|(_, items)| items.contains_frozen(item)).map(|(moment, _)| *moment);
+        let batch = || self.batches.iter().find(|(_, items)| items.contains(item)).map(|(moment, _)| *moment);
         self.later.get(&item).copied().or_else(batch)
     }
 
@@ -99,7 +107,7 @@ impl ReadSet {
     }
 
     /// When these items are to be read.
-    pub(crate) fn moment_of(&mut self, items: &[Item]) -> Moment {
+    pub(crate) fn moment_of(&self, items: &[Item]) -> Moment {
         if items.iter().any(|item| self.base.contains(*item)) {
             return Moment::Begin;
         }
@@ -107,13 +115,18 @@ impl ReadSet {
     }
 
     /// Whether none of these items was read before.
-    pub(crate) fn are_new(&mut self, items: &[Item]) -> bool {
-        items.iter().all(|item| !self.base.contains(*item) && self.moment_later(*item).is_none())
+    pub(crate) fn are_new(&self, items: &[Item]) -> bool {
+        let has_read = !self.base.is_empty() || self.latest > 0;
+        !has_read || items.iter().all(|item| !self.base.contains(*item) && self.moment_later(*item).is_none())
     }
 
     /// Adds items that were read together at a later moment and not before; otherwise as [`ReadSet::add_later`].
     pub(crate) fn add_batch_later(&mut self, items: &[Item], moment: u64, writers: &[u64]) {
+        if items.len() <= BATCH_MIN {
+            return self.add_later(items, moment, writers);
+        }
         let mut batch = ItemSet::default();
+        batch.reserve(items.len());
         items.iter().for_each(|item| batch.add(*item));
         batch.freeze();
         self.batches.push((moment, batch));
@@ -179,7 +192,7 @@ impl ReadSet {
     /// Whether what was written at `ts` changes what was read; frozen.
     pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: KnownNames) -> bool {
         self.base.meets(writes.items())
-            || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains_frozen(*item))
+            || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains(*item))
             || self.batches.iter().any(|(moment, items)| ts > *moment && items.meets(writes.items()))
             || self.predicates.iter().any(|predicate| writes.meets(predicate))
             || self.is_newer_name(writes.newest(), known)

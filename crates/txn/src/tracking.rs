@@ -1,9 +1,10 @@
 //! Reading for a serializable transaction: what is read is kept, and newer versions are pre-read.
 //!
-//! A batch is read at the begin first, by a read that notices newer versions (`mangrove_store::Watch`). Mostly there
-//! are none, and the batch's items were read at the begin. Otherwise it is read again: where none of its items was read
-//! before, as a whole at one later moment, now; else in portions, each at the begin, or as a whole at a later moment, or row
-//! by row. Each row finds its moment:
+//! Where nobody has drawn a timestamp since the begin, a batch is read at the begin, by a read that notices newer versions
+//! (`mangrove_store::Watch`). Mostly there are none, and the batch's items were read at the begin. Otherwise, and where there
+//! are timestamps at once, it is read as a whole at one later moment, now, if none of its items was read before; else in
+//! portions, each at the begin, or as a whole at a later moment, or row by row. (Lists, which may end in the middle of a
+//! batch, are in `lists`.) Each row finds its moment:
 //!
 //! - one of its items was read at the begin before: the begin, so that reads are repeatable;
 //! - one was pre-read: the moment of then;
@@ -17,8 +18,7 @@
 use std::ops::Range;
 
 use mangrove_graph::{
-    EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, Numbers, PropertyRow,
-    Result, ValueRows, VertexId,
+    EdgeId, ElementRef, Expansion, KeyId, LabelFilter, Numbers, PropertyRow, Result, ValueRows, VertexId,
 };
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
 use mangrove_store::{StoreView, Watch};
@@ -33,7 +33,7 @@ const PORTION_ROWS: usize = 32;
 
 /// How often rows are read together at a later moment before they are read one by one: a claim that is replaced just
 /// then makes the read worthless, and with many rows that may happen again.
-const ATTEMPTS_LATER: usize = 2;
+pub(crate) const ATTEMPTS_LATER: usize = 2;
 
 /// Columns that a batch read appends to, and from which it can be taken back.
 pub(crate) trait Output {
@@ -107,13 +107,18 @@ impl Transaction {
         let Some(tracking) = self.tracking() else { return read(&*self.view()?, 0..rows, out) };
         self.check_alive()?;
         let mark = out.mark();
+        let is_behind = self.is_behind(tracking);
+        if is_behind && self.read_later(tracking, 0..rows, out, &items, &read)? {
+            return Ok(());
+        }
         if self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
             let mut reads = tracking.reads.lock();
+            reads.reserve(rows);
             (0..rows).for_each(|row| items(row, &mut |item| reads.add(item)));
             return Ok(());
         }
         out.take_back(mark);
-        if self.read_later(tracking, 0..rows, out, &items, &read)? {
+        if !is_behind && self.read_later(tracking, 0..rows, out, &items, &read)? {
             return Ok(());
         }
         for start in (0..rows).step_by(PORTION_ROWS) {
@@ -139,57 +144,18 @@ impl Transaction {
         Ok(())
     }
 
-    /// Expands; see [`GraphView::expand`].
-    pub(crate) fn read_lists(
-        &self,
-        vertices: &[VertexId],
-        request: &ExpandRequest,
-        cursor: &mut ExpandCursor,
-        out: &mut Expansion,
-    ) -> Result<bool> {
-        let Some(tracking) = self.tracking() else { return self.view()?.expand(vertices, request, cursor, out) };
-        self.check_alive()?;
-        let (mark, start) = (out.mark(), *cursor);
-        let items = |row: usize, add: AddItem<'_>| lists(vertices[row], request.direction, &request.labels, add);
-        let mut is_done = false;
-        let read = |view: &StoreView<'_>| {
-            is_done = view.expand(vertices, request, cursor, out)?;
-            Ok(())
-        };
-        if self.read_at_begin(tracking, read)? {
-            let mut reads = tracking.reads.lock();
-            reads.name_labels(ElementKind::Edge, &request.labels);
-            let end = vertices.len().min(cursor.row as usize + 1);
-            (start.row as usize..end).for_each(|row| items(row, &mut |item| reads.add(item)));
-            return Ok(is_done);
-        }
-        out.take_back(mark);
-        *cursor = start;
-        tracking.reads.lock().name_labels(ElementKind::Edge, &request.labels);
-        while (cursor.row as usize) < vertices.len() {
-            let row = cursor.row as usize;
-            let start = *cursor;
-            let mut is_row_done = false;
-            self.read_row(
-                tracking,
-                |add| items(row, add),
-                out,
-                |view, out| {
-                    *cursor = start;
-                    // Ends with this row, whose number stays.
-                    is_row_done = view.expand(&vertices[..=row], request, cursor, out)?;
-                    Ok(())
-                },
-            )?;
-            if !is_row_done || (out.len() >= request.limit && (cursor.row as usize) < vertices.len()) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Whether there are timestamps after the begin: then a batch may meet newer versions, and is read at a later moment at
+    /// once, instead of in vain before.
+    pub(crate) fn is_behind(&self, tracking: &Tracking) -> bool {
+        tracking.pre_reads && self.shared.recent.published() > self.begin_ts()
     }
 
     /// Reads at the begin; false when there are newer versions that had better be read, so that this was in vain.
-    fn read_at_begin(&self, tracking: &Tracking, read: impl FnOnce(&StoreView<'_>) -> Result<()>) -> Result<bool> {
+    pub(crate) fn read_at_begin(
+        &self,
+        tracking: &Tracking,
+        read: impl FnOnce(&StoreView<'_>) -> Result<()>,
+    ) -> Result<bool> {
         if !tracking.pre_reads {
             read(&*self.view()?)?;
             return Ok(true);
@@ -223,15 +189,22 @@ impl Transaction {
                 out.take_back(mark);
                 continue;
             }
-            if watch.used_newer() {
-                self.track_batch_later(tracking, &of_rows, moment, &status.relied_on());
-            } else {
-                let mut reads = tracking.reads.lock();
-                of_rows.iter().for_each(|item| reads.add(*item));
-            }
+            self.track_as_read(tracking, &of_rows, moment, watch.used_newer().then(|| status.relied_on()));
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Keeps items that were not read before, and were read together by a read at a later moment: of that moment where it
+    /// used something newer than the begin, relying on these writers to commit, and of the begin where it did not.
+    pub(crate) fn track_as_read(&self, tracking: &Tracking, items: &[Item], moment: u64, relied_on: Option<Vec<u64>>) {
+        if let Some(writers) = relied_on {
+            self.track_batch_later(tracking, items, moment, &writers);
+            return;
+        }
+        let mut reads = tracking.reads.lock();
+        reads.reserve(items.len());
+        items.iter().for_each(|item| reads.add(*item));
     }
 
     /// Reads numbers at the begin; where there are newer versions, says that the values are to be read instead, which
@@ -260,7 +233,7 @@ impl Transaction {
     }
 
     /// Reads one row at its moment; see the module.
-    fn read_row<O: Output>(
+    pub(crate) fn read_row<O: Output>(
         &self,
         tracking: &Tracking,
         items: impl Fn(AddItem<'_>),

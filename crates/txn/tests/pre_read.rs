@@ -6,7 +6,9 @@ mod common;
 use std::sync::atomic::Ordering;
 
 use common::{Graph, expand, find};
-use mangrove_graph::{Direction, ErrorKind, GraphView, Value, ValueRows, VertexId};
+use mangrove_graph::{
+    Direction, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Value, ValueRows, VertexId,
+};
 use mangrove_txn::{AbortCause, Transaction, Validating};
 
 fn setter(graph: &Graph, v: VertexId, balance: i64) -> Transaction {
@@ -333,4 +335,94 @@ fn what_was_pre_read_in_a_batch_and_changed_since_is_a_conflict() {
         let error = reader.commit().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     }
+}
+
+/// Vertices with an edge each, of which others get a second one while a reader is on its way.
+struct Fans {
+    graph: Graph,
+    hubs: Vec<VertexId>,
+    leaf: VertexId,
+}
+
+impl Fans {
+    fn new(count: usize) -> Self {
+        let graph = Graph::new();
+        let mut hubs = graph.persons(count + 1);
+        let leaf = hubs.pop().expect("one more than hubs");
+        let txn = graph.begin();
+        for hub in &hubs {
+            txn.insert_edge(*hub, leaf, graph.knows, None).unwrap();
+        }
+        txn.commit().unwrap();
+        Fans { graph, hubs, leaf }
+    }
+
+    fn add(&self, hub: usize) -> Transaction {
+        let txn = self.graph.serializable();
+        txn.insert_edge(self.hubs[hub], self.leaf, self.graph.knows, None).unwrap();
+        txn
+    }
+
+    /// How many edges a transaction finds at each hub, so many a call.
+    fn degrees(&self, txn: &Transaction, hubs: std::ops::Range<usize>, limit: usize) -> Vec<usize> {
+        let mut degrees = vec![0; hubs.len()];
+        for (row, ..) in expand(txn, &self.hubs[hubs], Direction::Out, limit) {
+            degrees[row as usize] += 1;
+        }
+        degrees
+    }
+}
+
+#[test]
+fn lists_of_many_vertices_are_pre_read_together() {
+    for limit in [1, 2, 7, 64, 1_000] {
+        let fans = Fans::new(200);
+        let txn = fans.graph.serializable();
+        fans.graph.set(&txn, fans.leaf, 1).unwrap();
+        for hub in [3, 4, 70, 199] {
+            fans.add(hub).commit().unwrap();
+        }
+        let running = fans.add(5);
+        let expected: Vec<usize> = (0..200).map(|hub| 1 + usize::from([3, 4, 70, 199].contains(&hub))).collect();
+        let found = fans.degrees(&txn, 0..200, limit);
+        // A call that ends in a list before it has met the newer edge has read it at the begin, to which the list then keeps.
+        assert!(limit < 64 || found == expected, "limit {limit}");
+        // Again in other batches: the same.
+        assert_eq!(fans.degrees(&txn, 0..200, 1_000), found, "limit {limit}");
+        assert_eq!(fans.degrees(&txn, 3..5, limit), found[3..5], "limit {limit}");
+        running.rollback();
+        assert_eq!(txn.commit().is_ok(), found == expected, "limit {limit}");
+    }
+}
+
+#[test]
+fn lists_that_grow_after_they_were_pre_read_are_a_conflict() {
+    for (grown, limit) in [(3, 1), (3, 1_000), (150, 7), (0, 1_000)] {
+        let fans = Fans::new(200);
+        let txn = fans.graph.serializable();
+        fans.graph.set(&txn, fans.leaf, 1).unwrap();
+        fans.add(3).commit().unwrap();
+        let before = fans.degrees(&txn, 0..200, limit);
+        fans.add(grown).commit().unwrap();
+        assert_eq!(fans.degrees(&txn, 0..200, limit), before, "reads are repeatable");
+        assert_eq!(txn.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    }
+}
+
+#[test]
+fn a_call_that_ends_before_a_row_has_not_read_it() {
+    let fans = Fans::new(3);
+    let txn = fans.graph.serializable();
+    fans.graph.set(&txn, fans.leaf, 1).unwrap();
+    fans.add(0).commit().unwrap();
+    let request = ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: true, limit: 2 };
+    let (mut cursor, mut found) = (ExpandCursor::default(), Expansion::default());
+    // The edges of the first row, and not yet those of the second: which then changes, and is no conflict.
+    assert!(!txn.expand(&fans.hubs, &request, &mut cursor, &mut found).unwrap());
+    assert_eq!(found.row, [0, 0]);
+    fans.add(1).commit().unwrap();
+    let request = ExpandRequest { limit: 1_000, ..request };
+    assert!(txn.expand(&fans.hubs, &request, &mut cursor, &mut found).unwrap());
+    assert_eq!(found.row, [0, 0, 1, 1, 2]);
+    txn.commit().unwrap();
 }
