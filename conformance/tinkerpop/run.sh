@@ -98,6 +98,10 @@ combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
 python=$("$here/../drivers/python/setup.sh")
 # The server's data sets are those of the newest line.
 suite 3.8.1 || exit 0
+# The files that scenarios read, where they look for them.
+mkdir -p target/tinkerpop-io/data
+cp target/tinkerpop-3.8.1/graphml/tinkerpop-modern.xml target/tinkerpop-io/data/
+cp target/tinkerpop-3.8.1/graphson/tinkerpop-modern-v3.json target/tinkerpop-io/data/tinkerpop-modern.json
 serve "$mangrove" "$here/server.toml" tinkerpop-server
 
 failed=0

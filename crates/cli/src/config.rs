@@ -38,7 +38,7 @@ const LOAD: &str = "load";
 const GRAPHS: &str = "graphs";
 
 /// The keys of a table `[graphs.NAME]`.
-const GRAPH_KEYS: [&str; 6] = ["data", "ids", LOAD, "map", "memory_limit", "sources"];
+const GRAPH_KEYS: [&str; 7] = ["data", "ids", "io_directory", LOAD, "map", "memory_limit", "sources"];
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -66,6 +66,8 @@ pub struct GraphSetup {
     pub memory_limit: Option<Size>,
     /// How ids are read.
     pub ids: IdRule,
+    /// Where its `io()` finds files, if not where that of the others does.
+    pub io_directory: Option<PathBuf>,
     /// Its traversal sources.
     pub sources: Vec<(String, Isolation)>,
 }
@@ -137,6 +139,9 @@ impl GraphSetup {
         if self.ids == IdRule::Numbers {
             let _ = writeln!(text, "{comment}ids = \"numbers\"");
         }
+        if let Some(directory) = &self.io_directory {
+            let _ = writeln!(text, "{comment}io_directory = {}", string(&directory.display()));
+        }
         if let Some(map) = &self.map {
             let _ = writeln!(text, "{comment}map = {}", string(&map.display()));
         }
@@ -181,6 +186,7 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
         map: options.map.clone(),
         memory_limit: options.memory_limit,
         ids: IdRule::Any,
+        io_directory: None,
         sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
     };
     let is_asked_for = main.data.is_some() || !main.load.is_empty();
@@ -262,7 +268,16 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
     };
     let sources = default_sources(name).map(|(source, isolation)| (source.to_string(), isolation)).to_vec();
     let (name, ids) = (name.to_owned(), IdRule::Any);
-    let mut graph = GraphSetup { name, data: None, load: Vec::new(), map: None, memory_limit: None, ids, sources };
+    let mut graph = GraphSetup {
+        name,
+        data: None,
+        load: Vec::new(),
+        map: None,
+        memory_limit: None,
+        ids,
+        io_directory: None,
+        sources,
+    };
     for (key, value) in table {
         match key.as_str() {
             "data" => {
@@ -279,6 +294,7 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
                 graph.memory_limit = Some(size);
             }
             "ids" => graph.ids = id_rule(value)?,
+            "io_directory" => graph.io_directory = Some(folder.join(scalar(&key, value)?)),
             "sources" => graph.sources = sources_of(value)?,
             unknown => {
                 let hint = mangrove_gremlin::suggest(unknown, GRAPH_KEYS.into_iter());

@@ -101,6 +101,9 @@ fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
     let database = graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, durability)?;
     options.graph_settings.apply(&database)?;
     database.set_id_rule(graph.ids);
+    if let Some(directory) = &graph.io_directory {
+        database.set_io_directory(Some(directory))?;
+    }
     if !graph.load.is_empty() && !database.is_empty() {
         tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
     } else if !graph.load.is_empty() {

@@ -59,6 +59,8 @@ pub struct GraphSettings {
     pub gc_workers: u64,
     /// How old a snapshot may get that holds garbage back; 0: any age.
     pub max_snapshot_age_ms: u64,
+    /// Where `io()` finds its files.
+    pub io_directory: Option<PathBuf>,
 }
 
 impl Default for GraphSettings {
@@ -68,6 +70,7 @@ impl Default for GraphSettings {
             garbage_collection: garbage_collection.into_inner(),
             gc_workers: gc_workers.into_inner() as u64,
             max_snapshot_age_ms: max_snapshot_age_ms.into_inner(),
+            io_directory: None,
         }
     }
 }
@@ -78,7 +81,8 @@ impl GraphSettings {
         let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
         database.configure("garbage_collection", &Value::Bool(self.garbage_collection))?;
         database.configure("gc_workers", &number(self.gc_workers))?;
-        database.configure("max_snapshot_age_ms", &number(self.max_snapshot_age_ms))
+        database.configure("max_snapshot_age_ms", &number(self.max_snapshot_age_ms))?;
+        database.set_io_directory(self.io_directory.as_deref())
     }
 }
 
@@ -147,6 +151,8 @@ pub const SETTINGS: &[Setting] = settings! {
     "data" "DIR" data: "The directory the main graph is kept in; `memory:` is a new, empty graph";
     "map" "FILE" map: "What the columns of loaded tables mean, where their headers do not say";
     "graphs_dir" "DIR" graphs_dir: "Where graphs that administrators create are kept";
+    "io_directory" "DIR" graph_settings.io_directory:
+        "Where `g.io(…)` reads and writes files, and nowhere else; without it, io() is refused";
     "tls_certificate" "FILE" tls_certificate: "The certificate chain (PEM); with it, only TLS is spoken";
     "tls_key" "FILE" tls_key: "The certificate's private key (PEM)";
     "users_file" "FILE" users_file: "Who may come in, as `mangrove user` writes it";

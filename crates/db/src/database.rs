@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
 use crate::durability::{DurabilityOptions, Home};
+use crate::files::FileAccess;
 use crate::load_sink::{UpsertKeys, UpsertSink};
 use crate::prepared::{PlanCache, PlanCacheReport, Prepared};
 use crate::services::ServiceDesk;
@@ -101,10 +102,19 @@ pub(crate) struct Inner {
     pub retries: AtomicU64,
     /// Whether strings that spell integers name them: [`IdRule::Numbers`].
     numeric_ids: AtomicBool,
+    /// Where `io()` reads and writes, if anywhere.
+    files: Mutex<Arc<FileAccess>>,
     /// How a query is run of which nothing is said. Nobody ever cancels it.
     options: QueryOptions,
     /// Where the graph is kept, if it is kept anywhere.
     pub home: Option<Home>,
+}
+
+impl Inner {
+    /// The files of `io()`.
+    pub fn files(&self) -> Arc<FileAccess> {
+        self.files.lock().clone()
+    }
 }
 
 /// A graph database in this process. Cloning gives another handle to the same graph.
@@ -141,6 +151,7 @@ impl Database {
             plans: PlanCache::default(),
             retries: AtomicU64::new(0),
             numeric_ids: AtomicBool::new(false),
+            files: Mutex::default(),
             options: QueryOptions::default(),
             home,
         };
@@ -215,6 +226,18 @@ impl Database {
     /// How ids are read.
     pub fn id_rule(&self) -> IdRule {
         if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
+    }
+
+    /// The directory below which `g.io(…)` reads and writes files; `None`, as in the beginning: `io()` is refused. Links
+    /// below it are not followed. Every transaction that may write may use it.
+    ///
+    /// # Errors
+    ///
+    /// When it is no directory.
+    pub fn set_io_directory(&self, directory: Option<&Path>) -> Result<()> {
+        let files = directory.map(FileAccess::below).transpose()?.unwrap_or_default();
+        *self.inner.files.lock() = Arc::new(files);
+        Ok(())
     }
 
     /// The names of labels and keys.

@@ -9,7 +9,7 @@ use mangrove_graph::{Error, GraphView, IdRule, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::Rows;
 use mangrove_steps::detach::detach;
-use mangrove_steps::environment::Services;
+use mangrove_steps::environment::{Files, Services};
 
 use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
@@ -24,6 +24,8 @@ pub(crate) struct Setting<'a> {
     pub cancel: &'a Arc<AtomicBool>,
     /// What `call()` reaches, where the query calls anything.
     pub services: Option<Arc<dyn Services>>,
+    /// What `io()` reaches, where the query reads or writes files.
+    pub files: Option<Arc<dyn Files>>,
 }
 
 /// A running query.

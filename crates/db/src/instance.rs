@@ -144,6 +144,7 @@ pub(crate) fn environment(
         requirements: requirements.clone(),
         side_effects: SideEffects::default(),
         services: setting.services.clone(),
+        files: setting.files.clone(),
     };
     environment.seed(plan)?;
     Ok(environment)

@@ -33,6 +33,7 @@ mod bulk;
 mod database;
 mod durability;
 mod execution;
+mod files;
 mod inspect;
 mod instance;
 mod load_sink;

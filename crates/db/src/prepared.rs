@@ -35,6 +35,7 @@ struct Shape {
     options: PlanOptions,
     question: Question,
     calls_services: bool,
+    uses_files: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<Planned>>>,
 }
@@ -79,9 +80,10 @@ impl Prepared {
             false => Vec::new(),
         };
         let source = source.into();
-        let calls_services = traversal.calls_services();
+        let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
         let planned = Mutex::new(None);
-        let shape = Shape { source, configuration, traversal, rules, options, question, calls_services, planned };
+        let shape =
+            Shape { source, configuration, traversal, rules, options, question, calls_services, uses_files, planned };
         Ok(Prepared { shape: Arc::new(shape) })
     }
 
@@ -93,6 +95,11 @@ impl Prepared {
     /// Whether it calls services (`call()`).
     pub fn calls_services(&self) -> bool {
         self.shape.calls_services
+    }
+
+    /// Whether it reads or writes files (`io()`).
+    pub(crate) fn uses_files(&self) -> bool {
+        self.shape.uses_files
     }
 
     /// The traversal source it names.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_gremlin::Parameters;
-use mangrove_steps::environment::Services;
+use mangrove_steps::environment::{Files, Services};
 use mangrove_store::WriteCardinality;
 use mangrove_txn::{CommitInfo, Hold};
 
@@ -164,6 +164,7 @@ impl Transaction {
                 Some(desk) => desk.0.clone(),
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
+            files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),
         }
     }
 

@@ -217,7 +217,7 @@ impl<'a> Parser<'a> {
 
     /// The instruction of this name, from its `(`.
     fn instruction(&mut self, name: Token<'a>) -> Result<Instruction> {
-        let arguments = self.arguments_of(|at, count| names::takes_token(name.text, at, count))?;
+        let arguments = self.arguments_of(|word, at, count| names::takes_token(name.text, word, at, count))?;
         Ok(Instruction { name: SmolStr::new(name.text), arguments, position: Some(name.place.position) })
     }
 

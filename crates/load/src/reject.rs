@@ -66,7 +66,7 @@ impl Rejects {
         self.finish()?;
         // Whoever knows the file puts its name in front.
         let message = match (self.count_max, &self.path) {
-            (0, _) => format!("line {line}: {reason} (no row may be rejected; raise --max-rejects to load the rest)"),
+            (0, _) => format!("line {line}: {reason} (no row may be rejected)"),
             (max, Some(file)) => format!(
                 "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the input or raise \
                  --max-rejects",

@@ -13,7 +13,7 @@
 //!    everything behind them sees one form only.
 //! 2. `groups` attaches every modulator to the step before it (for a loop also after it).
 //! 3. `steps` hands each group to the module of its family (`sources`, `elements`, `filters`, `maps`,
-//!    `barriers`, `branches`), which reads arguments through `arguments` and modulators through
+//!    `barriers`, `branches`, `files`), which reads arguments through `arguments` and modulators through
 //!    `modulators`, and takes what it understands. A modulator that nobody took is an error.
 //!
 //! Invariants: nested traversals are at most [`NESTING_MAX`] deep, so recursion over the result is safe;
@@ -30,6 +30,7 @@ mod branches;
 mod carried;
 mod connectives;
 mod elements;
+mod files;
 mod filters;
 mod functions;
 mod groups;
@@ -69,7 +70,11 @@ pub struct Compiled {
 /// The logical traversal of a bytecode, or an error that names the step at fault and the way out.
 pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
     let configuration = source::configuration(&bytecode.source)?;
-    let mut traversal = steps::root(&bytecode.steps)?;
+    let mut traversal = if source::joins_infix(&bytecode.source) {
+        steps::root(&bytecode.steps)?
+    } else {
+        steps::root(&connectives::left_alone(&bytecode.steps, 0)?)?
+    };
     if configuration.read_only {
         check_read_only(&traversal)?;
     }
@@ -107,6 +112,8 @@ fn mutation(step: &Step) -> Option<&'static str> {
         Step::AddEdge { .. } => Some("addE"),
         Step::Property(_) => Some("property"),
         Step::Drop => Some("drop"),
+        // A file that is written may be another's.
+        Step::File(_) => Some("io"),
         Step::Upsert(upsert) => Some(if upsert.edges { "mergeE" } else { "mergeV" }),
         // It may change the database; only the list of services and those of the graph are sure to change nothing.
         Step::Call { service: Some(name), .. } if !crate::GRAPH_SERVICES.contains(&name.as_str()) => Some("call"),

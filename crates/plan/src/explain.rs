@@ -1,5 +1,6 @@
 //! `explain()`: the plan as text, a line an operator, scopes indented.
 
+use crate::files::FileStep;
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
     Access, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope, SlotBy,
@@ -244,6 +245,8 @@ fn name_of(operator: &Op) -> &'static str {
         Op::SelectKey(_) => "select by key",
         Op::Merge => "merge equal rows",
         Op::Drop => "drop",
+        Op::File(FileStep { writes_file: true, .. }) => "write a file",
+        Op::File(_) => "read a file",
         Op::Upsert(upsert) if upsert.edges => "find or make edges",
         Op::Upsert(_) => "find or make vertices",
         Op::SetProperties(_) => "set properties",
@@ -352,6 +355,8 @@ fn operand(operand: &Operand) -> String {
     match operand {
         Operand::Literal(value) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
         Operand::Parameter(name) => format!("${name}"),
+        Operand::Vertex(id) => format!("the vertex {id:?}"),
+        Operand::Edge(id) => format!("the edge {id:?}"),
         Operand::Map(entries) => format!("a map of {}", entries.len()),
         Operand::List(operands) => format!("[{}]", operands.iter().map(self::operand).collect::<Vec<_>>().join(", ")),
     }

@@ -15,6 +15,7 @@
 pub mod compile;
 pub mod explain;
 pub mod expression;
+pub mod files;
 pub mod function;
 mod fuse;
 pub mod logical;

@@ -3,12 +3,19 @@
 //! Names of labels and keys stay names: a label or key may be made by the same traversal that reads it, so
 //! they are looked up in the catalog when the plan runs. Values are [`Operand`]s: literals or parameters.
 
+mod branch;
+mod condition;
+
 use mangrove_graph::{Direction, Token, Value};
-use mangrove_gremlin::{Cardinality, Column, Comparison, Operator, Order, Pop, Position, TextOperation};
+use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop, Position};
 use smol_str::SmolStr;
 
+pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
+pub use condition::{Condition, FilterKind, LabelTest, Quantifier, Test};
+
 use crate::expression::{Expression, Part};
-use crate::function::{Function, ValueType};
+use crate::files::FileStep;
+use crate::function::Function;
 use crate::strategies::Subset;
 use crate::upsert::Upsert;
 
@@ -22,10 +29,14 @@ pub enum Operand {
     Literal(Value),
     /// The value of this parameter.
     Parameter(Name),
-    /// A list with a parameter in it.
+    /// A list with something else in it than literals.
     List(Vec<Operand>),
-    /// A map with a parameter in it.
+    /// A map with something else in it than literals.
     Map(Vec<(Operand, Operand)>),
+    /// The vertex of this id, as a client sends one; null where there is none.
+    Vertex(Value),
+    /// The edge of this id.
+    Edge(Value),
 }
 
 /// A chain of steps.
@@ -117,6 +128,9 @@ pub enum Step {
         /// What it is given, in order, of two with one name the later; without a name, a map of several.
         arguments: Vec<(Option<Name>, Argument)>,
     },
+
+    /// `io(path)`: a file read into the graph, or the graph written to a file; nothing comes of it.
+    File(FileStep),
 
     // ---- writes ----
     /// `addV(label)` with the `property()` steps behind it.
@@ -409,90 +423,6 @@ pub enum EdgeEnd {
     Other,
 }
 
-/// A condition on an element.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
-    /// `hasLabel(a, b, …)`: one of the labels is among these.
-    LabelIn(Vec<Name>),
-    /// A test of the label's text.
-    Label(Test),
-    /// `hasId(…)`.
-    Id(Test),
-    /// `has(key, P)`: one of the values under the key passes.
-    Property(Name, Test),
-    /// `has(key)`.
-    HasKey(Name),
-    /// `hasNot(key)`.
-    HasNot(Name),
-    /// `hasKey(…)` on a property.
-    PropertyKey(Test),
-    /// `hasValue(…)` on a property.
-    PropertyValue(Test),
-}
-
-/// A test of a value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Test {
-    /// A comparison.
-    Compare(Comparison, Operand),
-    /// Equal to one of them.
-    Within(Vec<Operand>),
-    /// Equal to none of them.
-    Without(Vec<Operand>),
-    /// A text predicate.
-    Text(TextOperation, Operand),
-    /// Of this type, as `GType` calls it.
-    TypeOf(ValueType),
-    /// All hold.
-    And(Vec<Test>),
-    /// One holds.
-    Or(Vec<Test>),
-    /// It does not hold.
-    Not(Box<Test>),
-}
-
-/// A [`Test`] whose operands are step labels or side effects.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LabelTest {
-    /// A comparison with the value of a label.
-    Compare(Comparison, Name),
-    /// Equal to the value of one of the labels, or in the collection it names.
-    Within(Vec<Name>),
-    /// Not so.
-    Without(Vec<Name>),
-    /// A text predicate against the value of a label.
-    Text(TextOperation, Name),
-    /// All hold.
-    And(Vec<LabelTest>),
-    /// One holds.
-    Or(Vec<LabelTest>),
-    /// It does not hold.
-    Not(Box<LabelTest>),
-}
-
-impl LabelTest {
-    /// The names in the order in which they stand: the order in which `by()`s rotate over them.
-    pub fn names(&self) -> Vec<&Name> {
-        match self {
-            LabelTest::Compare(_, name) | LabelTest::Text(_, name) => vec![name],
-            LabelTest::Within(names) | LabelTest::Without(names) => names.iter().collect(),
-            LabelTest::And(tests) | LabelTest::Or(tests) => tests.iter().flat_map(LabelTest::names).collect(),
-            LabelTest::Not(test) => test.names(),
-        }
-    }
-}
-
-/// How the nested traversals of a filter decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterKind {
-    /// Every one has a result (`where`, `filter`, `and`).
-    All,
-    /// One has a result (`or`).
-    Any,
-    /// None has a result (`not`).
-    None,
-}
-
 /// A part of a path: from the last object with one label up to the last with another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -500,17 +430,6 @@ pub struct Segment {
     pub from: Option<Name>,
     /// `to(label)`; `None`: to the end.
     pub to: Option<Name>,
-}
-
-/// How many members of a collection must pass a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantifier {
-    /// Every one.
-    All,
-    /// At least one.
-    Any,
-    /// Not one.
-    None,
 }
 
 /// What a `by()` takes of an object.
@@ -609,80 +528,4 @@ pub enum LocalFunction {
     Tail(Operand),
     /// `sample(local, n)`
     Sample(Operand),
-}
-
-/// `choose(…)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choose {
-    /// What decides.
-    pub on: ChooseOn,
-    /// Options in order: the first that matches is taken.
-    pub options: Vec<(ChooseOption, Traversal)>,
-}
-
-/// What a `choose` decides by.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ChooseOn {
-    /// A test of the object: true or false.
-    Test(Test),
-    /// Whether the traversal has a result: true or false.
-    Exists(Traversal),
-    /// The first result of the traversal.
-    Value(Traversal),
-}
-
-/// When an option of `choose` is taken.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ChooseOption {
-    /// The test holds (`choose(test, HERE, …)`).
-    True,
-    /// The test does not hold (`choose(test, …, HERE)`).
-    False,
-    /// The value equals this.
-    Value(Operand),
-    /// The value passes this test.
-    Test(Test),
-    /// `Pick.none`: nothing else matched. Without it, the traverser goes on as it is.
-    None,
-    /// `Pick.unproductive`: the deciding traversal had no result.
-    Unproductive,
-}
-
-/// `repeat(…)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Repeat {
-    /// The name for `loops("name")`.
-    pub name: Option<Name>,
-    /// The body.
-    pub body: Traversal,
-    /// When a traverser leaves.
-    pub until: Option<Until>,
-    /// `until`/`times` stands before `repeat`: test before the body.
-    pub until_first: bool,
-    /// When a traverser is also emitted on its way.
-    pub emit: Option<Emit>,
-    /// `emit` stands before `repeat`.
-    pub emit_first: bool,
-}
-
-/// When a traverser leaves a loop.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Until {
-    /// After this many iterations.
-    Times(Operand),
-    /// When the traversal has a result.
-    Traversal(Traversal),
-    /// When the test holds.
-    Test(Test),
-}
-
-/// When a traverser is emitted on its way through a loop.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Emit {
-    /// Always.
-    Always,
-    /// When the traversal has a result.
-    Traversal(Traversal),
-    /// When the test holds.
-    Test(Test),
 }

@@ -7,6 +7,7 @@
 mod access;
 mod order;
 mod upsert;
+mod write;
 
 use std::cell::RefCell;
 
@@ -74,6 +75,7 @@ pub fn lower_with(
     let mutating = traversal.is_mutating();
     if options.merge && requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
         crate::merge::merge_between_hops(&mut root.stages);
+        crate::merge::merge_in_loops(&mut root.stages);
     }
     Ok(PhysicalPlan {
         root,
@@ -177,6 +179,7 @@ impl Lowering<'_> {
             }
             Step::Upsert(upsert) => self.upsert(upsert, chain)?,
             Step::Drop => chain.push(Op::Drop),
+            Step::File(file) => chain.push(Op::File(file.clone())),
             Step::Expand { direction, labels, to_edges } => {
                 chain.push(Op::Expand { direction: *direction, labels: labels.clone(), to_edges: *to_edges });
             }
@@ -555,77 +558,6 @@ impl Lowering<'_> {
         }
         criteria.iter().map(|c| self.slot_by(&c.by)).collect()
     }
-
-    fn add_vertex(
-        &self,
-        label: &Argument,
-        properties: &[PropertyArgument],
-        id: Option<&Argument>,
-        chain: &mut Chain,
-    ) -> Result<()> {
-        let mut slots = Slots::default();
-        let operator = Op::AddVertex {
-            label: self.argument(label, &mut slots)?,
-            id: id.map(|i| self.argument(i, &mut slots)).transpose()?,
-            properties: properties.iter().map(|p| self.property(p, &mut slots)).collect::<Result<_>>()?,
-        };
-        slots.emit(chain);
-        chain.push(operator);
-        Ok(())
-    }
-
-    fn add_edge(
-        &self,
-        label: &Argument,
-        ends: [Option<&Endpoint>; 2],
-        properties: &[PropertyArgument],
-        id: Option<&Argument>,
-        chain: &mut Chain,
-    ) -> Result<()> {
-        let mut slots = Slots::default();
-        let label = self.argument(label, &mut slots)?;
-        let [from, to] = ends;
-        let from = from.map(|end| self.endpoint(end, &mut slots)).transpose()?;
-        let to = to.map(|end| self.endpoint(end, &mut slots)).transpose()?;
-        let id = id.map(|i| self.argument(i, &mut slots)).transpose()?;
-        let properties = properties.iter().map(|p| self.property(p, &mut slots)).collect::<Result<_>>()?;
-        slots.emit(chain);
-        chain.push(Op::AddEdge { label, from, to, id, properties });
-        Ok(())
-    }
-
-    fn endpoint(&self, end: &Endpoint, slots: &mut Slots) -> Result<SlotOperand> {
-        Ok(match end {
-            Endpoint::Id(id) => SlotOperand::Operand(id.clone()),
-            Endpoint::Label(name) => slots.add(Some(name.clone()), SlotBy::Identity),
-            Endpoint::Traversal(t) => slots.add(None, SlotBy::First(self.child(t)?)),
-        })
-    }
-
-    fn argument(&self, argument: &Argument, slots: &mut Slots) -> Result<SlotOperand> {
-        Ok(match argument {
-            Argument::Operand(operand) => SlotOperand::Operand(operand.clone()),
-            Argument::Traversal(t) => slots.add(None, SlotBy::First(self.child(t)?)),
-        })
-    }
-
-    fn property(&self, property: &PropertyArgument, slots: &mut Slots) -> Result<PropertyWrite> {
-        let key_slot = match &property.key_from {
-            None => None,
-            Some(traversal) => match slots.add(None, SlotBy::First(self.child(traversal)?)) {
-                SlotOperand::Slot(slot) => Some(slot),
-                SlotOperand::Operand(_) => None,
-            },
-        };
-        let meta = property.meta.iter().map(|(key, value)| Ok((key.clone(), self.argument(value, slots)?)));
-        Ok(PropertyWrite {
-            cardinality: property.cardinality,
-            key: property.key.clone(),
-            key_slot,
-            meta: meta.collect::<Result<_>>()?,
-            value: self.argument(&property.value, slots)?,
-        })
-    }
 }
 
 /// Slots that the arguments of a write need.
@@ -660,6 +592,6 @@ fn orders(criteria: &[OrderBy]) -> Vec<mangrove_gremlin::Order> {
 pub fn literal_integer(operand: &Operand) -> Option<i64> {
     match operand {
         Operand::Literal(value) => mangrove_graph::numeric::integer(value),
-        Operand::Parameter(_) | Operand::List(_) | Operand::Map(_) => None,
+        _ => None,
     }
 }

@@ -4,9 +4,13 @@
 //! them. So before every hop but the first, rows are merged, as long as nobody can tell: rows remember no
 //! path, and what reads them in the end counts by bulk and has no use for their order. A stream that is cut
 //! (`limit()`), sorted or handed out as it comes is left alone: merging would only hold it up.
+//!
+//! A test that walks itself (`where(in().out())`) costs as much as hops do, and equal rows pass it or fail it together:
+//! before it, rows are merged as before a hop. In the body of a loop that is so whatever follows, since what an
+//! iteration leaves behind is merged anyhow; so is the end of a body, where the loop itself asks such a test.
 
 use crate::logical::{Operand, Reduction};
-use crate::physical::{Access, Op, Stage};
+use crate::physical::{Access, LocalKind, LoopTest, Op, Pipeline, SlotBy, Stage};
 
 /// Puts [`Op::Merge`] between the hops of a chain.
 pub fn merge_between_hops(stages: &mut Vec<Stage>) {
@@ -34,9 +38,97 @@ fn starts_at_one_vertex(stages: &[Stage]) -> bool {
     }
 }
 
+/// Puts [`Op::Merge`] before the tests in the bodies of loops, and between them and the loops' own tests.
+pub fn merge_in_loops(stages: &mut [Stage]) {
+    for stage in stages {
+        match &mut stage.operator {
+            Op::Repeat(repeat) => {
+                let asks = |test: &Option<LoopTest>| matches!(test, Some(LoopTest::Exists(test)) if may_run_once(test) && walks(test));
+                let is_tested = asks(&repeat.until) && !repeat.until_first || asks(&repeat.emit) && !repeat.emit_first;
+                merge_in_loops(&mut repeat.body.stages);
+                merge_before_tests(&mut repeat.body.stages, is_tested);
+            }
+            Op::Union(branches) => branches.iter_mut().for_each(|branch| merge_in_loops(&mut branch.stages)),
+            Op::Switch { options } => options.iter_mut().for_each(|(_, branch)| merge_in_loops(&mut branch.stages)),
+            _ => {}
+        }
+    }
+}
+
+/// Merges where rows have come from a hop and are to be tested: in a body, and (`is_tested`) at its end.
+fn merge_before_tests(stages: &mut Vec<Stage>, is_tested: bool) {
+    let merge = || Stage { operator: Op::Merge, labels: Vec::new() };
+    let mut may_be_equal = false;
+    let mut at = 0;
+    while at < stages.len() {
+        let operator = &stages[at].operator;
+        if may_be_equal && is_walking_test(operator) {
+            stages.insert(at, merge());
+            at += 1;
+            may_be_equal = false;
+        } else if is_hop(operator) {
+            may_be_equal = true;
+        } else if operator.keeps_state() {
+            may_be_equal = false;
+        }
+        at += 1;
+    }
+    if is_tested && may_be_equal {
+        stages.push(merge());
+    }
+}
+
+/// Whether it is a test that takes hops of its own, and whose answer for a row is the same however often it is asked.
+fn is_walking_test(operator: &Op) -> bool {
+    let Op::Local(scope) = operator else { return false };
+    let LocalKind::Filter(_, pipelines) = &scope.kind else { return false };
+    !scope.serial && pipelines.iter().all(may_run_once) && pipelines.iter().any(walks)
+}
+
+fn walks(pipeline: &Pipeline) -> bool {
+    pipeline.stages.iter().any(|stage| match &stage.operator {
+        Op::Vertices { .. } | Op::Edges { .. } => true,
+        operator => is_hop(operator),
+    })
+}
+
+/// Whether nobody can tell how often it runs: it writes nothing, keeps no side effects, calls nobody and leaves nothing
+/// to chance. What is nested in it is not looked at, so that nothing nested may be anything but a plain test.
+fn may_run_once(pipeline: &Pipeline) -> bool {
+    pipeline.stages.iter().all(|stage| match &stage.operator {
+        Op::Repeat(repeat) => {
+            let plain = |test: &Option<LoopTest>| match test {
+                Some(LoopTest::Exists(test)) => may_run_once(test),
+                _ => true,
+            };
+            may_run_once(&repeat.body) && plain(&repeat.until) && plain(&repeat.emit)
+        }
+        Op::Union(branches) => branches.iter().all(may_run_once),
+        Op::Local(scope) => match &scope.kind {
+            LocalKind::Filter(_, pipelines) => !scope.serial && pipelines.iter().all(may_run_once),
+            _ => false,
+        },
+        Op::Modulate(modulate) => modulate.by.iter().all(|by| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_))),
+        Op::Group { .. } | Op::Switch { .. } | Op::Ordered { .. } => false,
+        Op::Aggregate(_)
+        | Op::Subgraph(_)
+        | Op::GroupCount { .. }
+        | Op::Tree { .. }
+        | Op::Cap(_)
+        | Op::Sample(_)
+        | Op::LocalSample(_)
+        | Op::Coin(_)
+        | Op::Fail(_)
+        | Op::Call { .. } => false,
+        // Whoever writes in a scope runs in turn, and such a plan is not merged at all.
+        _ => true,
+    })
+}
+
 /// Merges before every hop of a stretch but the first `apart`; how many operators that added.
 fn merge_stretch(stages: &mut Vec<Stage>, start: usize, end: usize, apart: usize) -> usize {
-    let hops: Vec<usize> = (start..=end).filter(|&i| is_hop(&stages[i].operator)).collect();
+    let costs = |operator: &Op| is_hop(operator) || is_walking_test(operator);
+    let hops: Vec<usize> = (start..=end).filter(|&i| costs(&stages[i].operator)).collect();
     let later = hops.get(apart..).unwrap_or_default();
     for &hop in later.iter().rev() {
         stages.insert(hop, Stage { operator: Op::Merge, labels: Vec::new() });
@@ -51,7 +143,8 @@ fn is_hop(operator: &Op) -> bool {
 /// Whether rows may not be merged past it, or need not be.
 fn ends_stretch(operator: &Op) -> bool {
     operator.keeps_state()
-        || matches!(operator, Op::Modulate(_) | Op::Local(_) | Op::Ordered { .. } | Op::Union(_) | Op::Switch { .. })
+        || matches!(operator, Op::Modulate(_) | Op::Ordered { .. } | Op::Union(_) | Op::Switch { .. })
+        || matches!(operator, Op::Local(_)) && !is_walking_test(operator)
 }
 
 fn counts_by_bulk(operator: &Op) -> bool {

@@ -7,14 +7,20 @@
 //! into *slots*: columns of optional values that live until the next operator. So an operator that groups
 //! or sorts knows nothing of nested traversals.
 
+mod modulate;
+mod scope;
+
 use mangrove_graph::{Direction, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
+pub use modulate::{Modulate, Over, SlotBy};
+pub use scope::{LocalKind, LocalScope, LoopTest, RepeatScope};
+
 use crate::expression::{Expression, Part};
+use crate::files::FileStep;
 use crate::function::Function;
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, MapTokens, Name, Operand, Quantifier, Reduction, Segment,
-    Test,
+    ChooseOption, Condition, EdgeEnd, LabelTest, MapTokens, Name, Operand, Quantifier, Reduction, Segment, Test,
 };
 use crate::upsert::{MergeMap, Upsert};
 
@@ -165,11 +171,12 @@ pub enum Access {
     Ids(Vec<Operand>),
     /// By the ids users know, each once.
     IdSet(Vec<Operand>),
-    /// By an index: what is looked up are some of the operator's conditions, named by their numbers.
+    /// By an index, or by one for each of several labels: what is looked up are some of the operator's conditions, named
+    /// by their numbers.
     Index {
-        /// The index.
-        index: IndexId,
-        /// Label and keys, for people.
+        /// The indexes, all of the same keys.
+        indexes: Vec<IndexId>,
+        /// Labels and keys, for people.
         description: String,
         /// The conditions on its first keys: each equality with one value.
         prefix: Vec<usize>,
@@ -454,6 +461,8 @@ pub enum Op {
     SetProperty(PropertyWrite),
     /// Deletes the row's element or property.
     Drop,
+    /// Reads a file into the graph, or writes one.
+    File(FileStep),
 
     // ---- scopes ----
     /// A branch scope with an instance a row.
@@ -499,110 +508,4 @@ pub struct PropertyWrite {
     pub value: SlotOperand,
     /// Meta-properties.
     pub meta: Vec<(Name, SlotOperand)>,
-}
-
-/// Works out slots.
-#[derive(Clone, Debug)]
-pub struct Modulate {
-    /// Of which objects of a row.
-    pub over: Over,
-    /// An object of which there is nothing gives null.
-    pub productive: bool,
-    /// What of each.
-    pub by: Vec<SlotBy>,
-}
-
-/// Which objects of a row a [`Modulate`] works on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Over {
-    /// The current object: a slot each `by`.
-    Current,
-    /// The values of these names (`None`: the current object): a slot each, `by` in rotation.
-    Names(Vec<(Option<Name>, Option<Pop>)>),
-    /// The objects of the path, `by` in rotation: slot 0 is their list.
-    PathObjects(Segment),
-    /// The objects of the whole path, as a tree takes them: slot 0 is the list of those that there is something of.
-    TreeObjects,
-    /// The elements of the current collection (of a map: its entries): a slot each `by`, with their list.
-    Elements,
-    /// The values of the current map: slot 0 is their list.
-    MapValues,
-}
-
-/// What of an object goes into a slot.
-#[derive(Clone, Debug)]
-pub enum SlotBy {
-    /// The object itself.
-    Identity,
-    /// The value of a key.
-    Key(Name),
-    /// A token.
-    Token(Token),
-    /// Keys or values of a map.
-    Column(Column),
-    /// Whether a test holds.
-    Test(Test),
-    /// The first result of a pipeline.
-    First(Pipeline),
-    /// Whether a pipeline has a result.
-    Exists(Pipeline),
-}
-
-/// A branch scope with an instance a row.
-#[derive(Clone, Debug)]
-pub struct LocalScope {
-    /// What comes out.
-    pub kind: LocalKind,
-    /// One instance after the other: the scope writes, and an instance must see what the one before wrote.
-    pub serial: bool,
-    /// Results come out in the order of the rows that went in.
-    pub ordered: bool,
-}
-
-/// What comes out of a branch scope.
-#[derive(Clone, Debug)]
-pub enum LocalKind {
-    /// The row itself, if the pipelines decide so. All run at once and are cancelled by their first result.
-    Filter(FilterKind, Vec<Pipeline>),
-    /// The results of the first pipeline that has any, tried one after the other.
-    FlatMap {
-        /// The pipelines.
-        pipelines: Vec<Pipeline>,
-        /// Only the first result.
-        first: bool,
-        /// The row itself where none has a result (`optional`).
-        otherwise_row: bool,
-        /// Inner steps belong to the path.
-        inner_path: bool,
-    },
-    /// The row itself; results are dropped.
-    SideEffect(Pipeline),
-}
-
-/// A loop scope.
-#[derive(Clone, Debug)]
-pub struct RepeatScope {
-    /// The body.
-    pub body: Pipeline,
-    /// When a row leaves, tested before the body or after it.
-    pub until: Option<LoopTest>,
-    /// Tested before the body.
-    pub until_first: bool,
-    /// When a row is also emitted.
-    pub emit: Option<LoopTest>,
-    /// Tested before the body.
-    pub emit_first: bool,
-}
-
-/// A test in a loop.
-#[derive(Clone, Debug)]
-pub enum LoopTest {
-    /// Always.
-    Always,
-    /// After this many iterations.
-    Times(Operand),
-    /// A test of the object.
-    Test(Test),
-    /// Whether a pipeline has a result.
-    Exists(Pipeline),
 }

@@ -51,6 +51,12 @@ impl Subset {
         let position = node.position;
         let plain = |step| StepNode { step, labels: Vec::new(), position };
         match &mut node.step {
+            // A file has no part of the graph: all of it is written, and all that is read is in no part.
+            Step::File(_) => {
+                return Err(Error::unsupported(
+                    "io() is about the whole graph; use a source without SubgraphStrategy and PartitionStrategy",
+                ));
+            }
             Step::Vertices { .. } | Step::EdgeVertex(_) => {
                 steps.push(node);
                 steps.extend(filter(&self.vertices).map(plain));

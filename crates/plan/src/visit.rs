@@ -20,12 +20,17 @@ impl Traversal {
         found
     }
 
-    /// Whether it writes.
+    /// Whether it writes, to the graph or to a file.
     pub fn is_mutating(&self) -> bool {
         self.any(|s| {
             matches!(
                 s,
-                Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Upsert(_) | Step::Property(_) | Step::Drop
+                Step::AddVertex { .. }
+                    | Step::AddEdge { .. }
+                    | Step::Upsert(_)
+                    | Step::Property(_)
+                    | Step::Drop
+                    | Step::File(_)
             )
         })
     }
@@ -44,6 +49,11 @@ impl Traversal {
     /// Whether it calls services.
     pub fn calls_services(&self) -> bool {
         self.any(|s| matches!(s, Step::Call { .. }))
+    }
+
+    /// Whether it reads or writes a file.
+    pub fn uses_files(&self) -> bool {
+        self.any(|s| matches!(s, Step::File(_)))
     }
 
     /// Whether its operators share side effects, inside the graph's process or beyond (services).

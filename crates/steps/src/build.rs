@@ -312,6 +312,7 @@ impl Builder {
             | Op::Upsert(_)
             | Op::SetProperty(_)
             | Op::SetProperties(_)
+            | Op::File(_)
             | Op::Drop => self.write(stage, &tail)?,
             _ => self.local_or_barrier(stage, tail, first)?,
         })
@@ -437,6 +438,7 @@ impl Builder {
             Op::Upsert(plan) => Box::new(write::Upsert::new((**plan).clone(), remember)),
             Op::SetProperties(map) => Box::new(write::SetFromMap::of_map(map.clone())),
             Op::Drop => Box::new(write::Drop::default()),
+            Op::File(file) => Box::new(write::File::new(file.clone())),
             other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
         };
         let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;

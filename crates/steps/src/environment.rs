@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use mangrove_flow::QueryContext;
 use mangrove_graph::view::Share;
-use mangrove_graph::{Error, ErrorKind, GraphView, IdRule, Result, Value};
+use mangrove_graph::{Error, ErrorKind, GraphView, IdRule, Result, UserId, Value};
 use mangrove_gremlin::Operator;
 use mangrove_plan::PhysicalPlan;
+use mangrove_plan::files::FileFormat;
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
@@ -34,6 +36,8 @@ pub struct Environment {
     pub side_effects: SideEffects,
     /// The services that `call()` may name, where the query calls any.
     pub services: Option<Arc<dyn Services>>,
+    /// The files that `io()` may name, where the query reads or writes any.
+    pub files: Option<Arc<dyn Files>>,
 }
 
 /// What `call()` reaches: services of the database beyond its graph.
@@ -41,6 +45,16 @@ pub trait Services: Send + Sync {
     /// Calls a service (`None`: the one that lists them) with what it is given; its results in order. An unknown
     /// name or setting is an error that says which there are.
     fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>>;
+}
+
+/// What `io()` reaches: files that whoever runs the database lets traversals read and write.
+pub trait Files: Send + Sync {
+    /// Adds what is in a file to the graph, as writes of the transaction; the caller ends the statement. What the
+    /// reading holds besides the graph is charged to the query, and its limits are looked at on the way.
+    fn read(&self, path: &str, format: FileFormat, writer: &Transaction, context: &QueryContext) -> Result<()>;
+
+    /// Writes the graph as it is seen to a file, which is there when it is whole and replaces what it was before.
+    fn write(&self, path: &str, format: FileFormat, view: &dyn GraphView, context: &QueryContext) -> Result<()>;
 }
 
 impl Environment {
@@ -67,6 +81,16 @@ impl Environment {
                 let entry = |(key, value): &(Operand, Operand)| Ok((self.resolve(key)?, self.resolve(value)?));
                 Ok(Value::map(entries.iter().map(entry).collect::<Result<_>>()?))
             }
+            Operand::Vertex(id) => {
+                let mut found = Vec::new();
+                self.view.find_vertices(&[self.user_id(id)?], &mut found)?;
+                Ok(found.pop().flatten().map_or(Value::Null, Value::Vertex))
+            }
+            Operand::Edge(id) => {
+                let mut found = Vec::new();
+                self.view.find_edges(&[self.user_id(id)?], &mut found)?;
+                Ok(found.pop().flatten().map_or(Value::Null, Value::Edge))
+            }
             Operand::Parameter(name) => {
                 let found = self.parameters.iter().find(|(n, _)| n == name);
                 found.map(|(_, value)| value.clone()).ok_or_else(|| {
@@ -77,6 +101,11 @@ impl Environment {
                 })
             }
         }
+    }
+
+    fn user_id(&self, id: &Value) -> Result<UserId> {
+        let read = self.ids.read(id);
+        read.ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())))
     }
 
     /// A whole number that an operand must be.

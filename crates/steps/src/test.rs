@@ -104,13 +104,13 @@ fn varies(test: &Test) -> bool {
     }
 }
 
-/// Whether an operand is a parameter, or a list with one in it.
+/// Whether an operand is known only in a run, or is a list with such a one in it.
 fn is_parameter(operand: &Operand) -> bool {
     match operand {
         Operand::Literal(_) => false,
         Operand::List(operands) => operands.iter().any(is_parameter),
         Operand::Map(entries) => entries.iter().any(|(key, value)| is_parameter(key) || is_parameter(value)),
-        Operand::Parameter(_) => true,
+        Operand::Parameter(_) | Operand::Vertex(_) | Operand::Edge(_) => true,
     }
 }
 

@@ -23,9 +23,10 @@ impl<'a> Parser<'a> {
         self.items(b')', Self::argument)
     }
 
-    /// Arguments of a step or predicate. A bare word that names a `T` token is one only where the step takes tokens
-    /// (`takes_token` says of which places, for so many arguments); elsewhere it is a variable: `V(id)`.
-    pub(super) fn arguments_of(&mut self, takes_token: impl Fn(usize, usize) -> bool) -> Result<Vec<Argument>> {
+    /// Arguments of a step or predicate. A bare word that names a `T` token, or a direction as `mergeE()` has them, is one
+    /// only where the step takes it (`takes_token` says so of a word and its place, for so many arguments); elsewhere it
+    /// is a variable: `V(id)`, `V(from)`.
+    pub(super) fn arguments_of(&mut self, takes_token: impl Fn(&str, usize, usize) -> bool) -> Result<Vec<Argument>> {
         let mut words: Vec<Option<SmolStr>> = Vec::new();
         if self.at(b'{') {
             return self.arguments();
@@ -39,7 +40,7 @@ impl<'a> Parser<'a> {
         let count = arguments.len();
         for (at, word) in words.into_iter().enumerate() {
             if let Some(word) = word
-                && !takes_token(at, count)
+                && !takes_token(&word, at, count)
             {
                 arguments[at] = Argument::Parameter(word);
             }
@@ -357,7 +358,7 @@ impl<'a> Parser<'a> {
 
     /// The predicate of this name, from its `(`, with what is chained to it.
     fn predicate(&mut self, name: Token<'a>) -> Result<Argument> {
-        let arguments = self.arguments_of(|_, _| false)?;
+        let arguments = self.arguments_of(|_, _, _| false)?;
         let predicate = Predicate::from_name(name.text, arguments)
             .map_err(|error| self.error(error.kind(), name.place, error.message()))?;
         self.predicate_chain(predicate)

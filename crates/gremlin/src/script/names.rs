@@ -109,13 +109,19 @@ pub(super) fn is_strategy(name: &str) -> bool {
     name.ends_with("Strategy") && name.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Whether a bare word may be a `T` token.
+/// The directions that are spelled as an edge is told, and as a variable may well be called.
+const DIRECTION_WORDS: [&str; 2] = ["from", "to"];
+
+/// Whether a bare word may be a `T` token or a direction, and a variable too.
 pub(super) fn is_token_word(word: &str) -> bool {
-    token(word).is_some()
+    token(word).is_some() || DIRECTION_WORDS.contains(&word)
 }
 
-/// Whether the argument of a step at this place, of so many, may be a `T` token.
-pub(super) fn takes_token(step: &str, at: usize, count: usize) -> bool {
+/// Whether the argument of a step at this place, of so many, may be the token (or direction) of this word.
+pub(super) fn takes_token(step: &str, word: &str, at: usize, count: usize) -> bool {
+    if DIRECTION_WORDS.contains(&word) {
+        return at == 0 && matches!(step, "to" | "toE" | "toV");
+    }
     match step {
         "by" | "choose" | "branch" => true,
         // has(T, …) and has(label, T, …); the last of several is the value.

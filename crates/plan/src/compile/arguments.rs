@@ -58,7 +58,14 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
     }
     match argument {
         Argument::Value(Value::Detached(element)) if ids => Ok(Operand::Literal(detached_id(site, element)?)),
-        Argument::Value(Value::Detached(_)) => Err(element_value(site, argument)),
+        Argument::Value(Value::Detached(element)) => Ok(match &**element {
+            Detached::Vertex { id, .. } => Operand::Vertex(id.clone()),
+            Detached::Edge { id, .. } => Operand::Edge(id.clone()),
+            // What it says of itself is all there is to compare with.
+            Detached::VertexProperty(_) | Detached::Property { .. } => {
+                Operand::Literal(Value::Detached(element.clone()))
+            }
+        }),
         Argument::Value(value) => Ok(Operand::Literal(value.clone())),
         Argument::Parameter(name) => Ok(Operand::Parameter(name.clone())),
         Argument::List(items) => {
@@ -66,7 +73,8 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
             Ok(Operand::List(items.collect::<Result<_>>()?))
         }
         Argument::Vertex(id) | Argument::Edge(id) if ids => Ok(Operand::Literal(id.clone())),
-        Argument::Vertex(_) | Argument::Edge(_) => Err(element_value(site, argument)),
+        Argument::Vertex(id) => Ok(Operand::Vertex(id.clone())),
+        Argument::Edge(id) => Ok(Operand::Edge(id.clone())),
         Argument::Map(entries) => {
             let entry = |(key, value): &(Argument, Argument)| {
                 Ok((operand_at(site, key, depth + 1, false)?, operand_at(site, value, depth + 1, ids)?))
@@ -75,13 +83,6 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
         }
         other => Err(site.invalid(format_args!("a value is needed, not {}", describe(other)))),
     }
-}
-
-fn element_value(site: &Site<'_>, argument: &Argument) -> Error {
-    site.unsupported(format_args!(
-        "{} sent by a client cannot be a value here; compare ids instead, as in hasId(…)",
-        describe(argument)
-    ))
 }
 
 /// An integer, or a parameter that will be one.

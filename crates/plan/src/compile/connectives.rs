@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Pop, Predicate};
 
 use super::NESTING_MAX;
@@ -28,6 +28,28 @@ pub(super) fn infix(instructions: &[Instruction], root: bool) -> Cow<'_, [Instru
     let mut rewritten = start.to_vec();
     rewritten.extend(join(rest, "or", |member| join(member, "and", <[Instruction]>::to_vec)));
     Cow::Owned(rewritten)
+}
+
+/// The chain, and what is nested in it, for a source without `ConnectiveStrategy`: an `and()` of nothing holds always, an
+/// `or()` of nothing never, and neither joins anything.
+pub(super) fn left_alone(instructions: &[Instruction], depth: usize) -> Result<Vec<Instruction>> {
+    if depth > NESTING_MAX {
+        return Err(Error::unsupported(format!("traversals nest deeper than {NESTING_MAX}; split the traversal")));
+    }
+    let mut alone = instructions.to_vec();
+    for instruction in &mut alone {
+        if is_marker(instruction, "and") {
+            instruction.name = "identity".into();
+        } else if is_marker(instruction, "or") {
+            instruction.name = "discard".into();
+        }
+        for argument in &mut instruction.arguments {
+            if let Argument::Traversal(inner) = argument {
+                inner.steps = left_alone(&inner.steps, depth + 1)?;
+            }
+        }
+    }
+    Ok(alone)
 }
 
 /// How many instructions the start step and its modulators are.

@@ -131,7 +131,7 @@ fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argumen
             calls.push(Call::new(Kind::Step, site, arguments));
             Ok(())
         }
-        "by" | "from" | "to" | "option" | "with" => modulate(calls, site, arguments),
+        "by" | "from" | "to" | "option" | "with" | "read" | "write" => modulate(calls, site, arguments),
         _ => {
             calls.push(Call::new(Kind::Step, site, arguments));
             Ok(())
@@ -184,7 +184,8 @@ fn place_of(name: &str) -> &'static str {
         }
         "from" | "to" => "from() and to() belong behind addE, path, simplePath or cyclicPath",
         "option" => "option() belongs behind choose with one argument",
-        "with" => "with() belongs behind valueMap or call, or at the traversal source",
+        "with" => "with() belongs behind valueMap, call or io, or at the traversal source",
+        "read" | "write" => "read() and write() belong behind io",
         "property" => "property() belongs behind a step that gives elements",
         _ => "until(), emit() and times() belong next to repeat",
     }

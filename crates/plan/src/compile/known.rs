@@ -12,21 +12,20 @@ const SUPPORTED: &[&str] = &[
     "concat", "conjoin", "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard",
     "disjunct", "drop", "element", "elementMap", "emit", "fail", "filter", "flatMap", "fold", "format", "from",
     "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE",
-    "inV", "index", "inject", "intersect", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map",
+    "inV", "index", "inject", "intersect", "io", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map",
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
     "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "propertyMap", "rTrim",
-    "range", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
+    "range", "read", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
     "store", "subgraph", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
-    "unfold", "union", "until", "value", "valueMap", "values", "where", "with",
+    "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
 
 /// Steps Gremlin has besides, with what a user can write today; empty if there is nothing.
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
-    ("connectedComponent", ""), ("io", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
-    ("read", ""),
+    ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("shortestPath", "use repeat(…).until(…).path()"),
-    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"), ("write", ""),
+    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"),
 ];
 
 /// Every name that is understood.

@@ -53,6 +53,8 @@ struct Pattern {
     end: Option<Name>,
     /// The variables it speaks of, but for its end.
     needs: Vec<Name>,
+    /// The variables of the patterns in an `or()`: those that are bound before are shown, too.
+    shows: Vec<Name>,
 }
 
 fn steps(site: &Site<'_>, instruction: &Instruction, known: &mut Vec<Name>) -> Result<Vec<Instruction>> {
@@ -67,6 +69,12 @@ fn steps(site: &Site<'_>, instruction: &Instruction, known: &mut Vec<Name>) -> R
     for name in patterns.iter().flat_map(|pattern| pattern.start.iter().chain(&pattern.end)) {
         if !variables.contains(name) {
             variables.push(name.clone());
+        }
+    }
+    let shown = patterns.iter().flat_map(|pattern| &pattern.shows).filter(|name| known.contains(name));
+    for name in shown.cloned().collect::<Vec<_>>() {
+        if !variables.contains(&name) {
+            variables.push(name);
         }
     }
     for pattern in &mut patterns {
@@ -137,6 +145,31 @@ fn alone(steps: Vec<Instruction>) -> Vec<Instruction> {
     vec![Instruction { name: "flatMap".into(), arguments: vec![inner], position }]
 }
 
+/// A pattern in a test, with its steps kept apart likewise.
+fn alone_inside(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<Bytecode> {
+    if depth > NESTING_MAX {
+        return Err(too_deep(site));
+    }
+    let mut steps = infix(&bytecode.steps, false).into_owned();
+    match steps.first_mut() {
+        Some(first) if matches!(first.name.as_str(), "and" | "or" | "not" | "where") => {
+            for argument in &mut first.arguments {
+                if let Argument::Traversal(inner) = argument {
+                    *inner = alone_inside(site, inner, depth + 1)?;
+                }
+            }
+        }
+        Some(first) if first.name == "as" => {
+            let mut body = steps.split_off(1);
+            let end = take_end_label(site, &mut body, 0)?;
+            steps.extend(alone(body));
+            steps.extend(end);
+        }
+        _ => {}
+    }
+    Ok(Bytecode { source: bytecode.source.clone(), steps })
+}
+
 /// Steps whose results depend on the rows that come together; and `match`, whose variables are its own.
 #[rustfmt::skip] // A name a line would be pages of names.
 const STREAM_READERS: &[&str] = &[
@@ -166,6 +199,15 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
         }
         [first, ..] if matches!(first.name.as_str(), "or" | "not" | "where") => {
             mentions(&steps, depth, &mut needs);
+            let mut shows = Vec::new();
+            if first.name == "or" {
+                labels_inside(&steps, depth, &mut shows);
+            }
+            for argument in &mut steps[0].arguments {
+                if let Argument::Traversal(inner) = argument {
+                    *inner = alone_inside(site, inner, depth + 1)?;
+                }
+            }
             let mut filter = steps;
             if filter.len() == 1 && filter[0].name != "where" {
                 // As an argument of where(), its patterns are read as patterns.
@@ -174,7 +216,7 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
                 filter =
                     vec![Instruction { name: "where".into(), arguments: vec![Argument::Traversal(inner)], position }];
             }
-            patterns.push(Pattern { steps: filter, start: None, end: None, needs });
+            patterns.push(Pattern { steps: filter, start: None, end: None, needs, shows });
             return Ok(());
         }
         _ => {}
@@ -186,7 +228,7 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
     steps.remove(0);
     let end = take_end_label(site, &mut steps, 0)?.and_then(|label| labels_of(&label).next());
     mentions(&steps, depth, &mut needs);
-    patterns.push(Pattern { steps, start: Some(start), end, needs });
+    patterns.push(Pattern { steps, start: Some(start), end, needs, shows: Vec::new() });
     Ok(())
 }
 
@@ -197,6 +239,21 @@ fn labels_of(instruction: &Instruction) -> impl Iterator<Item = Name> {
         Argument::Value(Value::String(name)) => Some(name.clone()),
         _ => None,
     })
+}
+
+/// The labels that `as()` gives in steps and what is nested in them.
+fn labels_inside(steps: &[Instruction], depth: usize, names: &mut Vec<Name>) {
+    if depth > NESTING_MAX {
+        return;
+    }
+    for step in steps {
+        names.extend(labels_of(step));
+        for argument in &step.arguments {
+            if let Argument::Traversal(inner) = argument {
+                labels_inside(&inner.steps, depth + 1, names);
+            }
+        }
+    }
 }
 
 /// Every string that may be the name of a variable somebody reads: in `as`, `select`, `where`, `dedup` and the like,

@@ -62,6 +62,19 @@ pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuratio
     Ok(configuration)
 }
 
+/// Whether `and()` and `or()` without arguments join what stands before and behind them: in TinkerPop a strategy does
+/// that, which a source may do without.
+pub(super) fn joins_infix(instructions: &[Instruction]) -> bool {
+    let names = |instruction: &Instruction| {
+        instruction.arguments.iter().any(|given| {
+            matches!(given, Argument::Strategy(name, _) | Argument::Value(Value::String(name))
+                if simple_name(name) == "ConnectiveStrategy")
+        })
+    };
+    let last = instructions.iter().rfind(|i| matches!(&*i.name, "withStrategies" | "withoutStrategies") && names(i));
+    last.is_none_or(|instruction| instruction.name == "withStrategies")
+}
+
 fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Argument]) -> Result<()> {
     match (site.name, arguments) {
         ("withSideEffect", [key, value]) => {
@@ -187,6 +200,11 @@ fn accept(site: &Site<'_>, name: &str) -> Result<()> {
         return Ok(());
     }
     if UNSUPPORTED.contains(&name) {
+        if name == "VertexProgramStrategy" {
+            return Err(site.unsupported(
+                "The TraversalSource does not allow the use of a GraphComputer: there are no vertex programs yet",
+            ));
+        }
         return Err(site.unsupported(format_args!("{name} changes what a traversal means and is not supported yet")));
     }
     let names = NEUTRAL.iter().chain(UNSUPPORTED).chain(CONFIGURING).copied();

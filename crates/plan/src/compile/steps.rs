@@ -6,7 +6,7 @@ use mangrove_gremlin::{Bytecode, Instruction};
 use super::groups::{Call, groups};
 use super::site::Site;
 use super::{
-    NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, filters, functions, known, maps,
+    NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
     matching, merges, sources,
 };
 use crate::function::{CollectionFunction, Function, TextFunction};
@@ -50,11 +50,13 @@ fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Trav
     Ok(Traversal { steps })
 }
 
-const STARTS: &str = "start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or union()";
+const STARTS: &str = "start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject(), union() or io()";
 
 fn check_start(call: &Call<'_>) -> Result<()> {
-    let starts =
-        matches!(call.site.name, "V" | "E" | "addV" | "addE" | "mergeV" | "mergeE" | "call" | "inject" | "union");
+    let starts = matches!(
+        call.site.name,
+        "V" | "E" | "addV" | "addE" | "mergeV" | "mergeE" | "call" | "inject" | "union" | "io"
+    );
     if call.first && !starts && known::is_supported(call.site.name) {
         return Err(call.site.unsupported(format_args!("a traversal cannot start with this step; {STARTS}")));
     }
@@ -77,6 +79,7 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
     match call.site.name {
         "V" | "E" | "inject" => sources::read(call),
         "call" => sources::service(call),
+        "io" => files::file(call),
         "addV" => sources::add_vertex(call),
         "addE" => sources::add_edge(call),
         "mergeV" => merges::upsert(call, false),

@@ -136,10 +136,6 @@ fn property_folds_into_the_element_being_made() {
         "g.addV('a').property('k', [T.id])",
         "`property` at line 1, column 13: a list cannot be stored; a property holds scalars and collections of them",
     );
-    wire_fails(
-        vec![call("V", vec![]), call("is", vec![Argument::Vertex(Value::I64(1))])],
-        "`is` (step 2): a vertex sent by a client cannot be a value here; compare ids instead, as in hasId(…)",
-    );
     fails(
         "g.addV('a').property(T.id, [1])",
         "`property` at line 1, column 13: an id is an integer, a string or a UUID, not a list",
@@ -245,6 +241,15 @@ fn infix_connectives_join_with_and_binding_tighter() {
     );
     same("g.V().as('x').has('a').and().has('b')", "g.V().as('x').and(has('a'), has('b'))");
     same("g.V().where(out().or().in())", "g.V().where(or(out(), __.in()))");
+    // A source without the strategy that joins takes them as they stand.
+    same(
+        "g.withoutStrategies(ConnectiveStrategy).V().has('a').or().where(out().and().in())",
+        "g.V().has('a').discard().where(out().identity().in())",
+    );
+    same(
+        "g.withoutStrategies(ConnectiveStrategy).withStrategies(ConnectiveStrategy).V().has('a').or().has('b')",
+        "g.V().or(has('a'), has('b'))",
+    );
     check(
         "g.V().not(out())",
         "[Vertices { ids: None, conditions: [] }, FilterTraversal(None, [Traversal { steps: \
@@ -478,12 +483,12 @@ fn what_is_not_supported_is_named() {
     );
     wire_fails(
         vec![call("out", vec![])],
-        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or \
-         union()",
+        "`out` (step 1): a traversal cannot start with this step; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject(), \
+         union() or io()",
     );
     wire_fails(
         vec![],
-        "the traversal has no steps; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject() or union()",
+        "the traversal has no steps; start it with V(), E(), addV(), addE(), mergeV(), mergeE(), call(), inject(), union() or io()",
     );
     wire_fails(
         vec![call("as", vec![text("a")])],

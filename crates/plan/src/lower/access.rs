@@ -46,15 +46,18 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
         Condition::LabelIn(names) => Some(names),
         _ => None,
     });
+    // An index of one label covers that label; with it, those of the other labels must answer the same.
     let covers = |index: &&UsableIndex| match &index.label {
         None => true,
-        Some(label) => labels.is_some_and(|names| names[..] == [label.clone()]),
+        Some(label) => labels.is_some_and(|names| names.first() == Some(label)),
     };
     let matches = indexes.iter().filter(covers).filter_map(|index| Match::find(index, conditions));
+    let matches = matches.filter_map(|found| Some((found.with_all(indexes, labels)?, found)));
     // Of equals, the one whose condition is written first, and then the index that was made first.
-    let best = matches.reduce(|best, next| if next.rank() > best.rank() { next } else { best })?;
-    let Match { index, prefix, condition, .. } = best;
-    Some(Access::Index { index: index.info.id, description: index.to_string(), prefix, condition })
+    let (all, best) = matches.reduce(|best, next| if next.1.rank() > best.1.rank() { next } else { best })?;
+    let description = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+    let indexes = all.iter().map(|index| index.info.id).collect();
+    Some(Access::Index { indexes, description, prefix: best.prefix, condition: best.condition })
 }
 
 /// Takes the condition out that a scan for values can answer, if there is one.
@@ -103,6 +106,18 @@ impl<'a> Match<'a> {
         // A hash index knows complete combinations only.
         let is_complete = prefix.len() + 1 == index.keys.len();
         (index.info.ordered || is_complete).then_some(Match { index, prefix, condition, is_range })
+    }
+
+    /// The index with those of the same keys that the other labels have; `None` where one has none.
+    fn with_all(&self, indexes: &'a [UsableIndex], labels: Option<&Vec<Name>>) -> Option<Vec<&'a UsableIndex>> {
+        let mut all = vec![self.index];
+        let (Some(own), Some(labels)) = (&self.index.label, labels) else { return Some(all) };
+        let serves =
+            |index: &&UsableIndex| index.keys == self.index.keys && (index.info.ordered || !self.index.info.ordered);
+        for label in labels.iter().filter(|label| *label != own) {
+            all.push(indexes.iter().filter(|index| index.label.as_ref() == Some(label)).find(serves)?);
+        }
+        Some(all)
     }
 
     /// Which of two is to be preferred: a unique index that is answered whole; then more equalities (equality

@@ -132,6 +132,7 @@ impl Op {
             | Op::SetProperty(_)
             | Op::SetProperties(_)
             | Op::Drop
+            | Op::File(_)
             | Op::Union(_)
             | Op::Switch { .. }
             | Op::Repeat(_)

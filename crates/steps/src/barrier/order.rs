@@ -11,6 +11,7 @@ use crate::barrier::held::HeldRows;
 use crate::barrier::range::position;
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
+use crate::random::Random;
 use crate::rows::Rows;
 
 /// Sorts; with a limit, keeps only the first of each instance.
@@ -23,15 +24,15 @@ struct Sorter {
     ways: Vec<Way>,
     /// The operand of the limit, and its value in this run.
     limit: Option<(Operand, u64)>,
-    /// State of the generator that shuffles; 0: not seeded yet.
-    shuffles: u64,
+    /// What shuffles.
+    random: Random,
 }
 
 impl Order {
     /// Sorts by one slot a way.
     pub fn new(ways: Vec<Way>, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
-        Order { held: HeldRows::default(), sorter: Sorter { ways, limit, shuffles: 0 } }
+        Order { held: HeldRows::default(), sorter: Sorter { ways, limit, random: Random::default() } }
     }
 }
 
@@ -40,7 +41,7 @@ impl Sorter {
     fn sort(&mut self, rows: &Rows, view: &dyn GraphView) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if self.ways.contains(&Way::Shuffle) {
-            self.shuffle(&mut order);
+            self.random.shuffle(&mut order);
         }
         let elements = ElementOrder::of(rows.slots.iter().flatten().flatten(), view)?;
         let ways = &self.ways;
@@ -67,17 +68,6 @@ impl Sorter {
             keep
         });
     }
-
-    /// A permutation that differs from call to call: a Fisher-Yates shuffle by a splitmix64 generator.
-    fn shuffle(&mut self, order: &mut [u32]) {
-        for i in (1..order.len()).rev() {
-            self.shuffles = self.shuffles.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut mixed = self.shuffles;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            order.swap(i, ((mixed ^ (mixed >> 31)) % (i as u64 + 1)) as usize);
-        }
-    }
 }
 
 fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize, b: usize) -> Ordering {
@@ -97,7 +87,6 @@ fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize
 
 impl Operator<Rows> for Order {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.sorter.shuffles = 0;
         if let Some((operand, limit)) = &mut self.sorter.limit {
             *limit = position(operand, "limit()", environment)?;
         }
@@ -105,12 +94,13 @@ impl Operator<Rows> for Order {
     }
 
     fn rest(&mut self) -> bool {
+        self.sorter.random.rest();
         self.held.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.sorter.shuffles == 0 && self.sorter.ways.contains(&Way::Shuffle) {
-            self.sorter.shuffles = out.context().clock().now_nanos();
+        if self.sorter.ways.contains(&Way::Shuffle) {
+            self.sorter.random.begin(out);
         }
         // An unproductive by() drops the row.
         let complete: Vec<u32> = (0..batch.len())

@@ -4,8 +4,12 @@
 //! traverser draws a key, the logarithm of a random number divided by its weight, and those with the `n` largest keys
 //! are taken (Efraimidis and Spirakis 2006). A row that stands for many draws its largest keys one after the other,
 //! without drawing those of the rest.
+//!
+//! With a seed the samples are the ones TinkerPop takes: traversers are asked in turn, each with its share of the weight
+//! from itself on, until one is taken, and so on from the first again. The chances are the same; the time is not, as
+//! it grows with the product of rows and samples.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, QueryContext};
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::logical::Operand;
 
@@ -36,17 +40,19 @@ impl Sample {
     /// The rows taken of each instance, with how many of the traversers they stand for.
     fn take(&mut self, rows: &Rows, out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         self.random.begin(out);
+        let weights = (0..rows.len()).map(|row| weight(rows, row)).collect::<Result<Vec<f64>>>()?;
+        if self.random.is_seeded() && weights.iter().all(|weight| weight.is_finite()) {
+            self.in_turn(rows, &weights, out)
+        } else {
+            self.by_keys(rows, &weights, out)
+        }
+    }
+
+    /// Those with the largest keys, in the order of the rows.
+    fn by_keys(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         let mut keys: Vec<(u32, f64, u32)> = Vec::new();
         let mut charged = 0_u64;
-        for row in 0..rows.len() {
-            // Without a weight there is no chance.
-            let Some(weight) = rows.slot(0, row) else { continue };
-            let weight = numeric::to_f64(weight).ok_or_else(|| {
-                Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
-            })?;
-            if weight <= 0.0 || weight.is_nan() {
-                continue;
-            }
+        for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             let mut logarithm = 0.0;
             let draws = rows.bulk(row).min(self.count as u64);
             // More than memory holds is refused before it is drawn.
@@ -73,6 +79,75 @@ impl Sample {
         });
         Ok(taken)
     }
+
+    /// As TinkerPop takes them, in the order in which they are taken.
+    fn in_turn(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
+        let mut order: Vec<u32> = (0..rows.len() as u32).filter(|row| weights[*row as usize] > 0.0).collect();
+        // One stream of draws serves all instances. Which comes first is nobody's to know (of groups, it is how a hash map
+        // of Java's has their keys): the last one does, as in TinkerPop's own example.
+        order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
+        let mut taken = Vec::new();
+        for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {
+            let mut members: Vec<Member> = instance
+                .iter()
+                .map(|&row| Member { row, weight: weights[row as usize], left: rows.bulk(row as usize), taken: 0 })
+                .collect();
+            let all = members.iter().fold(0_u64, |all, member| all.saturating_add(member.left));
+            if all <= self.count as u64 {
+                taken.extend(members.iter().map(|member| (member.row, member.left)));
+                continue;
+            }
+            let total: f64 = members.iter().map(|member| member.weight * member.left as f64).sum();
+            let mut first_taken = Vec::new();
+            for _ in 0..self.count {
+                let at = self.next(&mut members, total, out)?;
+                if members[at].taken == 1 {
+                    first_taken.push(at);
+                }
+            }
+            taken.extend(first_taken.into_iter().map(|at| (members[at].row, members[at].taken)));
+        }
+        Ok(taken)
+    }
+
+    /// The place of the member that one more is taken of; there is one left.
+    fn next(&mut self, members: &mut [Member], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
+        let mut draws = 0_u64;
+        loop {
+            let mut rest = total;
+            for (at, member) in members.iter_mut().enumerate() {
+                for _ in 0..member.left {
+                    draws += 1;
+                    if draws.is_multiple_of(CHECK_EVERY) {
+                        out.context().check()?;
+                    }
+                    if self.random.unit() <= member.weight / rest {
+                        member.left -= 1;
+                        member.taken += 1;
+                        return Ok(at);
+                    }
+                    rest -= member.weight;
+                }
+            }
+        }
+    }
+}
+
+/// A row that may be taken, with what is left of the traversers it stands for.
+struct Member {
+    row: u32,
+    weight: f64,
+    left: u64,
+    taken: u64,
+}
+
+/// The weight of a row; 0 where it has none, or one that gives no chance.
+fn weight(rows: &Rows, row: usize) -> Result<f64> {
+    let Some(weight) = rows.slot(0, row) else { return Ok(0.0) };
+    let number = numeric::to_f64(weight).ok_or_else(|| {
+        Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
+    })?;
+    Ok(if number > 0.0 { number } else { 0.0 })
 }
 
 impl Operator<Rows> for Sample {
@@ -129,6 +204,7 @@ impl Coin {
 
 /// How many draws pass between two looks at the query's limits.
 const CHECK_EVERY: u64 = 1 << 16;
+const LOCAL_CHECK_EVERY: usize = 1 << 8;
 
 impl Operator<Rows> for Coin {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
@@ -164,7 +240,7 @@ impl Operator<Rows> for Coin {
     }
 }
 
-/// `sample(local, n)`: some members of a collection, in its order.
+/// `sample(local, n)`: some members of a collection, in its order; with a seed in that of TinkerPop.
 pub struct LocalSample {
     operand: Operand,
     count: usize,
@@ -178,13 +254,13 @@ impl LocalSample {
         LocalSample { operand, count: 0, random: Random::default(), remember }
     }
 
-    fn sample(&mut self, object: &Value) -> Result<Value> {
+    fn sample(&mut self, object: &Value, context: &QueryContext) -> Result<Value> {
         let Some(members) = elements(object)? else { return Ok(object.clone()) };
-        let mut keys: Vec<(f64, usize)> = (0..members.len()).map(|at| (self.random.unit(), at)).collect();
-        keys.sort_by(|a, b| b.0.total_cmp(&a.0));
-        keys.truncate(self.count);
-        let mut places: Vec<usize> = keys.into_iter().map(|(_, at)| at).collect();
-        places.sort_unstable();
+        if members.len() <= self.count {
+            return Ok(object.clone());
+        }
+        let places =
+            if self.random.is_seeded() { self.in_turn(members.len(), context)? } else { self.by_keys(members.len()) };
         let chosen = places.into_iter().map(|at| members[at].clone());
         Ok(match object {
             Value::Set(_) => Value::Set(chosen.collect::<Vec<_>>().into()),
@@ -198,6 +274,30 @@ impl LocalSample {
             ),
             _ => Value::list(chosen.collect()),
         })
+    }
+}
+
+impl LocalSample {
+    /// Places in a collection of this size, ascending.
+    fn by_keys(&mut self, size: usize) -> Vec<usize> {
+        let mut keys: Vec<(f64, usize)> = (0..size).map(|at| (self.random.unit(), at)).collect();
+        keys.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut places: Vec<usize> = keys.into_iter().take(self.count).map(|(_, at)| at).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// As TinkerPop takes them, in the order in which they are taken: one of what is left, again and again.
+    fn in_turn(&mut self, size: usize, context: &QueryContext) -> Result<Vec<usize>> {
+        let mut left: Vec<usize> = (0..size).collect();
+        let mut places = Vec::with_capacity(self.count);
+        while places.len() < self.count {
+            if places.len().is_multiple_of(LOCAL_CHECK_EVERY) {
+                context.check()?;
+            }
+            places.push(left.remove(self.random.index(left.len())));
+        }
+        Ok(places)
     }
 }
 
@@ -215,7 +315,8 @@ impl Operator<Rows> for LocalSample {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.random.begin(out);
-        let sampled = (0..batch.len()).map(|row| self.sample(&batch.object(row))).collect::<Result<Vec<_>>>()?;
+        let sampled =
+            (0..batch.len()).map(|row| self.sample(&batch.object(row), out.context())).collect::<Result<Vec<_>>>()?;
         let mut rows = batch.with_objects(Column::from_values(sampled));
         rows.remember(&self.remember);
         out.emit(0, group, rows)

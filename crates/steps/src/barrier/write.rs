@@ -1,4 +1,4 @@
-//! Operators that write: `addV`, `addE`, `property`, `drop`.
+//! Operators that write: `addV`, `addE`, `mergeV`, `mergeE`, `property`, `drop`, `io`.
 //!
 //! A writing step is one *statement* for each group: it keeps the rows until all have come, writes in row
 //! order, ends the statement, and only then lets its results go. So it never meets what it is itself
@@ -10,6 +10,7 @@
 
 mod drop;
 mod edge;
+mod file;
 mod property;
 mod upsert;
 mod vertex;
@@ -23,6 +24,7 @@ use mangrove_txn::Transaction;
 
 pub use drop::Drop;
 pub use edge::AddEdge;
+pub use file::File;
 pub use property::SetProperty;
 pub use upsert::{SetFromMap, Upsert};
 pub use vertex::AddVertex;

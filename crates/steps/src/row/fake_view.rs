@@ -128,6 +128,7 @@ pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environme
         requirements: Arc::new(requirements),
         side_effects: SideEffects::default(),
         services: None,
+        files: None,
     }
 }
 

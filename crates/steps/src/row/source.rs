@@ -257,9 +257,15 @@ impl Source {
                 let distinct = matches!(access, Access::IdSet(_));
                 Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, environment)?, 0)
             }
-            (Finder::Index { prefix, range }, Access::Index { index, .. }) => {
+            (Finder::Index { prefix, range }, Access::Index { indexes, .. }) => {
                 let mut ids = Vec::new();
-                view.index_vertices(*index, prefix, range, environment.share, &mut ids)?;
+                for index in indexes {
+                    view.index_vertices(*index, prefix, range, environment.share, &mut ids)?;
+                }
+                if indexes.len() > 1 {
+                    // A vertex with several of the labels is in the index of each.
+                    keep_first(&mut ids);
+                }
                 Search::Found(Column::Vertices(ids), 0)
             }
             (Finder::Where(_) | Finder::Index { .. }, _) => return Err(Error::bug("a source finds as it accesses")),

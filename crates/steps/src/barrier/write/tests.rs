@@ -31,6 +31,7 @@ fn fixture() -> Fixture {
         requirements: Arc::default(),
         side_effects: crate::environment::SideEffects::default(),
         services: None,
+        files: None,
     };
     let context = QueryContext::new(Limits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, environment, context }

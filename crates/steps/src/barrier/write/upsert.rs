@@ -124,7 +124,16 @@ impl Maps<'_> {
         }
         let mut made = wanted;
         if let Some(on_create) = &self.on_create {
-            made.complete(on_create.entries(rows, row, self.edges)?)?;
+            let mut more = on_create.entries(rows, row, self.edges)?;
+            // The same vertex may be named by its id here and by itself there.
+            for (named, known) in more.ends.iter_mut().zip(ends) {
+                if let (Some(given), Some(vertex)) = (&named, known)
+                    && search.vertex(given)? == Some(vertex)
+                {
+                    *named = None;
+                }
+            }
+            made.complete(more)?;
         }
         let object = if self.edges {
             let ends = self.resolve_ends(&mut made, rows, row, search)?;

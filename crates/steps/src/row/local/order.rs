@@ -23,7 +23,7 @@ pub struct LocalOrder {
 }
 
 impl LocalOrder {
-    /// Sorts by these criteria. `seed` decides what `shuffle` gives: the same for the same seed.
+    /// Sorts by these criteria. `seed` decides what `shuffle` gives where the run has no seed of its own.
     pub fn new(orders: Vec<Order>, seed: u64) -> Self {
         LocalOrder { orders, seed, random: seed }
     }
@@ -71,8 +71,8 @@ impl LocalOrder {
 }
 
 impl RowOperator for LocalOrder {
-    fn begin(&mut self, _environment: &Environment) -> Result<()> {
-        self.random = self.seed;
+    fn begin(&mut self, environment: &Environment) -> Result<()> {
+        self.random = environment.requirements.seed.map_or(self.seed, |seed| seed as u64);
         Ok(())
     }
 

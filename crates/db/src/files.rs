@@ -1,0 +1,220 @@
+//! The files of `io()`: below one directory that whoever runs the database names, and nowhere else.
+//!
+//! A path that a traversal gives is taken apart into names. `..`, a root or a drive in it is refused before anything on
+//! disk is looked at; then every part that is there must be a directory, and the last one a plain file: a link is
+//! refused wherever it points, and so is a pipe or a device, which could be waited for without end. Clients make
+//! nothing in the directory but plain files, so what was looked at is still so when it is opened.
+//!
+//! What is read is added in the traversal's transaction, through the loaders' own sink; what is written is what the
+//! traversal sees. The writer's file has a name of its own until it is whole.
+//!
+//! Not here: formats (`mangrove_load`), and rights: reading and writing a file are both writes to a server.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_flow::QueryContext;
+use mangrove_graph::{Error, ErrorKind, GraphView, Result, VertexId};
+use mangrove_load::export::{ExportFormat, write_from};
+use mangrove_load::{EdgeBatch, Format, LoadOptions, Sink, VertexBatch};
+use mangrove_plan::files::FileFormat;
+use mangrove_steps::environment::Files;
+use mangrove_txn::Transaction;
+
+use crate::load_sink::TransactionSink;
+
+/// How much is written at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Where files may be, if anywhere.
+#[derive(Debug, Default)]
+pub(crate) struct FileAccess {
+    directory: Option<PathBuf>,
+    /// Numbers the files that are not whole yet.
+    partial: AtomicU64,
+}
+
+impl FileAccess {
+    /// Below a directory.
+    pub fn below(directory: &Path) -> Result<Self> {
+        let refused =
+            |reason: String| Error::new(ErrorKind::Io, format!("io_directory {}: {reason}", directory.display()));
+        let real = directory.canonicalize().map_err(|e| refused(e.to_string()))?;
+        if !real.is_dir() {
+            return Err(refused("it is no directory".to_owned()));
+        }
+        Ok(FileAccess { directory: Some(real), partial: AtomicU64::new(0) })
+    }
+
+    /// Where a file is that a traversal names. All but its name is there, and leads nowhere else.
+    fn locate(&self, given: &str) -> Result<PathBuf> {
+        let Some(directory) = &self.directory else {
+            return Err(Error::unsupported(
+                "io() reads and writes files below one directory, and none is set: start the server with \
+                 --io-directory DIR, or call Database::set_io_directory()",
+            ));
+        };
+        let refused = |reason: &str| Error::invalid(format!("io('{given}'): {reason}"));
+        let mut names = Vec::new();
+        for component in Path::new(given).components() {
+            match component {
+                Component::Normal(name) => names.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(refused("a path here goes down from the directory of io(), without `..` or a root"));
+                }
+            }
+        }
+        let Some((name, folders)) = names.split_last() else { return Err(refused("it names no file")) };
+        let mut path = directory.clone();
+        for folder in folders {
+            path.push(folder);
+            match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return Err(refused(&format!("'{}' is no directory", folder.display()))),
+                Err(e) => return Err(refused(&format!("'{}': {e}", folder.display()))),
+            }
+        }
+        path.push(name);
+        Ok(path)
+    }
+
+    /// A new file beside one, under a name that no other has.
+    fn partial(&self, path: &Path) -> Result<Partial> {
+        let number = self.partial.fetch_add(1, Ordering::Relaxed);
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}-{number}.partial", std::process::id()));
+        let name = PathBuf::from(name);
+        // What is there already is not touched, be it a link.
+        let file = OpenOptions::new().write(true).create_new(true).open(&name)?;
+        Ok(Partial { name, file: Some(file) })
+    }
+}
+
+/// A file that is not whole; dropped so, it leaves nothing.
+struct Partial {
+    name: PathBuf,
+    file: Option<File>,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // Best effort: what stays behind is named as what it is.
+            let _ = std::fs::remove_file(&self.name);
+        }
+    }
+}
+
+impl Partial {
+    /// Makes it durable under its own name.
+    fn finish(mut self, path: &Path) -> Result<()> {
+        if let Some(file) = &self.file {
+            file.sync_all()?;
+        }
+        std::fs::rename(&self.name, path)?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Files for FileAccess {
+    fn read(&self, given: &str, format: FileFormat, writer: &Transaction, context: &QueryContext) -> Result<()> {
+        let path = self.locate(given)?;
+        let named = |error: Error| unplaced(error, &path, given);
+        check_file(&path, given, true)?;
+        let options = LoadOptions {
+            format: Some(match format {
+                FileFormat::GraphMl => Format::GraphMl,
+                FileFormat::GraphSon => Format::GraphSon,
+            }),
+            // A traversal does all it says, or fails.
+            max_rejects: 0,
+            ..LoadOptions::default()
+        };
+        let mut sink = ChargedSink { sink: TransactionSink::new(writer), context, charged: 0 };
+        mangrove_load::load(std::slice::from_ref(&path), &options, &mut sink, &mut |_| {}).map_err(named)?;
+        Ok(())
+    }
+
+    fn write(&self, given: &str, format: FileFormat, view: &dyn GraphView, context: &QueryContext) -> Result<()> {
+        let path = self.locate(given)?;
+        check_file(&path, given, false)?;
+        let format = match format {
+            FileFormat::GraphMl => ExportFormat::GraphMl,
+            FileFormat::GraphSon => ExportFormat::GraphSonAdjacency,
+        };
+        let written = self.partial(&path).and_then(|partial| {
+            let Some(file) = &partial.file else { return Err(Error::bug("a new file is open")) };
+            let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
+            write_from(view, &[], format, &mut out, &mut |_| context.check())?;
+            out.flush()?;
+            drop(out);
+            partial.finish(&path)
+        });
+        written.map_err(|error| match error.kind() {
+            ErrorKind::Io => error.context(format_args!("io('{given}')")),
+            _ => error,
+        })
+    }
+}
+
+/// Refuses what is there and is no plain file.
+fn check_file(path: &Path, given: &str, must_exist: bool) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Error::invalid(format!("io('{given}'): it is no plain file"))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !must_exist => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::new(
+            ErrorKind::NotFound,
+            format!("io('{given}'): there is no such file below the directory of io()"),
+        )),
+        Err(e) => Err(Error::new(ErrorKind::Io, format!("io('{given}'): {e}"))),
+    }
+}
+
+/// An error as a client may see it: with the path that it gave, and not with where that is.
+fn unplaced(error: Error, path: &Path, given: &str) -> Error {
+    let (real, shown) = (path.display().to_string(), format!("io('{given}')"));
+    match error.message().contains(&real) {
+        true => Error::new(error.kind(), error.message().replace(&real, &shown)),
+        false => error.context(shown),
+    }
+}
+
+/// Writes in the transaction, and within the limits of the query.
+struct ChargedSink<'t> {
+    sink: TransactionSink<'t>,
+    context: &'t QueryContext,
+    /// What the reader holds, as far as it said so.
+    charged: u64,
+}
+
+impl Sink for ChargedSink<'_> {
+    fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
+        self.context.check()?;
+        self.sink.vertices(label, batch)
+    }
+
+    fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()> {
+        self.context.check()?;
+        self.sink.edges(label, batch)
+    }
+
+    fn holds(&mut self, bytes: u64) -> Result<()> {
+        self.context.check()?;
+        if bytes > self.charged {
+            self.context.charge(bytes - self.charged)?;
+            self.charged = bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ChargedSink<'_> {
+    fn drop(&mut self) {
+        self.context.release(self.charged);
+    }
+}

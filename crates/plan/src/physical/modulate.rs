@@ -1,0 +1,54 @@
+//! Slots: what `by()` takes of which objects of a row.
+
+use mangrove_graph::Token;
+use mangrove_gremlin::{Column, Pop};
+
+use super::Pipeline;
+use crate::logical::{Name, Segment, Test};
+
+/// Works out slots.
+#[derive(Clone, Debug)]
+pub struct Modulate {
+    /// Of which objects of a row.
+    pub over: Over,
+    /// An object of which there is nothing gives null.
+    pub productive: bool,
+    /// What of each.
+    pub by: Vec<SlotBy>,
+}
+
+/// Which objects of a row a [`Modulate`] works on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// The current object: a slot each `by`.
+    Current,
+    /// The values of these names (`None`: the current object): a slot each, `by` in rotation.
+    Names(Vec<(Option<Name>, Option<Pop>)>),
+    /// The objects of the path, `by` in rotation: slot 0 is their list.
+    PathObjects(Segment),
+    /// The objects of the whole path, as a tree takes them: slot 0 is the list of those that there is something of.
+    TreeObjects,
+    /// The elements of the current collection (of a map: its entries): a slot each `by`, with their list.
+    Elements,
+    /// The values of the current map: slot 0 is their list.
+    MapValues,
+}
+
+/// What of an object goes into a slot.
+#[derive(Clone, Debug)]
+pub enum SlotBy {
+    /// The object itself.
+    Identity,
+    /// The value of a key.
+    Key(Name),
+    /// A token.
+    Token(Token),
+    /// Keys or values of a map.
+    Column(Column),
+    /// Whether a test holds.
+    Test(Test),
+    /// The first result of a pipeline.
+    First(Pipeline),
+    /// Whether a pipeline has a result.
+    Exists(Pipeline),
+}
