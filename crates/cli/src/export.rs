@@ -1,11 +1,13 @@
 //! `mangrove export`.
 
+mod remote;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use mangrove::{Compression, Error, ExportFormat, ExportOptions, ExportProgress, ExportReport};
+use mangrove::{Compression, Database, Error, ExportFormat, ExportOptions, ExportProgress, ExportReport};
 
 use crate::args::GraphArgs;
 use crate::clock::Stopwatch;
@@ -15,6 +17,14 @@ use crate::{Failure, graphs};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub struct ExportArgs {
+    /// Export from a running server, as in ws://127.0.0.1:8182/gremlin
+    #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with_all = ["load", "data"])]
+    pub url: Option<String>,
+
+    /// With --url: which of the server's traversal sources, one of each graph
+    #[arg(long, value_name = "NAME", default_value = "g", requires = "url")]
+    pub source: String,
+
     /// Which graph.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -46,13 +56,15 @@ pub struct ExportArgs {
 
 const HELP: &str = "\
 An export is one snapshot of the graph, and what it writes `mangrove load` reads: docs/loading.md says what
-each format keeps. What a format has no place for is counted and told.
+each format keeps. What a format has no place for is counted and told. From a server, JSON lines are written as
+the elements come; other formats are made of a copy of the graph in memory (--memory-limit).
 
 Examples:
   mangrove export --data graph/ --format csv -o graph-csv/ --compress gzip
   mangrove export --data graph/ --format parquet -o graph-parquet/
   mangrove export --data graph/ -o graph.graphml.gz
   mangrove export --data graph/ --labels person,knows -o friends.jsonl
+  mangrove export --url ws://127.0.0.1:8182/gremlin -o graph.jsonl.zst
   mangrove export --load modern.json --format csv-neo4j -o modern/";
 
 /// A format of files.
@@ -117,34 +129,28 @@ fn format_of(path: &Path) -> Result<ExportFormat, Error> {
 
 /// Writes a graph to files and says what they hold.
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
-    if args.graph.data.is_none() && args.load.is_empty() {
+    if args.url.is_none() && args.graph.data.is_none() && args.load.is_empty() {
         return Err(Error::invalid(
-            "there is no graph to export: name its directory with --data, or files with --load",
+            "there is no graph to export: name its directory with --data, a running server with --url, or files with --load",
         )
         .into());
     }
     let format = args.format.map_or_else(|| format_of(&args.output), |format| Ok(format.into()))?;
-    let mut options = ExportOptions::new(format);
     if args.compress.is_some() && !format.is_tables() {
         return Err(Error::invalid("one file is compressed by its name: let --output end in .gz, .zst or .bz2").into());
     }
-    options.labels = args.labels.iter().map(|label| label.as_str().into()).collect();
-    options.compression = args.compress.map(|packing| match packing {
-        Packing::Gzip => Compression::Gzip,
-        Packing::Zstd => Compression::Zstd,
-        Packing::Bzip2 => Compression::Bzip2,
-    });
-    options.threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Refuse)?;
-    if !args.load.is_empty() {
-        graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
-    }
     let stopwatch = Stopwatch::start();
     let bar = Bar::new();
-    let outcome = database.export(&args.output, &options, &mut |progress| {
-        bar.show(progress);
-        Ok(())
-    });
+    let outcome = match &args.url {
+        Some(url) => remote::export(url, args, format, &bar),
+        None => {
+            let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Refuse)?;
+            if !args.load.is_empty() {
+                graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
+            }
+            write(&database, &args.labels, args, format, &bar)
+        }
+    };
     bar.0.finish_and_clear();
     let report = outcome?;
     println!("{}", summary(&report, &args.output, stopwatch.elapsed().as_secs_f64()));
@@ -152,6 +158,28 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         eprintln!("{loss}");
     }
     Ok(())
+}
+
+/// Writes a graph that is open here.
+fn write(
+    database: &Database,
+    labels: &[String],
+    args: &ExportArgs,
+    format: ExportFormat,
+    bar: &Bar,
+) -> Result<ExportReport, Error> {
+    let mut options = ExportOptions::new(format);
+    options.labels = labels.iter().map(|label| label.as_str().into()).collect();
+    options.compression = args.compress.map(|packing| match packing {
+        Packing::Gzip => Compression::Gzip,
+        Packing::Zstd => Compression::Zstd,
+        Packing::Bzip2 => Compression::Bzip2,
+    });
+    options.threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    database.export(&args.output, &options, &mut |progress| {
+        bar.show(progress);
+        Ok(())
+    })
 }
 
 /// How much in how long.

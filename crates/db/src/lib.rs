@@ -73,7 +73,8 @@ pub use mangrove_graph::{
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{
-    Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, write_from,
+    Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, TakeElement, export_elements,
+    write_from,
 };
 pub use mangrove_load::{FileGroup, Format, Mapping};
 pub use mangrove_plan::PlanOptions;

@@ -6,7 +6,7 @@
 //! for something (meta-properties in GraphML), the rest is written and [`ExportReport`] says how much was lost.
 //!
 //! [`write_from`] writes the formats that are one stream; [`export`] writes all of them to a path, tables as one file
-//! a label, several at once, compressed by extension.
+//! a label, several at once, compressed by extension. [`export_elements`] writes what another program sent.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -24,6 +24,7 @@ mod kind;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod received;
 mod tables;
 mod text;
 
@@ -31,6 +32,7 @@ mod text;
 pub(crate) use text::scalar_text;
 
 pub use crate::input::Compression;
+pub use received::{TakeElement, export_elements};
 
 use elements::Selection;
 use output::Output;

@@ -29,6 +29,9 @@ use crate::{graphml, graphson, table};
 /// How many rows may be rejected before a load stops, unless the options say otherwise.
 pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
+/// How many threads parse unless the options say otherwise: more than keep the one busy that takes what they parsed only hold memory.
+const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is not zero");
+
 /// How deep folders are looked into; only a circle of links lies deeper.
 const FOLDER_DEPTH_MAX: usize = 32;
 
@@ -105,7 +108,7 @@ impl Default for LoadOptions {
             rejects: None,
             upsert: false,
             max_rejects: MAX_REJECTS_DEFAULT,
-            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(THREADS_DEFAULT_MAX),
             clock: Arc::new(|| Duration::ZERO),
         }
     }

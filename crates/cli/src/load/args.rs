@@ -39,7 +39,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "CHARACTER")]
     pub array_delimiter: Option<char>,
 
-    /// Threads that parse; what is loaded does not depend on it [default: one a processor]
+    /// Threads that parse; what is loaded does not depend on it [default: one a processor, at most 8]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
 

@@ -57,9 +57,11 @@ fn errors_name_the_file_and_the_way_out() {
     let [people, _] = folder.people();
     let twice = folder.file("twice.csv", "id:ID,name:string,:LABEL\n1,ada,person\n1,bob,person\n");
     let odd = folder.file("graph.odd", "?");
+    let mapping = folder.file("map.toml", "");
     for (args, part) in [
         (vec!["load", &twice, "--max-rejects", "0"], "twice.csv"),
         (vec!["load", &odd], "graph.odd"),
+        (vec!["load", &people, &mapping], "--map"),
         (vec!["load", "no-such-folder/"], "no-such-folder"),
         (vec!["load", &people, "--data", "s3://bucket/graph"], "memory:"),
         (vec!["load", &people, "--format", "graphml"], "people.csv"),

@@ -6,6 +6,7 @@ mod common;
 mod console;
 mod disk;
 mod durable;
+mod export;
 mod load;
 mod metrics;
 mod query;

@@ -54,7 +54,7 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn header(&mut self, target: &mut Target<'_>) -> Result<()> {
-        let mut names = Names::new(self.setting.view);
+        let mut names = Names::new(self.setting.view.catalog());
         let (vertices, edges) = (self.setting.vertex_ids.suffix(), self.setting.edge_ids.suffix());
         let fixed = match (self.neo4j, self.table.edges) {
             (true, false) => vec![":ID".to_owned(), ":LABEL".to_owned()],

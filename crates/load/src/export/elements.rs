@@ -227,8 +227,8 @@ pub(crate) struct Names<'v> {
 }
 
 impl<'v> Names<'v> {
-    pub(crate) fn new(view: &'v dyn GraphView) -> Self {
-        Names { catalog: view.catalog(), sets: Vec::new(), keys: Vec::new() }
+    pub(crate) fn new(catalog: &'v Catalog) -> Self {
+        Names { catalog, sets: Vec::new(), keys: Vec::new() }
     }
 
     /// A label set as Gremlin shows it.

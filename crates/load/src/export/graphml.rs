@@ -26,7 +26,7 @@ const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\
 
 /// Writes the graph.
 pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
-    let mut names = Names::new(view);
+    let mut names = Names::new(view.catalog());
     let (mut of_vertices, mut of_edges) = (Schema::default(), Schema::default());
     Selection::each_vertex(view, &selection.labels, &mut |row| {
         of_vertices.add_for_xml(row.properties);

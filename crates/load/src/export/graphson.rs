@@ -21,8 +21,14 @@ pub(crate) fn write(
     target: &mut Target<'_>,
 ) -> Result<Counts> {
     let edge_labels = selection.sets(view, true)?;
-    let mut writer =
-        Writer { view, selection, names: Names::new(view), edge_labels, line: Vec::new(), counts: Counts::default() };
+    let mut writer = Writer {
+        view,
+        selection,
+        names: Names::new(view.catalog()),
+        edge_labels,
+        line: Vec::new(),
+        counts: Counts::default(),
+    };
     if wrapped {
         target.out.write_all(b"{\"vertices\":[\n")?;
     }

@@ -11,7 +11,7 @@
 
 use mangrove_graph::{GraphView, PropertyRow, Result};
 
-use super::elements::{Names, Selection, by_key};
+use super::elements::{EdgeRow, Names, Selection, VertexRow, by_key};
 use super::graphson::write_meta;
 use super::{Counts, Target};
 use crate::typed_json::{write_plain_value, write_string};
@@ -19,38 +19,57 @@ use crate::typed_json::{write_plain_value, write_string};
 /// Writes the graph.
 pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
     let mut counts = Counts::default();
-    let mut names = Names::new(view);
-    let mut line = Vec::new();
+    let mut lines = Lines { names: Names::new(view.catalog()), line: Vec::new() };
     Selection::each_vertex(view, &selection.labels, &mut |vertex| {
-        line.clear();
-        line.extend_from_slice(b"{\"vertex\":");
-        write_plain_value(&mut line, vertex.id)?;
-        line.extend_from_slice(b",\"label\":");
-        write_string(&mut line, names.set(vertex.label));
-        let plain = |values: &&[PropertyRow]| matches!(values, [only] if only.meta.is_empty());
-        let singles = by_key(vertex.properties).filter(plain).map(|values| &values[0]);
-        write_singles(&mut line, &mut names, singles)?;
-        write_multi(&mut line, &mut names, by_key(vertex.properties).filter(|values| !plain(values)))?;
-        line.extend_from_slice(b"}\n");
         counts.vertices += 1;
-        target.out.write_all(&line)?;
+        target.out.write_all(lines.vertex(&vertex)?)?;
         target.row(counts)
     })?;
     selection.each_edge(view, &selection.labels, &mut |edge| {
-        line.clear();
-        for (member, value) in [("{\"edge\":", edge.id), (",\"from\":", edge.source), (",\"to\":", edge.target)] {
-            line.extend_from_slice(member.as_bytes());
-            write_plain_value(&mut line, value)?;
-        }
-        line.extend_from_slice(b",\"label\":");
-        write_string(&mut line, names.set(edge.label));
-        write_singles(&mut line, &mut names, edge.properties.iter())?;
-        line.extend_from_slice(b"}\n");
         counts.edges += 1;
-        target.out.write_all(&line)?;
+        target.out.write_all(lines.edge(&edge)?)?;
         target.row(counts)
     })?;
     Ok(counts)
+}
+
+/// Makes lines of elements.
+pub(crate) struct Lines<'n> {
+    pub(crate) names: Names<'n>,
+    pub(crate) line: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// The line of a vertex.
+    pub(crate) fn vertex(&mut self, vertex: &VertexRow<'_>) -> Result<&[u8]> {
+        let Lines { names, line } = self;
+        line.clear();
+        line.extend_from_slice(b"{\"vertex\":");
+        write_plain_value(line, vertex.id)?;
+        line.extend_from_slice(b",\"label\":");
+        write_string(line, names.set(vertex.label));
+        let plain = |values: &&[PropertyRow]| matches!(values, [only] if only.meta.is_empty());
+        let singles = by_key(vertex.properties).filter(plain).map(|values| &values[0]);
+        write_singles(line, names, singles)?;
+        write_multi(line, names, by_key(vertex.properties).filter(|values| !plain(values)))?;
+        line.extend_from_slice(b"}\n");
+        Ok(line)
+    }
+
+    /// The line of an edge.
+    pub(crate) fn edge(&mut self, edge: &EdgeRow<'_>) -> Result<&[u8]> {
+        let Lines { names, line } = self;
+        line.clear();
+        for (member, value) in [("{\"edge\":", edge.id), (",\"from\":", edge.source), (",\"to\":", edge.target)] {
+            line.extend_from_slice(member.as_bytes());
+            write_plain_value(line, value)?;
+        }
+        line.extend_from_slice(b",\"label\":");
+        write_string(line, names.set(edge.label));
+        write_singles(line, names, edge.properties.iter())?;
+        line.extend_from_slice(b"}\n");
+        Ok(line)
+    }
 }
 
 fn write_singles<'p>(

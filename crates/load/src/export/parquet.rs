@@ -260,7 +260,7 @@ enum Values {
 
 /// The columns of a table: ids and label, then properties.
 fn columns(setting: &Setting<'_>, table: &Table, schema: &Schema, facts: &AllFacts) -> Result<Vec<Column>> {
-    let mut names = Names::new(setting.view);
+    let mut names = Names::new(setting.view.catalog());
     let ids: &[(&str, IdKind)] = match table.edges {
         false => &[("~id", setting.vertex_ids)],
         true => &[("~id", setting.edge_ids), ("~from", setting.vertex_ids), ("~to", setting.vertex_ids)],

@@ -518,3 +518,62 @@ fn read_up_to(from: impl Read, wanted: usize, unpacked: &mut Vec<u8>) -> Result<
     from.take(wanted as u64 + 1).read_to_end(unpacked)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn pages_unpack_to_what_they_declare() {
+        let zeros = vec![0; 1 << 20];
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(&zeros).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let zstd = zstd::encode_all(&zeros[..], 1).unwrap();
+        let snappy = snap::raw::Encoder::new().compress_vec(&zeros).unwrap();
+        for (codec, packed) in
+            [(CompressionCodec::GZIP, gzip), (CompressionCodec::ZSTD, zstd), (CompressionCodec::SNAPPY, snappy)]
+        {
+            assert_eq!(unpack(codec, packed.clone(), 0, zeros.len()).unwrap(), zeros, "{codec:?}");
+            // Too little, too much, and far more than there can be: room is made for none of it.
+            for size in [0, 1000, zeros.len() + 1, 1 << 40] {
+                assert!(unpack(codec, packed.clone(), 0, size).is_err(), "{codec:?} {size}");
+            }
+            let mut levels = vec![7, 7];
+            levels.extend_from_slice(&packed);
+            let unpacked = unpack(codec, levels, 2, zeros.len() + 2).unwrap();
+            assert_eq!((&unpacked[..2], unpacked.len()), (&[7, 7][..], zeros.len() + 2));
+        }
+        assert!(unpack(CompressionCodec::UNCOMPRESSED, vec![1], 0, 2).is_err());
+        let told = unpack(CompressionCodec::BROTLI, vec![1], 0, 2).unwrap_err().to_string();
+        assert!(told.contains("BROTLI") && told.contains("zstd"), "{told}");
+    }
+
+    #[test]
+    fn pages_of_a_row_group_share_their_room() {
+        let (one, other) = (Budget::default(), Budget::default());
+        let beside = one.for_column();
+        assert!(one.exchange(0, PAGES_BYTES_MAX - 1).is_ok() && beside.exchange(0, 1).is_ok());
+        assert!(other.exchange(0, PAGES_BYTES_MAX).is_ok(), "of another row group");
+        assert!(beside.exchange(1, 2).is_err());
+        assert!(beside.take_values(VALUES_MAX).is_ok() && one.take_values(1).is_ok());
+        assert!(beside.take_values(1).is_err());
+        beside.begin_rows();
+        assert!(beside.take_values(1).is_ok());
+    }
+
+    #[test]
+    fn differences_end_where_their_blocks_do() {
+        // Blocks of 128 in 4 parts of 32; five numbers, the first of which is 7; one part of 1 bit.
+        let five = [0x80, 0x01, 4, 5, 14, 0, 1, 0, 0, 0, 0b0101, 0, 0, 0, 99];
+        assert_eq!(lengths_end(&five, 5), Some(five.len() - 1));
+        assert_eq!(lengths_end(&five, 4), None, "more than the page has");
+        assert_eq!(lengths_end(&five[..12], 5), None);
+        assert_eq!(lengths_end(&[0x80, 0x01, 4, 1, 14], 5), Some(5), "one number has no block");
+        assert_eq!(lengths_end(&[0x80, 0x01, 0, 1, 14], 5), None);
+        let huge = [0x80, 0x01, 4, 0xff, 0xff, 0xff, 0xff, 0x0f, 0];
+        assert_eq!(lengths_end(&huge, u64::from(u32::MAX)), None, "a block that is not there");
+    }
+}
