@@ -20,7 +20,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(ErrorKind::Unsupported, self.token.place, names::LAMBDA_REFUSED));
         }
         self.expect(b'(')?;
-        self.items(b')', Self::argument)
+        self.call_items(Self::argument)
     }
 
     /// Arguments of a step or predicate. A bare word that names a `T` token, or a direction as `mergeE()` has them, is one
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
             return self.arguments();
         }
         self.expect(b'(')?;
-        let mut arguments = self.items(b')', |parser| {
+        let mut arguments = self.call_items(|parser| {
             let bare = parser.token.kind == Kind::Name && (parser.ahead.is(b',') || parser.ahead.is(b')'));
             words.push((bare && names::is_token_word(parser.token.text)).then(|| parser.token.text.into()));
             parser.argument()
@@ -48,8 +48,22 @@ impl<'a> Parser<'a> {
         Ok(arguments)
     }
 
+    /// The arguments of a call up to its `)`; as in the official grammar's lists of names, a comma may stand behind the last.
+    fn call_items<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.items_to(b')', true, item)
+    }
+
     /// Items separated by commas up to the closing mark, which is consumed.
-    fn items<T>(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    fn items<T>(&mut self, close: u8, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.items_to(close, false, item)
+    }
+
+    fn items_to<T>(
+        &mut self,
+        close: u8,
+        may_trail: bool,
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let mut items = Vec::new();
         if self.at(close) {
             self.advance()?;
@@ -59,6 +73,10 @@ impl<'a> Parser<'a> {
             items.push(item(self)?);
             if self.at(b',') {
                 self.advance()?;
+                if may_trail && self.at(close) {
+                    self.advance()?;
+                    return Ok(items);
+                }
             } else if self.at(close) {
                 self.advance()?;
                 return Ok(items);

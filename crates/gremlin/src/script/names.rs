@@ -160,6 +160,10 @@ pub(super) fn qualified(qualifier: &str, name: &str) -> Option<Option<Argument>>
     if let Some(argument) = enum_token(qualifier, name).or_else(|| constant(qualifier, name)) {
         return Some(Some(argument));
     }
+    if qualifier == "GType" {
+        // `bigInt` is a word of the grammar, too; alone it would be a variable.
+        return Some(enum_token(qualifier, &name.to_ascii_uppercase()));
+    }
     QUALIFIERS.contains(&qualifier).then_some(None)
 }
 

@@ -106,12 +106,19 @@ fn predicates() {
 
 #[test]
 fn words_that_mean_two_things() {
-    check("g.V(from).has('a', to).has('b', P.eq(from))", "g.V(from).has('a', P.eq(to)).has('b', P.eq(from))");
+    check("g.V(from).has('a', to).has('b', P.eq(from))", "g.V(from).has('a', to).has('b', P.eq(from))");
     check(
         "g.V().toE(from, 'a').mergeE([(from): to])",
         "g.V().toE(Direction.OUT, 'a').mergeE([(Direction.OUT): Direction.IN])",
     );
     check("g.V().hasId(Direction.from)", "g.V().hasId(Direction.OUT)");
+    // A comma may stand behind the last argument, and types have two spellings behind their class.
+    check("g.V().project('a', 'b',).by(out(),)", "g.V().project('a', 'b').by(__.out())");
+    check(
+        "g.V().has('a', typeOf(GType.bigInt)).asNumber(GType.short)",
+        "g.V().has('a', P.typeOf(GType.BIGINT)).asNumber(GType.SHORT)",
+    );
+    check("g.V(string)", "g.V(string)");
     check("g.V().by(id).by(id())", "g.V().by(T.id).by(__.id())");
     check("g.V().by(label).by(label())", "g.V().by(T.label).by(__.label())");
     check("g.V().by(values).by(values('a'))", "g.V().by(Column.values).by(__.values('a'))");

@@ -41,7 +41,7 @@ pub(super) fn file(call: &mut Call<'_>) -> Result<Step> {
     }
     if let (None, Operand::Literal(Value::String(path))) = (format, &path) {
         // The mistake has a place in the script only now.
-        FileFormat::of_name(path).map_err(|e| e.context(&call.site))?;
+        FileFormat::of_name(path).map_err(|e| e.context(call.site))?;
     }
     Ok(Step::File(FileStep { path, format, writes_file }))
 }
