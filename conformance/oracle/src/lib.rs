@@ -23,7 +23,7 @@ pub mod interpreter;
 pub mod script;
 pub mod show;
 
-pub use compare::{Determinism, Expectation};
+pub use compare::{Determinism, Expectation, Form};
 pub use graph::Graph;
 pub use harness::{Engine, Verdict};
 pub use interpreter::Interpreter;

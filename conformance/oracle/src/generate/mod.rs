@@ -36,7 +36,7 @@ use mangrove_gremlin::Bytecode;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::compare::{Determinism, Expectation};
+use crate::compare::{Determinism, Expectation, Form};
 use crate::graph::Graph;
 use chain::Generator;
 
@@ -51,11 +51,13 @@ pub struct Options {
     pub depth_max: usize,
     /// The share of cases that write.
     pub write_share: f64,
+    /// What of the values comes through from the engine.
+    pub form: Form,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { vertex_count_max: 30, step_count_max: 8, depth_max: 2, write_share: 0.15 }
+        Options { vertex_count_max: 30, step_count_max: 8, depth_max: 2, write_share: 0.15, form: Form::Whole }
     }
 }
 
@@ -85,7 +87,8 @@ pub fn case(seed: u64, options: &Options) -> Case {
         (false, true) => Determinism::Ordered,
         (false, false) => Determinism::Multiset,
     };
-    let expectation = Expectation { rows, lists_unordered: state.lists_unordered, maps_ordered: state.maps_ordered };
+    let (lists_unordered, maps_ordered) = (state.lists_unordered, state.maps_ordered);
+    let expectation = Expectation { rows, lists_unordered, maps_ordered, form: options.form };
     let traversal = Bytecode { source: generator.source, steps: chain.steps };
     Case { graph, traversal, expectation, writes }
 }

@@ -137,8 +137,13 @@ impl Client {
 
     /// The text in the next binary message.
     pub async fn binary_text(&mut self) -> String {
+        String::from_utf8(self.binary().await).unwrap()
+    }
+
+    /// The next binary message.
+    pub async fn binary(&mut self) -> Vec<u8> {
         match self.socket.next().await.unwrap().unwrap() {
-            Message::Binary(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Message::Binary(bytes) => bytes.to_vec(),
             other => panic!("a binary message is expected, not {other:?}"),
         }
     }
