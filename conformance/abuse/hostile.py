@@ -17,8 +17,11 @@ from wire import (
 
 SETTINGS = {
     "connection_count_max": 300,
-    # The allocator keeps some megabytes for every thread there ever was.
     "worker_count_max": 32,
+    # What a client makes the server hold follows from these (READER_MIB, SENDER_MIB).
+    "outgoing_count_max": 4,
+    "in_flight_count_max": 8,
+    "batch_bytes_max": "256KiB",
     "message_bytes_max": "1MiB",
     "body_bytes_max": "1MiB",
     "header_timeout": "1s",
@@ -28,6 +31,14 @@ SETTINGS = {
     "ping_interval": "1s",
     "silence_max": "3s",
 }
+
+# What one who takes no answer may have the server hold: the messages that wait (outgoing_count_max), the one that is
+# written and the one that is made, each batch_bytes_max as values and as bytes.
+READER_MIB = (4 + 2) * 2 * 0.25
+
+# And one who sends on and on: what was read of a message that is not whole (four times message_bytes_max at most), and
+# the requests in flight with what they became and their answers, each of a few times the 27 KiB that are sent here.
+SENDER_MIB = 4 + (8 + 4 + 2) * 4 * 0.027
 
 # How long the server may take to end what these settings end.
 PATIENCE = 15
@@ -216,31 +227,36 @@ def slow_http_readers(server, random, scale):
     """Each asks for a gigabyte and takes none of it."""
     body = b'{"gremlin":"g.inject(1).repeat(union(identity(),identity())).times(17).constant(x)","bindings":{"x":"%s"}}'
     body %= b"x" * 8192
-    streams, before = [], server.rss()
+    streams, before = [], watched(server)
     for _ in range(20):
         stream = connect(server.address)
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stream.sendall(b"POST /gremlin HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         streams.append(stream)
-    return dropped(server, streams, before)
+    return dropped(server, streams, before, READER_MIB)
 
 
 def slow_socket_readers(server, random, scale):
     script = "g.inject(1).repeat(union(identity(),identity())).times(17).constant(x)"
-    streams, before = [], server.rss()
+    streams, before = [], watched(server)
     for _ in range(20):
         client = Socket(server.address, receive_buffer=4096)
         client.send(TEXT, request(script, bindings={"x": "x" * 8192}, batchSize=100_000)[0])
         streams.append(client.stream)
-    return dropped(server, streams, before)
+    return dropped(server, streams, before, READER_MIB)
 
 
-def dropped(server, streams, before):
-    """Clients that take nothing lose their connections, and hold little until then."""
-    end, peak = time.monotonic() + PATIENCE, 0
+def watched(server):
+    """What it uses now; from here on the most is noted."""
+    server.reset_peak()
+    return server.rss()
+
+
+def dropped(server, streams, before, each):
+    """Clients that take nothing lose their connections, and hold no more than `each` MiB until then."""
+    end = time.monotonic() + PATIENCE
     base = 1
     while time.monotonic() < end:
-        peak = max(peak, server.rss())
         base = server.metric("mangrove_connections")
         if base is not None and base <= 1:
             break
@@ -249,15 +265,14 @@ def dropped(server, streams, before):
         stream.close()
     if base > 1:
         return f"{base - 1} of {len(streams)} clients that take nothing are still there"
-    much = (peak - before) / len(streams)
-    # What each sends, or asks for, is hundreds of megabytes: that is what must not be held. Up to 39 were seen on a busy
-    # machine, what the allocator keeps for threads among it.
-    return f"a client that takes nothing holds {much:.0f} MiB" if much > 64 else None
+    much, bound = server.peak() - before, each * len(streams) + server.busy
+    print(f"       {len(streams)} clients hold {much:.0f} MiB of {bound:.0f}", flush=True)
+    return f"{len(streams)} clients that take nothing hold {much:.0f} MiB, not {bound:.0f} at most" if much > bound else None
 
 
 def unread_requests(server, random, scale):
     """Requests without end by clients that read no answer."""
-    streams, before = [], server.rss()
+    streams, before = [], watched(server)
     for _ in range(5):
         client = Socket(server.address, receive_buffer=4096)
         client.stream.settimeout(0.2)
@@ -266,11 +281,11 @@ def unread_requests(server, random, scale):
             for _ in range(20_000):
                 client.stream.sendall(message)
         streams.append(client.stream)
-    return dropped(server, streams, before)
+    return dropped(server, streams, before, SENDER_MIB)
 
 
 def unread_pings(server, random, scale):
-    streams, before = [], server.rss()
+    streams, before = [], watched(server)
     for _ in range(5):
         client = Socket(server.address, receive_buffer=4096)
         client.stream.settimeout(0.2)
@@ -279,7 +294,7 @@ def unread_pings(server, random, scale):
             for _ in range(20_000):
                 client.stream.sendall(pings)
         streams.append(client.stream)
-    return dropped(server, streams, before)
+    return dropped(server, streams, before, SENDER_MIB)
 
 
 def connections_in_a_flood(server, random, scale):

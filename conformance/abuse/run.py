@@ -21,22 +21,18 @@ import long
 from server import Server
 from wire import good
 
-# What a server may hold more than before a scenario, when it is over: allocators keep some of what was freed, for every thread
-# some of its own. Hundreds of requests at once leave about 400 MiB so, where the C library's allocator would keep 40.
-KEPT_MIB, KEPT_UNDER_LOAD_MIB = 192, 640
-
 # How long a good client may wait.
 GOOD_SECONDS = 10
 
 
-def check(name, server, act, secured=None, kept=KEPT_MIB):
-    """Runs a scenario; what is wrong with it, or with the server afterwards."""
+def check(name, server, act, secured=None):
+    """Runs a scenario; what is wrong with it, or with the server afterwards, which then holds what it held before."""
     fds, rss = server.fds(), server.rss()
     begin = time.monotonic()
     wrong = act()
     wrong = wrong or (None if server.is_alive() else "the server is gone")
     if server.is_alive():
-        wrong = wrong or good(server.address, GOOD_SECONDS, secured) or server.settles(fds, rss + kept)
+        wrong = wrong or good(server.address, GOOD_SECONDS, secured) or server.settles(fds)
         rest = f"memory {rss:.0f} -> {server.rss():.0f} MiB, files {fds} -> {server.fds()}"
     else:
         rest = ""
@@ -45,16 +41,21 @@ def check(name, server, act, secured=None, kept=KEPT_MIB):
     return wrong is None
 
 
+def start(options, settings, secured=None):
+    server = Server(options.mangrove, **settings)
+    good(server.address, GOOD_SECONDS, secured)
+    return server.started()
+
+
 def hostile_clients(options, only):
-    server = Server(options.mangrove, **hostile.SETTINGS)
-    good(server.address, GOOD_SECONDS)
+    server = start(options, hostile.SETTINGS)
     outcomes = []
     for number, scenario in enumerate(hostile.SCENARIOS):
         if only(scenario.__name__):
             chance = random.Random(options.seed * 1000 + number)
             outcomes.append(check(scenario.__name__, server, lambda: scenario(server, chance, 5 if options.whole else 1)))
             if not server.is_alive():
-                server = Server(options.mangrove, **hostile.SETTINGS)
+                server = start(options, hostile.SETTINGS)
     return outcomes + [ended(server)]
 
 
@@ -69,9 +70,8 @@ def hostile_to_tls(options, only):
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key,
              "-out", certificate], check=True, capture_output=True)
-        server = Server(options.mangrove, tls_certificate=certificate, tls_key=key, **hostile.SETTINGS)
         secured = lambda stream: hostile.trusting().wrap_socket(stream)
-        good(server.address, GOOD_SECONDS, secured)
+        server = start(options, dict(hostile.SETTINGS, tls_certificate=certificate, tls_key=key), secured)
         chance = random.Random(options.seed)
         act = lambda: hostile.tls_garbage(server, chance, 5 if options.whole else 1)
         return [check(hostile.tls_garbage.__name__, server, act, secured), ended(server)]
@@ -82,9 +82,8 @@ def long_runs(options, only):
     for run in long.RUNS:
         if not only(run.__name__):
             continue
-        server = Server(options.mangrove, **long.SETTINGS)
-        good(server.address, GOOD_SECONDS)
-        outcomes.append(check(run.__name__, server, lambda: run(server, options.whole), kept=KEPT_UNDER_LOAD_MIB))
+        server = start(options, long.SETTINGS)
+        outcomes.append(check(run.__name__, server, lambda: run(server, options.whole)))
         outcomes.append(ended(server))
     return outcomes
 

@@ -1,4 +1,8 @@
-"""A server to be tried: started with settings of the scenario's, watched from outside by what Linux says of its process."""
+"""A server to be tried: started with settings of the scenario's, watched from outside by what Linux says of its process.
+
+What Linux counts is what the server holds and what its allocator keeps for later. The second is no business of these
+scenarios, so the allocator is told to give pages back at once. Then it keeps pages that are in part in use, and what
+other threads have freed of a thread's, until that thread allocates again or ends."""
 
 import os
 import re
@@ -8,6 +12,17 @@ import time
 import wire
 
 
+# What a thread that has work to do has of the allocator beside what is in use: its pages for large blocks are of 4 MiB.
+BUSY_THREAD_MIB = 4
+
+# What is left of that when the work is done and threads without work have ended (serve.rs, WORKER_IDLE_MAX), for every
+# thread there may be: all that the scenarios of a server leave behind together.
+IDLE_THREAD_MIB = 2
+
+# The server's threads beside its workers: those of the network, of the executors, of garbage collection.
+OTHER_THREADS = 8
+
+
 class Server:
     """`mangrove serve` on a free port of this machine."""
 
@@ -15,12 +30,15 @@ class Server:
         command = [program, "serve", "--listen", "127.0.0.1:0", "--data", "memory:"]
         for name, value in settings.items():
             command += ["--" + name.replace("_", "-"), str(value)]
-        environment = dict(os.environ, MANGROVE_LOG="error")
+        environment = dict(os.environ, MANGROVE_LOG="error", MIMALLOC_PURGE_DELAY="0")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         line = self.process.stdout.readline().decode()
         found = re.search(r"(wss?)://([^/:]+):(\d+)", line)
         if not found:
             raise RuntimeError(f"the server did not start: {line} {self.process.stderr.read().decode()}")
+        # What its allocator may have beside what is in use.
+        threads = settings["worker_count_max"] + OTHER_THREADS
+        self.busy, self.idle = BUSY_THREAD_MIB * threads, IDLE_THREAD_MIB * threads
         self.is_tls = found.group(1) == "wss"
         self.address = (found.group(2), int(found.group(3)))
 
@@ -55,9 +73,14 @@ class Server:
         found = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
         return int(found.group(1)) if found else None
 
-    def settles(self, fds, rss, seconds=15):
-        """Waits until no more files are open and not much more memory is held than before; what is too much, if that
-        never comes."""
+    def started(self):
+        """It has served somebody: what it holds now is what it holds at rest."""
+        self.at_rest = self.rss()
+        return self
+
+    def settles(self, fds, seconds=15):
+        """Waits until no more files are open and it holds what it holds at rest; what is too much, if that never comes."""
+        rss = self.at_rest + self.idle
         end = time.monotonic() + seconds
         while True:
             many, much = self.fds() - fds, self.rss() - rss

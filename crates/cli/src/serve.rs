@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mangrove::{Database, Error, ErrorKind, Result};
 use mangrove_server::{Config, DatabaseEngine, Server};
@@ -16,6 +17,10 @@ use crate::quantity::Size;
 use crate::settings::Options;
 use crate::{Failure, graphs, load, logging, notify};
 
+/// How long a worker without a query lives. What it allocated and others have freed, answers that were sent above all, is
+/// given back when it ends: sooner than after tokio's ten seconds.
+const WORKER_IDLE_MAX: Duration = Duration::from_secs(2);
+
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut setup = Setup::new(args)?;
@@ -23,20 +28,22 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         io::stdout().lock().write_all(setup.print().as_bytes())?;
         return Ok(());
     }
-    let audit = logging::start(&setup.options)?;
+    let logging = logging::start(&setup.options)?;
     // Before minutes of loading, not after.
     setup.options.server.check()?;
     let engine = Arc::new(engine(&setup)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_keep_alive(WORKER_IDLE_MAX)
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine), audit));
+    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine), logging.audit.clone()));
     // What still runs was left behind, and is not waited for any longer.
     runtime.shutdown_background();
     for (name, database) in &engine.databases() {
         checkpoint(name, database);
     }
+    logging.finish();
     served?;
     tracing::info!("stopped");
     Ok(())
