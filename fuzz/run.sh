@@ -31,15 +31,17 @@ RUSTFLAGS=$flags CARGO_TARGET_DIR=target/coverage \
     cargo +nightly build --quiet --manifest-path fuzz/coverage/Cargo.toml --target "$host"
 program=target/coverage/$host/debug/mangrove-fuzz-coverage
 if [ $# = 0 ]; then
-    # Their names are the folders' of the corpus.
-    set -- $(ls fuzz/corpus)
+    cargo build --quiet --package mangrove-fuzz
+    set -- $("${CARGO_TARGET_DIR:-target}/debug/mangrove-fuzz" --list)
 fi
 failed=0
 for target in "$@"; do
     # New inputs go to the first folder; those in the repository are only read.
-    mkdir -p "$found/corpus/$target"
+    folders=("$found/corpus/$target")
+    mkdir -p "${folders[0]}"
+    [ -d "fuzz/corpus/$target" ] && folders+=("fuzz/corpus/$target")
     echo "== $target"
-    MANGROVE_FUZZ_TARGET=$target "$program" "$found/corpus/$target" "fuzz/corpus/$target" -max_total_time="$seconds" \
+    MANGROVE_FUZZ_TARGET=$target "$program" "${folders[@]}" -max_total_time="$seconds" \
         -max_len=4096 -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$found/$target-" \
         2>"$found/$target.log" || failed=$((failed + 1))
     grep -E '^stat::number_of_executed_units|^#.*DONE|SUMMARY|panicked' "$found/$target.log" || true

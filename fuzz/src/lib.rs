@@ -14,6 +14,9 @@
 //!
 //! An input that was found to do harm is put into `corpus/<target>/` beside the fix, and is shown to the target from then on.
 //!
+//! Configuration files of the server are shown to the program by a test of its own (`crates/cli/src/config/any_file.rs`),
+//! since nobody but the program reads them.
+//!
 //! Not here: hostile bytes against a server that runs, with its timeouts and connections (`conformance/abuse`); files
 //! behind their checksums (the tests of `durable` flip every bit of those).
 
@@ -58,7 +61,16 @@ pub struct Target {
     pub time_max: Duration,
 }
 
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
 impl Target {
+    /// A target whose inputs take a second at most, and of memory a mebibyte and 512 bytes for each of their own: reading
+    /// wire bytes is to take no more than that. A value of one byte becomes one of 32, in collections that double.
+    pub const fn new(name: &'static str, shape: Shape, run: fn(&[u8]) -> bool, seeds: fn() -> Vec<Vec<u8>>) -> Self {
+        Target { name, shape, run, seeds, memory: (MIB, 512), time_max: Duration::from_secs(1) }
+    }
+
     /// The target of this name.
     pub fn find(name: &str) -> Option<&'static Target> {
         TARGETS.iter().find(|target| target.name == name)

@@ -37,6 +37,9 @@ struct Cli {
     /// Write each input to a file in there first: the last one is what aborted the process
     #[arg(long)]
     trail: bool,
+    /// Print the targets' names and end
+    #[arg(long)]
+    list: bool,
     /// Show the target these files instead, once each
     files: Vec<PathBuf>,
 }
@@ -63,6 +66,10 @@ fn run(cli: &Cli) -> Result<usize, String> {
             cli.target.iter().map(|name| Target::find(name).ok_or_else(|| unknown(name))).collect::<Result<_, _>>()?
         }
     };
+    if cli.list {
+        targets.iter().for_each(|target| println!("{}", target.name));
+        return Ok(0);
+    }
     let cannot = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     if !cli.files.is_empty() {
         for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {

@@ -7,10 +7,7 @@ mod wire;
 
 use std::time::Duration;
 
-use crate::{Shape, Target, seeds};
-
-const KIB: usize = 1 << 10;
-const MIB: usize = 1 << 20;
+use crate::{KIB, MIB, Shape, Target, seeds};
 
 /// The words of each language that mutations try.
 mod words {
@@ -334,66 +331,66 @@ mod words {
     ];
 }
 
-const fn target(name: &'static str, shape: Shape, run: fn(&[u8]) -> bool, seeds: fn() -> Vec<Vec<u8>>) -> Target {
-    // Reading wire bytes is to take no more than a few hundred bytes for each: a value of one byte becomes one of 32,
-    // in collections that double.
-    Target { name, shape, run, seeds, memory: (MIB, 512), time_max: Duration::from_secs(1) }
-}
-
 /// Every target.
 pub const TARGETS: &[Target] = &[
     // GraphSON without types writes a value of a multiset as often as it occurs, within a limit.
     Target {
         memory: (128 * MIB, 512),
-        ..target("graphbinary-value", Shape::Binary, wire::graphbinary_value, seeds::graphbinary_values)
+        ..Target::new("graphbinary-value", Shape::Binary, wire::graphbinary_value, seeds::graphbinary_values)
     },
-    target("graphbinary-request", Shape::Binary, wire::graphbinary_request, seeds::graphbinary_requests),
-    target("graphbinary-response", Shape::Binary, wire::graphbinary_response, seeds::graphbinary_responses),
+    Target::new("graphbinary-request", Shape::Binary, wire::graphbinary_request, seeds::graphbinary_requests),
+    Target::new("graphbinary-response", Shape::Binary, wire::graphbinary_response, seeds::graphbinary_responses),
     Target {
         memory: (128 * MIB, 512),
-        ..target("graphson-value", Shape::Text(words::GRAPHSON), wire::graphson_value, seeds::graphson_values)
+        ..Target::new("graphson-value", Shape::Text(words::GRAPHSON), wire::graphson_value, seeds::graphson_values)
     },
-    target("graphson-request", Shape::Text(words::GRAPHSON), wire::graphson_request, seeds::graphson_requests),
-    target("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries),
-    target("http-accept", Shape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
+    Target::new("graphson-request", Shape::Text(words::GRAPHSON), wire::graphson_request, seeds::graphson_requests),
+    Target::new("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries),
+    Target::new("http-accept", Shape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
     // Range literals stand for a million numbers together.
     Target {
         memory: (128 * MIB, KIB),
-        ..target("script", Shape::Text(words::GREMLIN), scripts::script, seeds::scripts)
+        ..Target::new("script", Shape::Text(words::GREMLIN), scripts::script, seeds::scripts)
     },
     Target {
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
-        ..target("query", Shape::Text(words::GREMLIN), scripts::query, seeds::scripts)
+        ..Target::new("query", Shape::Text(words::GREMLIN), scripts::query, seeds::scripts)
     },
     Target {
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
-        ..target("request", Shape::Binary, scripts::request, seeds::graphbinary_requests)
-    },
-    Target { memory: (8 * MIB, KIB), ..target("load-table", Shape::Text(words::TABLE), files::table, seeds::tables) },
-    Target {
-        memory: (8 * MIB, KIB),
-        ..target("load-graphson", Shape::Text(words::GRAPHSON), files::graphson, seeds::graphson_files)
+        ..Target::new("request", Shape::Binary, scripts::request, seeds::graphbinary_requests)
     },
     Target {
         memory: (8 * MIB, KIB),
-        ..target("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
+        ..Target::new("load-table", Shape::Text(words::TABLE), files::table, seeds::tables)
+    },
+    Target {
+        memory: (8 * MIB, KIB),
+        ..Target::new("load-graphson", Shape::Text(words::GRAPHSON), files::graphson, seeds::graphson_files)
+    },
+    Target {
+        memory: (8 * MIB, KIB),
+        ..Target::new("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
     },
     Target {
         // A list of four million elements may be a few bytes.
         memory: (320 * MIB, KIB),
-        ..target("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)
+        ..Target::new("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)
     },
-    target("mapping", Shape::Text(words::TOML), files::mapping, seeds::mappings),
-    target("users", Shape::Text(words::TOML), files::users, seeds::user_lists),
-    target("log-record", Shape::Binary, stored::record, seeds::log_records),
-    Target { memory: (8 * MIB, KIB), ..target("page-image", Shape::Binary, stored::page, seeds::stored_blocks) },
-    Target { memory: (8 * MIB, KIB), ..target("graph-names", Shape::Binary, stored::names, seeds::stored_blocks) },
-    target("stored-value", Shape::Binary, stored::values, seeds::stored_values),
-    Target { memory: (64 * MIB, KIB), ..target("log-segment", Shape::Binary, stored::segment, seeds::log_segments) },
+    Target::new("mapping", Shape::Text(words::TOML), files::mapping, seeds::mappings),
+    Target::new("users", Shape::Text(words::TOML), files::users, seeds::user_lists),
+    Target::new("log-record", Shape::Binary, stored::record, seeds::log_records),
+    Target { memory: (8 * MIB, KIB), ..Target::new("page-image", Shape::Binary, stored::page, seeds::stored_blocks) },
+    Target { memory: (8 * MIB, KIB), ..Target::new("graph-names", Shape::Binary, stored::names, seeds::stored_blocks) },
+    Target::new("stored-value", Shape::Binary, stored::values, seeds::stored_values),
     Target {
         memory: (64 * MIB, KIB),
-        ..target("manifest", Shape::Text(words::TOML), stored::manifest, seeds::manifests)
+        ..Target::new("log-segment", Shape::Binary, stored::segment, seeds::log_segments)
+    },
+    Target {
+        memory: (64 * MIB, KIB),
+        ..Target::new("manifest", Shape::Text(words::TOML), stored::manifest, seeds::manifests)
     },
 ];
