@@ -5,9 +5,12 @@ The server must offer TinkerPop's `modern` graph as gmodern and an empty, writab
 Usage: magics.py WS_URL
 """
 
+import contextlib
 import json
 import re
 import sys
+import threading
+import time
 import warnings
 
 warnings.filterwarnings("ignore")
@@ -106,12 +109,16 @@ def writes(url, serializer):
     assert notebook.gremlin("g.V().hasLabel('noted').count()") == [0]
 
 
-def client_library(url):
-    """Its client, as the magics that send several queries use it."""
+def client_of(url):
     from graph_notebook.neptune.client import ClientBuilder
     host, port = re.fullmatch(r"ws://(.*):(\d+)/gremlin", url).groups()
-    client = ClientBuilder().with_host(host).with_port(int(port)).with_tls(False) \
+    return ClientBuilder().with_host(host).with_port(int(port)).with_tls(False) \
         .with_gremlin_traversal_source("gmodern").build()
+
+
+def client_library(url):
+    """Its client, as the magics that send several queries use it."""
+    client = client_of(url)
     assert client.gremlin_query("g.V(x).values('name')", bindings={"x": 1}) == ["marko"]
     answer = client.gremlin_http_query("gmodern.V().count()")
     assert answer.json()["result"]["data"]["@value"] == [{"@type": "g:Int64", "@value": 6}], answer.text
@@ -123,6 +130,38 @@ def client_library(url):
         raise AssertionError("no error")
 
 
+def running_queries(url):
+    """`%gremlin_status` lists what runs, shows one, and ends it."""
+    notebook = Notebook(url, "gmodern", SERIALIZERS[0])
+
+    def status(line):
+        with capture_output():
+            notebook.shell.run_line_magic("gremlin_status", f"{line} --store-to status")
+        return notebook.shell.user_ns["status"]
+
+    def victim():
+        with contextlib.suppress(GremlinServerError):
+            client_of(url).gremlin_query("g.V().repeat(both()).times(60).path().dedup().count()")
+            killed.append(False)
+        killed.append(True)
+
+    killed = []
+    thread = threading.Thread(target=victim)
+    thread.start()
+    for _ in range(200):
+        found = [query for query in status("")["queries"] if "repeat" in query["queryString"]]
+        if found:
+            break
+        time.sleep(0.05)
+    (query,) = found
+    assert query["queryEvalStats"]["elapsed"] >= 0 and not query["queryEvalStats"]["cancelled"], query
+    assert status(f"-q {query['queryId']}")["queryString"] == query["queryString"]
+    assert status(f"-q {query['queryId']} -c") == {"status": "200 OK", "payload": True}
+    thread.join(20)
+    assert killed == [True], killed
+    assert not [query for query in status("-w")["queries"] if "repeat" in query["queryString"]]
+
+
 CELLS = (vertices, edges, paths_are_drawn, element_maps, scalars_and_maps, projections, errors_are_shown)
 
 
@@ -130,6 +169,7 @@ def main(url):
     checks = [(f"{serializer}: {cell.__name__}", lambda cell=cell, s=serializer: cell(Notebook(url, "gmodern", s)))
               for serializer in SERIALIZERS for cell in CELLS]
     checks += [(f"{serializer}: writes", lambda s=serializer: writes(url, s)) for serializer in SERIALIZERS]
+    checks.append(("running queries", lambda: running_queries(url)))
     checks.append(("client library", lambda: client_library(url)))
     failed = 0
     for name, check in checks:

@@ -17,6 +17,9 @@ use crate::prepared::{Prepared, Question};
 use crate::stream::ResultStream;
 use crate::{nodes, shared};
 
+/// The target of spans that are there for traces: nobody else pays for them.
+const TRACE_TARGET: &str = "mangrove_trace";
+
 /// A transaction. Dropping it rolls it back.
 ///
 /// It reads one snapshot of the graph and its own writes. Every typed write is a statement of its own: the
@@ -254,6 +257,7 @@ impl Transaction {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|_| {
             Error::invalid("results of this transaction are still being read; read or drop them before committing")
         })?;
+        let _span = tracing::debug_span!(target: TRACE_TARGET, "commit").entered();
         transaction.commit()
     }
 

@@ -107,7 +107,7 @@ impl QueryContext {
                 ErrorKind::Timeout,
                 format!(
                     "the query ran longer than its time limit of {} ms; narrow it, or raise the limit \
-                     (`evaluationTimeout` of the request)",
+                     (`evaluationTimeout` of the request, `evaluation_timeout` of a server)",
                     limit / 1_000_000
                 ),
             )),

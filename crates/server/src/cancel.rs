@@ -31,8 +31,8 @@ impl Reason {
             Reason::Timeout(limit) => Error::new(
                 ErrorKind::Timeout,
                 format!(
-                    "the query did not end within its time limit of {} ms; ask for less, or raise the limit with \
-                     the request option evaluationTimeout (milliseconds, 0 for none)",
+                    "the query did not end within its time limit of {} ms; ask for less, or raise the limit: the \
+                     request's option evaluationTimeout (milliseconds, 0 for none), or the setting evaluation_timeout",
                     limit.as_millis()
                 ),
             ),

@@ -94,6 +94,16 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: SmolStr, login:
     }
 }
 
+/// How a connection is closed whose client does what the protocol forbids, or sends what is too large to be read at all.
+fn broken(error: &axum::Error) -> (u16, String) {
+    let words = error.to_string();
+    // The library's error is not ours to look into.
+    match words.contains("too long") {
+        true => (close_code::SIZE, "a message has more than four times message_bytes_max, and is not read".to_owned()),
+        false => (close_code::POLICY, words),
+    }
+}
+
 /// As much of a close reason as a frame can carry.
 fn shortened(reason: &str) -> &str {
     let end = (0..=reason.len().min(CLOSE_REASON_BYTES_MAX)).rev().find(|end| reason.is_char_boundary(*end));
@@ -134,7 +144,7 @@ impl Connection {
                         }
                     }
                     Some(Ok(Message::Close(_))) | None => return None,
-                    Some(Err(e)) => return Some((close_code::POLICY, e.to_string())),
+                    Some(Err(e)) => return Some(broken(&e)),
                 }
             };
             let farewell = match message {
@@ -232,7 +242,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     let since = Instant::now();
     let span = trace::request(reply.request, reply.operation(), &caller);
     let outcome = run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
-    span.record("status", Failure::code_of(&outcome));
+    trace::ended(&span, Failure::code_of(&outcome));
     shared.meters.request(reply.operation(), Failure::code_of(&outcome), since.elapsed());
     if let Err(failure) = outcome {
         reply.fail(&failure).await;

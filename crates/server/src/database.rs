@@ -22,9 +22,9 @@ use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 use crate::metrics::Metered;
-use crate::queries::{Guard, Queries};
+use crate::queries::{Guard, Queries, Running};
 use crate::registry::{Graph, Opener, Registry, Source};
-use crate::services::{Desk, Hub};
+use crate::services::{self, Desk, Hub};
 use crate::trace;
 
 /// What an engine allows.
@@ -179,6 +179,14 @@ impl Engine for DatabaseEngine {
         self.graphs().into_iter().filter_map(cause).collect()
     }
 
+    fn running(&self, caller: &Caller) -> Vec<Running> {
+        self.hub.queries.seen_by(caller)
+    }
+
+    fn kill(&self, id: u64, caller: &Caller) -> Result<Running> {
+        services::kill(&self.hub.queries, id, caller)
+    }
+
     fn metrics(&self) -> String {
         let graphs = self.hub.registry.graphs();
         let metered = graphs.iter().filter_map(|(graph, sources)| {
@@ -207,7 +215,6 @@ impl EngineTransaction for DatabaseTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let _span = tracing::debug_span!(target: trace::TARGET, "commit", graph = %self.work.graph.name).entered();
         self.transaction.commit().map(drop)
     }
 

@@ -16,6 +16,7 @@ use smol_str::SmolStr;
 
 use crate::access::Caller;
 use crate::cancel::Cancellation;
+use crate::queries::{self, Running};
 
 /// A graph engine behind the server.
 pub trait Engine: Send + Sync + 'static {
@@ -37,6 +38,16 @@ pub trait Engine: Send + Sync + 'static {
     /// Why a graph takes no writes now, with the name of its first source; none where all do. For `/health`.
     fn read_only(&self) -> Vec<(SmolStr, String)> {
         Vec::new()
+    }
+
+    /// The queries that run now and that one who asks may know of, oldest first.
+    fn running(&self, _caller: &Caller) -> Vec<Running> {
+        Vec::new()
+    }
+
+    /// Ends one of them.
+    fn kill(&self, id: u64, _caller: &Caller) -> Result<Running> {
+        Err(queries::unknown(id))
     }
 
     /// What the engine has to report at `/metrics`, in Prometheus' text format.

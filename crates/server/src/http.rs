@@ -1,4 +1,4 @@
-//! The HTTP side of the port: the WebSocket upgrade, `/health`, `/metrics`, and who may come in.
+//! The HTTP side of the port: the WebSocket upgrade, `/gremlin/status`, `/health`, `/metrics`, and who may come in.
 //!
 //! Who asks is in the extensions of every request ([`Caller`]), by HTTP Basic where the server wants to know.
 //!
@@ -26,6 +26,7 @@ use crate::access::Caller;
 use crate::auth::{Denied, Login};
 use crate::connection;
 use crate::http_query;
+use crate::http_status;
 use crate::lockout::Refused;
 use crate::process;
 use crate::server::Shared;
@@ -38,12 +39,13 @@ const READ_BUFFER_BYTES: usize = 16 << 10;
 pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/gremlin", get(upgrade).layer(middleware::from_fn_with_state(Arc::clone(&shared), http_query::serve)))
+        .route("/gremlin/status", get(http_status::serve).post(http_status::serve))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .fallback(async || {
             problem(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; see /gremlin (WebSocket, POST and GET), /health and /metrics",
+                "there is nothing here; see /gremlin (WebSocket, POST and GET), /gremlin/status, /health and /metrics",
             )
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))

@@ -73,7 +73,7 @@ pub async fn serve(State(shared): State<Arc<Shared>>, request: Request, next: Ne
 }
 
 /// What is wrong before a query has begun, with the status to say so.
-type Refused<T> = Result<T, (StatusCode, Failure)>;
+pub type Refused<T> = Result<T, (StatusCode, Failure)>;
 
 async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refused<Response> {
     let encoding = accepted(request.headers()).map_err(bad)?;
@@ -92,12 +92,13 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
     }
     let span = trace::request(call.request, "http", &caller);
     if let Some(parent) = parent {
-        span.record(trace::TRACEPARENT, parent);
+        trace::join(&span, &parent);
     }
     Ok(run(shared, caller, call, span).await)
 }
 
-fn bad(failure: Failure) -> (StatusCode, Failure) {
+/// The request makes no sense.
+pub fn bad(failure: Failure) -> (StatusCode, Failure) {
     (StatusCode::BAD_REQUEST, failure)
 }
 
@@ -119,7 +120,7 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
         let _alive = shared.alive();
         let since = Instant::now();
         let outcome = connection::run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
-        span.record("status", Failure::code_of(&outcome));
+        trace::ended(&span, Failure::code_of(&outcome));
         shared.meters.request("http", Failure::code_of(&outcome), since.elapsed());
         if let Err(failure) = outcome {
             // When the client is gone there is nobody to tell.
@@ -193,26 +194,31 @@ async fn from_body(request: Request, limits: &Limits) -> Refused<message::Reques
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // What is no type of ours (curl says that it sends a form) is taken for JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
+    let body = body(request, limits).await?;
+    let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
+    decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
+}
+
+/// The body of a request, as much of it and in as much time as the limits allow.
+pub async fn body(request: Request, limits: &Limits) -> Refused<Bytes> {
     let read = timeout(limits.body_timeout, to_bytes(request.into_body(), limits.body_bytes_max)).await;
-    let body = match read {
-        Ok(Ok(body)) => body,
+    match read {
+        Ok(Ok(body)) => Ok(body),
         Ok(Err(e)) => {
             let message = format!(
                 "the body was not read: {e}; it may have {} bytes: send less at once, or raise the limit body_bytes_max",
                 limits.body_bytes_max
             );
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message)));
+            Err((StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message)))
         }
         Err(_) => {
             let message = format!(
                 "the body did not arrive within {} s (the limit body_timeout)",
                 limits.body_timeout.as_secs_f32()
             );
-            return Err((StatusCode::REQUEST_TIMEOUT, Failure::malformed(message)));
+            Err((StatusCode::REQUEST_TIMEOUT, Failure::malformed(message)))
         }
-    };
-    let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
-    decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
+    }
 }
 
 /// The request in the body of a `POST`; one that has no id is given this one.
@@ -237,9 +243,7 @@ fn named_as_here(mut request: message::Request) -> message::Request {
 pub fn from_parameters(query: &str) -> Result<message::Request, Failure> {
     let mut arguments: Vec<(SmolStr, Argument)> = Vec::new();
     let (mut bindings, mut aliases) = (Vec::new(), Vec::new());
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
-        let (name, text) = (decoded(name)?, decoded(text)?);
+    for (name, text) in pairs(query)? {
         if let Some(key) = name.strip_prefix("bindings.") {
             bindings.push((Value::from(key), scalar(&text)));
         } else if let Some(key) = name.strip_prefix("aliases.") {
@@ -257,6 +261,15 @@ pub fn from_parameters(query: &str) -> Result<message::Request, Failure> {
     let (op, processor) = (SmolStr::new_static("eval"), SmolStr::default());
     let id: Uuid = edge::fresh_uuid();
     Ok(message::Request { id, op, processor, arguments, bytecode_bindings: Default::default() })
+}
+
+/// The names and values of a form, or of what is behind a question mark.
+pub fn pairs(form: &str) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |pair: &str| {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((decoded(name)?, decoded(text)?))
+    };
+    form.split('&').filter(|pair| !pair.is_empty()).map(pair).collect()
 }
 
 /// JSON where it is a number or a boolean, else the text itself.
@@ -300,7 +313,7 @@ fn status_of(status: Status) -> StatusCode {
 }
 
 /// A failure as TinkerPop's server writes it, with the protocol's status code.
-fn problem(status: StatusCode, failure: &Failure) -> Response {
+pub fn problem(status: StatusCode, failure: &Failure) -> Response {
     let mut body = json!({ "message": failure.error.message(), "code": failure.status.code() });
     for (name, value) in failure.attributes() {
         match value {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! - [`connection`](self): one WebSocket; bounds what is in flight; cancels everything when it is lost.
-//! - `http_query`: a request of HTTP; `http_answer`: its body, in pieces.
+//! - `http_query`: a request of HTTP; `http_answer`: its body, in pieces; `http_status`: the queries that run.
 //! - `protocol`: what a message asks for; `wire`: how an answer is written; `status`: which error gets which code.
 //! - `session`: requests that share a transaction, in order, until commit, rollback, close or idle expiry.
 //! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
@@ -49,6 +49,7 @@ mod gate;
 mod http;
 mod http_answer;
 mod http_query;
+mod http_status;
 pub mod inputs;
 mod job;
 pub mod lockout;
@@ -83,5 +84,6 @@ pub use database::{DatabaseEngine, EngineLimits};
 pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 pub use lockout::Lockout;
 pub use origin::Browsers;
+pub use queries::Running;
 pub use server::Server;
 pub use tls::TlsFiles;

@@ -17,7 +17,7 @@ use crate::lockout::By;
 const OPERATIONS: [&str; 7] = ["eval", "bytecode", "session", "http", "authentication", "malformed", "other"];
 
 /// The paths that are told apart, and what any other is called.
-const PATHS: [&str; 3] = ["/gremlin", "/health", "/metrics"];
+const PATHS: [&str; 4] = ["/gremlin", "/gremlin/status", "/health", "/metrics"];
 
 /// The methods that are told apart.
 const METHODS: [&str; 3] = ["GET", "POST", "OPTIONS"];

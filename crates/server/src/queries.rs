@@ -107,15 +107,23 @@ impl Queries {
                 query.cancellation.fire(Reason::Killed);
                 Ok(query.clone())
             }
-            None => Err(Error::new(
-                ErrorKind::NotFound,
-                format!("no query with the number {id} runs (anymore); mangrove.queries lists those that do"),
-            )),
+            None => Err(unknown(id)),
         }
     }
 }
 
+/// There is no such query, or the caller may not know of it.
+pub(crate) fn unknown(id: u64) -> Error {
+    let message = format!("no query with the number {id} runs (anymore); mangrove.queries lists those that do");
+    Error::new(ErrorKind::NotFound, message)
+}
+
 impl Running {
+    /// Whether it has been told to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.reason().is_some()
+    }
+
     fn belongs_to(&self, caller: &Caller) -> bool {
         let is_own = caller.is_authenticated() && caller.name() == self.caller.name();
         is_own || caller.access(&self.graph) == Some(Access::Admin)

@@ -46,6 +46,8 @@ struct Service {
     run: fn(&Desk, &Given) -> Result<Vec<Value>>,
 }
 
+const KILL: &str = "mangrove.kill";
+
 const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.graph.create",
@@ -71,10 +73,10 @@ const SERVICES: &[Service] = &[
         run: list_graphs,
     },
     Service {
-        name: "mangrove.kill",
+        name: KILL,
         summary: "stop a query: one's own, or any on a graph one administers",
         parameters: &[("id", "its number, as mangrove.queries shows it")],
-        run: kill,
+        run: kill_query,
     },
     Service {
         name: "mangrove.queries",
@@ -273,14 +275,19 @@ fn list_queries(desk: &Desk, _: &Given) -> Result<Vec<Value>> {
     Ok(desk.hub.queries.seen_by(&desk.caller).iter().map(query_row).collect())
 }
 
-fn kill(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
-    let service = "mangrove.kill";
+/// Ends a query, which is noted in the audit log.
+pub fn kill(queries: &Queries, id: u64, caller: &Caller) -> Result<Running> {
+    let (killed, object) = (queries.kill(id, caller), id.to_string());
+    audit::note(caller, Act::Service { service: KILL, object: &object }, killed.as_ref().err());
+    killed
+}
+
+fn kill_query(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
     let number = get(given, "id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
     let Some(id) = number else {
-        return Err(Error::invalid(format!("{service} needs with('id', …): the number of a query")));
+        return Err(Error::invalid(format!("{KILL} needs with('id', …): the number of a query")));
     };
-    let killed = desk.administering(service, &id.to_string(), || desk.hub.queries.kill(id, &desk.caller))?;
-    Ok(vec![query_row(&killed)])
+    Ok(vec![query_row(&kill(&desk.hub.queries, id, &desk.caller)?)])
 }
 
 fn query_row(query: &Running) -> Value {

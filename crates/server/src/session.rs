@@ -51,7 +51,7 @@ enum End {
 impl End {
     fn failure(self, name: &str) -> Failure {
         let cause = match self {
-            End::Idle(limit) => format!("was idle for {} s", limit.as_secs_f32()),
+            End::Idle(limit) => format!("was idle for {} s (the limit session_idle_max)", limit.as_secs_f32()),
             End::ConnectionLost => "lost its connection".to_owned(),
             End::Panic => "met a bug in the database".to_owned(),
         };
@@ -263,7 +263,7 @@ impl Session {
         });
         let since = Instant::now();
         let outcome = outcome.instrument(entered).await;
-        span.record("status", Failure::code_of(&outcome));
+        trace::ended(&span, Failure::code_of(&outcome));
         self.shared.meters.request("session", Failure::code_of(&outcome), since.elapsed());
         if let Err(failure) = outcome {
             reply.fail(&failure).await;

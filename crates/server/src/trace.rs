@@ -5,7 +5,8 @@
 //! for what becomes of it: `parse`, `plan`, `execute`, `commit`.
 //!
 //! An HTTP request may say that it is part of a trace, by the header `traceparent` as W3C has it. It is passed on as a field
-//! of the span, word for word: whoever collects traces decides what to make of it.
+//! of the span, word for word, and where traces go to a collector (the feature `otel`) the span is a child of the one it
+//! names. The fields whose names begin with `otel` are what the collector's crates look for.
 
 use axum::http::HeaderMap;
 use tracing::{Span, field};
@@ -16,11 +17,17 @@ use crate::access::Caller;
 /// The target of the spans inside a request.
 pub const TARGET: &str = "mangrove_trace";
 
-/// The span of a request, and the field that says which trace it is part of.
+/// The span of a request.
 pub const REQUEST: &str = "request";
 
 /// The header, and the field of the span, that names a trace.
-pub const TRACEPARENT: &str = "traceparent";
+const TRACEPARENT: &str = "traceparent";
+
+/// What a collector is told of a request's span: that it answers somebody else's. Logs are not to have that in every line.
+const KIND: Option<&str> = if cfg!(feature = "otel") { Some("server") } else { None };
+
+/// The first status of a request that failed.
+const ERROR_MIN: u16 = 400;
 
 /// The longest value of the header that makes sense: a version, two ids and flags.
 const TRACEPARENT_BYTES_MAX: usize = 55;
@@ -28,7 +35,37 @@ const TRACEPARENT_BYTES_MAX: usize = 55;
 /// A span for a request.
 pub fn request(id: Uuid, operation: &'static str, caller: &Caller) -> Span {
     let user = caller.name();
-    tracing::info_span!("request", %id, op = operation, user, traceparent = field::Empty, status = field::Empty)
+    tracing::info_span!(
+        "request",
+        otel.kind = KIND,
+        %id,
+        op = operation,
+        user,
+        traceparent = field::Empty,
+        status = field::Empty,
+        otel.status_code = field::Empty,
+    )
+}
+
+/// Notes how a request ended.
+pub fn ended(span: &Span, status: u16) {
+    span.record("status", status);
+    if cfg!(feature = "otel") && status >= ERROR_MIN {
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// Makes a request part of the trace it says it is part of. To be called before anything happens in its span.
+pub fn join(span: &Span, parent: &str) {
+    span.record(TRACEPARENT, parent);
+    #[cfg(feature = "otel")]
+    {
+        use tracing_opentelemetry::OpenTelemetrySpanExt;
+        let carrier = std::collections::HashMap::from([(TRACEPARENT.to_owned(), parent.to_owned())]);
+        let context = opentelemetry::global::get_text_map_propagator(|propagator| propagator.extract(&carrier));
+        // It fails where nobody collects traces.
+        let _ = span.set_parent(context);
+    }
 }
 
 /// The trace that a request of HTTP says it is part of.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use common::client::Client;
 use mangrove::Database;
 use mangrove_graph::Value;
 use mangrove_server::{Config, DatabaseEngine, Server};
+use serde_json::Value as Json;
 
 const QUERY_MEMORY_BYTES: u64 = 16 << 20;
 
@@ -17,6 +19,11 @@ const ENDLESS: &str = "g.V().repeat(__.both()).times(30).path().dedup().count()"
 
 /// A server over a graph with four vertices in a ring and its chords.
 async fn start() -> Client {
+    start_at().await.0
+}
+
+/// The same, with its address.
+async fn start_at() -> (Client, SocketAddr) {
     let database = Database::in_memory();
     let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", database);
     let server = Server::bind(Config::new("127.0.0.1:0".parse().unwrap()), Arc::new(engine)).await.unwrap();
@@ -30,7 +37,34 @@ async fn start() -> Client {
         let edge = format!("g.V().has('number', {from}).as('a').V().has('number', {to}).addE('e').from('a').iterate()");
         assert_eq!(client.eval(&edge).await.code(), 204);
     }
-    client
+    (client, address)
+}
+
+/// What `/gremlin/status` answers to a form.
+async fn status(address: SocketAddr, form: &str) -> Json {
+    let length = form.len();
+    let head =
+        format!("POST /gremlin/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}");
+    let answer = common::http(address, &format!("{head}\r\n\r\n{form}")).await;
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_runs_is_listed_and_ended() {
+    let (mut client, address) = start_at().await;
+    assert_eq!(status(address, "").await["runningQueryCount"], 0);
+    let endless = client.send_eval("", ENDLESS, &[("evaluationTimeout", Value::I64(0))]).await;
+    let mut listed = Json::Null;
+    while listed["runningQueryCount"] != 1 {
+        listed = status(address, "includeWaiting=True").await;
+    }
+    let query = &listed["queries"][0];
+    assert!(query["queryString"].as_str().unwrap().contains("dedup"), "{query}");
+    let id = query["queryId"].as_str().unwrap();
+    assert_eq!(status(address, &format!("queryId={id}")).await["queryString"], query["queryString"]);
+    assert_eq!(status(address, &format!("queryId={id}&cancelQuery=True")).await["payload"], true);
+    client.answer(endless).await.assert_fails(598, "killed");
+    assert_eq!(status(address, "").await["runningQueryCount"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +98,7 @@ async fn limits_of_time_and_memory_hold() {
     let short = [("evaluationTimeout", Value::I64(20))];
     client.eval_with(ENDLESS, &short).await.assert_fails(598, "time limit");
     let long = [("evaluationTimeout", Value::I64(Duration::from_secs(120).as_millis() as i64))];
-    client.eval_with(ENDLESS, &long).await.assert_fails(597, "memory");
+    client.eval_with(ENDLESS, &long).await.assert_fails(597, "query_memory_limit");
     assert_eq!(client.eval("g.V().count()").await.values(), [4]);
 }
 

@@ -153,6 +153,31 @@ async fn what_is_wrong_is_said_in_json_with_a_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_running_queries_is_checked() {
+    let server = Running::start(|limits| limits.body_bytes_max = 100).await;
+    let none = json!({ "acceptedQueryCount": 0, "runningQueryCount": 0, "queries": [] });
+    assert_eq!(ask(&server, "GET /gremlin/status?includeWaiting=true HTTP/1.1", b"").await.json(), none);
+    let form = "POST /gremlin/status HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded";
+    assert_eq!(ask(&server, form, b"").await.json(), none);
+    let long = [b'x'; 200];
+    for (body, status, words) in [
+        (b"queryId=7".as_slice(), 404, "number 7"),
+        (b"queryId=7&cancelQuery=True", 404, "number 7"),
+        (b"queryId=a%20b", 400, "`a b` is not"),
+        (b"cancelQuery=true", 400, "needs queryId"),
+        (b"query=1", 400, "no parameter `query`"),
+        (b"queryId=%zz", 400, "percent sign"),
+        (b"\xff=1", 400, "UTF-8"),
+        (&long, 413, "body_bytes_max"),
+    ] {
+        let answer = ask(&server, form, body).await;
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert_eq!((answer.status, message.contains(words)), (status, true), "{message}");
+    }
+    assert_eq!(ask(&server, "PUT /gremlin/status HTTP/1.1", b"").await.status, 405);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_long_result_streams_and_is_cut_off_where_the_query_fails() {
     let server = Running::start(|limits| limits.held_result_count_max = 1_000).await;
     let answer = post(&server, "", json!({ "gremlin": "g.inject('range', 20000)" })).await;

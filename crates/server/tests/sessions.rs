@@ -87,7 +87,10 @@ async fn an_idle_session_expires_and_is_not_begun_anew() {
     let mut client = server.connect().await;
     client.session_eval("s", "g.inject('add')").await;
     eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 1).await;
-    client.session_eval("s", "g.inject('add')").await.assert_fails(597, "was idle for 0.2 s");
+    client
+        .session_eval("s", "g.inject('add')")
+        .await
+        .assert_fails(597, "was idle for 0.2 s (the limit session_idle_max)");
     assert_eq!(client.eval("g.inject('count')").await.values(), [0]);
     tokio::time::sleep(Duration::from_millis(250)).await;
     assert_eq!(client.session_eval("s", "g.inject('count')").await.values(), [0], "the name is free again in time");

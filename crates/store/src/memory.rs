@@ -117,7 +117,7 @@ impl Memory {
             ErrorKind::MemoryLimit,
             format!(
                 "the graph uses {total} bytes of the {limit} it may use, so nothing is added to it; reads and deletes \
-                 go on. Delete what is not needed, or raise memory_limit_bytes"
+                 go on. Delete what is not needed, or raise memory_limit_bytes (`memory_limit` of a server)"
             ),
         ))
     }

@@ -159,6 +159,17 @@ impl Client {
         }
     }
 
+    /// Why the server ends the connection, if it says so; responses are passed over.
+    pub async fn farewell(&mut self) -> Option<String> {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Close(frame))) => return frame.map(|frame| frame.reason.to_string()),
+                Some(Ok(_)) => {}
+                _ => return None,
+            }
+        }
+    }
+
     /// All responses to a request, of which there must be no others in between.
     pub async fn answer(&mut self, request: Uuid) -> Answer {
         let mut answer = Answer { codes: Vec::new(), message: String::new(), results: Vec::new() };

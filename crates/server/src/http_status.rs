@@ -1,0 +1,105 @@
+//! `/gremlin/status`: the queries that run, and an end to one, as graph-notebook's `%gremlin_status` asks for them.
+//!
+//! It is Neptune's interface, as far as this server has what it tells of: `GET` with parameters, or `POST` with them as a
+//! form. Without any it lists the queries that the caller may know of; with `queryId` it shows one of them, and ends it
+//! where `cancelQuery` is true. The services `mangrove.queries` and `mangrove.kill` do the same, and say more.
+//!
+//! `includeWaiting` is accepted and changes nothing: a request that waits for a thread is not a query yet.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use mangrove_graph::Error;
+use serde_json::{Value as Json, json};
+
+use crate::access::Caller;
+use crate::audit;
+use crate::http_query::{self, Refused, bad, problem};
+use crate::queries::{self, Running};
+use crate::server::Shared;
+use crate::status::Failure;
+
+/// What is asked.
+#[derive(Debug, Default)]
+struct Asked {
+    id: Option<u64>,
+    cancels: bool,
+}
+
+/// Answers.
+pub async fn serve(
+    State(shared): State<Arc<Shared>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    let answer = answer(&shared, &caller, request).await;
+    answer.map_or_else(|(status, failure)| problem(status, &failure), |body| axum::Json(body).into_response())
+}
+
+async fn answer(shared: &Shared, caller: &Caller, request: Request) -> Refused<Json> {
+    let asked = match *request.method() {
+        Method::POST => {
+            let form = http_query::body(request, &shared.limits).await?;
+            asked(std::str::from_utf8(&form).map_err(|_| bad(Failure::malformed("the form is no UTF-8")))?)?
+        }
+        _ => asked(request.uri().query().unwrap_or_default())?,
+    };
+    let running = shared.engine.running(caller);
+    let Some(id) = asked.id else {
+        return match asked.cancels {
+            true => Err(bad(Failure::invalid("cancelQuery needs queryId: which query to end"))),
+            false => Ok(json!({
+                "acceptedQueryCount": running.len(),
+                "runningQueryCount": running.len(),
+                "queries": running.iter().map(shown).collect::<Vec<_>>(),
+            })),
+        };
+    };
+    if asked.cancels {
+        shared.engine.kill(id, caller).map_err(unknown)?;
+        return Ok(json!({ "status": "200 OK", "payload": true }));
+    }
+    let found = running.iter().find(|query| query.id == id).map(shown);
+    found.ok_or_else(|| unknown(queries::unknown(id)))
+}
+
+fn unknown(error: Error) -> (StatusCode, Failure) {
+    (StatusCode::NOT_FOUND, error.into())
+}
+
+fn asked(form: &str) -> Refused<Asked> {
+    let mut asked = Asked::default();
+    for (name, value) in http_query::pairs(form).map_err(bad)? {
+        match name.as_str() {
+            "queryId" => {
+                let id = value.parse().map_err(|_| {
+                    bad(Failure::invalid(format!("queryId is the number of a query, which `{value}` is not")))
+                })?;
+                asked.id = Some(id);
+            }
+            "cancelQuery" => asked.cancels = value.eq_ignore_ascii_case("true"),
+            "includeWaiting" => {}
+            _ => {
+                let message =
+                    format!("there is no parameter `{name}` here: queryId, cancelQuery and includeWaiting are");
+                return Err(bad(Failure::invalid(message)));
+            }
+        }
+    }
+    Ok(asked)
+}
+
+fn shown(query: &Running) -> Json {
+    json!({
+        "queryId": query.id.to_string(),
+        "queryString": audit::shortened(&query.bytecode.to_string()),
+        "queryEvalStats": {
+            "waited": 0,
+            "elapsed": u64::try_from(query.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "cancelled": query.is_cancelled(),
+        },
+    })
+}
