@@ -7,6 +7,9 @@
 //! *named* ones of the file, each with the sources it lists, or else NAME and NAMEsi. The main graph is there unless the
 //! named ones take its sources and nobody asks for it.
 
+#[cfg(test)]
+mod any_file;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -115,6 +118,10 @@ impl Setup {
                 None => writeln!(text, "# {} is not set", setting.name),
             };
         }
+        // A key of the file's first part, as what the main graph is kept in.
+        if let Some(main) = self.graphs.iter().find(|graph| graph.is_main() && !graph.load.is_empty()) {
+            let _ = writeln!(text, "{}", main.loaded());
+        }
         for graph in &self.graphs {
             graph.print(&mut text);
         }
@@ -123,9 +130,19 @@ impl Setup {
 }
 
 impl GraphSetup {
+    fn is_main(&self) -> bool {
+        self.name == MAIN && self.sources.iter().any(|(name, _)| name == MAIN_SOURCES[0].0)
+    }
+
+    /// The line of the file that says what it is filled with.
+    fn loaded(&self) -> String {
+        let files: Vec<String> = self.load.iter().map(|path| quoted(path.display())).collect();
+        format!("{LOAD} = [{}]", files.join(", "))
+    }
+
     fn print(&self, text: &mut String) {
-        // Of the main graph, what the settings do not show.
-        let is_main = self.name == MAIN && self.sources.iter().any(|(name, _)| name == MAIN_SOURCES[0].0);
+        // Of the main graph the settings say it all; it is shown for who reads.
+        let is_main = self.is_main();
         let comment = if is_main { "# " } else { "" };
         let string = |text: &dyn std::fmt::Display| quoted(text);
         let _ = writeln!(text, "\n{comment}[graphs.{}]", self.name);
@@ -133,8 +150,7 @@ impl GraphSetup {
             let _ = writeln!(text, "{comment}data = {}", string(data));
         }
         if !self.load.is_empty() {
-            let files: Vec<String> = self.load.iter().map(|path| string(&path.display())).collect();
-            let _ = writeln!(text, "{comment}load = [{}]", files.join(", "));
+            let _ = writeln!(text, "{comment}{}", self.loaded());
         }
         if self.ids == IdRule::Numbers {
             let _ = writeln!(text, "{comment}ids = \"numbers\"");
@@ -321,6 +337,7 @@ fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {
         return Err(Error::invalid("sources is a table, as in sources = { g = \"serializable\" }"));
     };
     let source = |(name, value): (String, Value)| {
+        check_name(&name).map_err(|e| e.context("as a traversal source"))?;
         let isolation =
             isolation_of(value.as_str().unwrap_or("(no text)")).map_err(|e| e.context(format!("the source {name}")))?;
         Ok((name, isolation))
@@ -451,6 +468,11 @@ mod tests {
             ("key", "batch_size = 1\nlisen = \"127.0.0.1:1\"", "line 2: there is no setting `lisen`"),
             ("graph key", "[graphs.a]\nsource = {}", "did you mean `sources`"),
             ("graph name", "[graphs.\"a b\"]", "cannot name a graph"),
+            (
+                "source name",
+                "[graphs.a]\nsources = { \"a b\" = \"snapshot\" }",
+                "as a traversal source: `a b` cannot name",
+            ),
             ("isolation", "[graphs.a]\nsources = { ga = \"loose\" }", "loose"),
             ("none", "[graphs.a]\nsources = {}", "no traversal source"),
             ("limit", "memory_limit = \"much\"", "memory_limit (file): `much` is not a size"),

@@ -1,6 +1,8 @@
 //! Where what the server says goes: lines for people or objects of JSON on standard error, and the audit log in a file of
 //! its own where there is one.
 //!
+//! With the feature `otel` spans also go to a collector of traces, where the environment names one.
+//!
 //! Every line that is about a request is inside the span `request`, with its id and operation.
 
 use std::io::{self, IsTerminal};
@@ -15,8 +17,27 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::audit_log::AuditLog;
 use crate::settings::{LogFormat, Options};
 
+/// What logging has beside its lines.
+#[derive(Debug)]
+pub struct Logging {
+    /// The audit log, where it has a file.
+    pub audit: Option<AuditLog>,
+    #[cfg(feature = "otel")]
+    traces: Option<crate::otel::Traces>,
+}
+
+impl Logging {
+    /// Delivers what waits to be delivered. To be called at the end.
+    pub fn finish(&self) {
+        #[cfg(feature = "otel")]
+        if let Some(traces) = &self.traces {
+            traces.finish();
+        }
+    }
+}
+
 /// Begins to log, as the settings say. To be called once.
-pub fn start(options: &Options) -> Result<Option<AuditLog>> {
+pub fn start(options: &Options) -> Result<Logging> {
     let audit = options.audit.clone().map(AuditLog::open).transpose()?;
     let to_file = audit.clone().map(|log| {
         let layer = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
@@ -31,8 +52,18 @@ pub fn start(options: &Options) -> Result<Option<AuditLog>> {
         LogFormat::Json => to_stderr.json().flatten_event(true).with_span_list(false).boxed(),
     };
     let to_stderr = to_stderr.with_filter(filter(&options.log, audit.is_some())?);
-    tracing_subscriber::registry().with(to_stderr).with(to_file).init();
-    Ok(audit)
+    let registry = tracing_subscriber::registry().with(to_stderr).with(to_file);
+    #[cfg(feature = "otel")]
+    let (registry, traces) = {
+        let (layer, traces) = crate::otel::start()?.unzip();
+        (registry.with(layer), traces)
+    };
+    registry.init();
+    Ok(Logging {
+        audit,
+        #[cfg(feature = "otel")]
+        traces,
+    })
 }
 
 /// What goes to standard error. Entries of the audit log go there, too, unless they have a file.

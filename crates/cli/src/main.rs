@@ -39,7 +39,12 @@ mod load;
 mod local;
 mod logging;
 mod manage;
+#[cfg(test)]
+#[path = "../tests/cli/manual.rs"]
+mod manual;
 mod notify;
+#[cfg(feature = "otel")]
+mod otel;
 mod output;
 mod parameters;
 mod quantity;

@@ -22,16 +22,16 @@ use crate::args::{Format, QueryArgs};
 use crate::clock::Stopwatch;
 use crate::connection::{Ask, Connection, Unnamed};
 use crate::variables::Variables;
-use crate::{Failure, output, parameters};
+use crate::{Failure, output};
 
 /// Runs a script and prints its results.
 pub fn run(args: &QueryArgs) -> Result<(), Failure> {
-    let parameters = parameters::parse(&args.parameters)?;
-    let timeout = args.evaluation_timeout.and_then(|limit| limit.duration());
+    let parameters = args.run.parameters()?;
+    let timeout = args.run.timeout();
     let script = Script::read(args)?;
     let mut connection = Connection::open(args.url.as_deref(), &args.graph, &args.load, Unnamed::Memory)?;
     let mut sink = Sink::open(args.output.as_deref())?;
-    let question = Question { timeout, format: args.format };
+    let question = Question { timeout, format: args.run.format };
     let asked = match args.each {
         true => script.run_each(&mut connection, parameters, question, &mut sink),
         false => script.run(&mut connection, &parameters, question, &mut sink),

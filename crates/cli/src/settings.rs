@@ -335,8 +335,17 @@ trait Field {
 
 /// A text as TOML has it.
 pub fn quoted(text: impl Display) -> String {
-    let text = text.to_string();
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    let mut quoted = String::from("\"");
+    for c in text.to_string().chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 macro_rules! numbers {
@@ -532,11 +541,8 @@ mod tests {
         }
     }
 
-    /// The table of settings in docs/operations.md, between two lines that mark it. `MANGROVE_UPDATE=1` writes it anew.
     #[test]
     fn the_manual_has_every_setting_as_it_is() {
-        const BEGIN: &str = "<!-- settings: begin (made by a test of crates/cli/src/settings.rs) -->\n";
-        const END: &str = "<!-- settings: end -->\n";
         let mut table = String::from("| key | default | what it is |\n|---|---|---|\n");
         for setting in SETTINGS {
             let default = setting.show(&mut Options::new(crate::config::LISTEN_DEFAULT));
@@ -545,15 +551,7 @@ mod tests {
             let summary = setting.summary.replace('|', "\\|");
             table.push_str(&format!("| `{}` | {default} | {summary} |\n", setting.name));
         }
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
-        let manual = std::fs::read_to_string(path).unwrap();
-        let (before, rest) = manual.split_once(BEGIN).expect("the manual has the mark where the table begins");
-        let (there, after) = rest.split_once(END).expect("and where it ends");
-        if there != table && std::env::var_os("MANGROVE_UPDATE").is_some() {
-            std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
-        } else {
-            assert_eq!(there, table, "docs/operations.md: run this test with MANGROVE_UPDATE=1, and read the change");
-        }
+        crate::manual::check("settings", &table);
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use clap::Args;
 
-use crate::args::{Format, TargetArgs};
-use crate::quantity::TimeLimit;
+use crate::args::{RunArgs, TargetArgs};
 
 /// `mangrove console`.
 #[derive(Args, Debug)]
@@ -13,17 +12,9 @@ pub struct ConsoleArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// How to print results
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-
-    /// A value for a parameter: JSON, or else a string; may be given several times
-    #[arg(long = "param", value_name = "NAME=VALUE")]
-    pub parameters: Vec<String>,
-
-    /// How long a query may run: 30s, 500ms, none [default: none]
-    #[arg(long, value_name = "TIME", env = "MANGROVE_EVALUATION_TIMEOUT")]
-    pub evaluation_timeout: Option<TimeLimit>,
+    /// How results are printed, and what scripts are given.
+    #[command(flatten)]
+    pub run: RunArgs,
 
     /// Keep no history of what is typed
     #[arg(long)]

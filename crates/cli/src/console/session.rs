@@ -20,7 +20,7 @@ use crate::args::Format;
 use crate::clock::Stopwatch;
 use crate::connection::{Ask, Connection, Results};
 use crate::variables::Variables;
-use crate::{Failure, manage, output, parameters};
+use crate::{Failure, manage, output};
 
 /// How many results a person is shown unless they say.
 const LIMIT_DEFAULT: usize = 100;
@@ -61,11 +61,11 @@ impl Session {
     pub fn new(connection: Connection, args: &ConsoleArgs, is_terminal: bool) -> Result<Self> {
         Ok(Session {
             connection,
-            variables: Variables::new(parameters::parse(&args.parameters)?),
+            variables: Variables::new(args.run.parameters()?),
             source: "g".to_owned(),
-            format: args.format,
+            format: args.run.format,
             limit: is_terminal.then_some(LIMIT_DEFAULT),
-            timeout: args.evaluation_timeout.and_then(|limit| limit.duration()),
+            timeout: args.run.timeout(),
             is_terminal,
             had_transaction: false,
             known: None,

@@ -8,6 +8,7 @@ mod disk;
 mod durable;
 mod export;
 mod load;
+mod manual;
 mod metrics;
 mod query;
 mod serve;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{Folder, fail, succeed};
+use crate::manual;
 use crate::server::Serving;
 
 /// A family: what it means, its type, and the labels of its samples.
@@ -47,11 +48,8 @@ fn families(text: &str) -> BTreeMap<String, Family> {
     families
 }
 
-/// The table between two marks of docs/operations.md. `MANGROVE_UPDATE=1` writes it anew.
 #[test]
 fn every_metric_is_explained_in_the_manual() {
-    const BEGIN: &str = "<!-- metrics: begin (made by a test of crates/cli/tests/cli/metrics.rs) -->\n";
-    const END: &str = "<!-- metrics: end -->\n";
     let folder = Folder::new("metrics");
     let directory = folder.path().join("data").to_str().unwrap().to_owned();
     let serving = Serving::start(&["--data", &directory, "--slow-query", "1ms"]);
@@ -78,14 +76,5 @@ fn every_metric_is_explained_in_the_manual() {
     }
     assert!(!text.contains("mangrove_slow_queries_total{graph=\"g\"} 0\n"), "{text}");
     assert_eq!(serving.signal("TERM"), Some(0));
-
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
-    let manual = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = manual.split_once(BEGIN).expect("the manual has the mark where the table begins");
-    let (there, after) = rest.split_once(END).expect("and where it ends");
-    if there != table && std::env::var_os("MANGROVE_UPDATE").is_some() {
-        std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
-    } else {
-        assert_eq!(there, table, "docs/operations.md: run this test with MANGROVE_UPDATE=1, and read the change");
-    }
+    manual::check("metrics", &table);
 }
