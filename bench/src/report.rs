@@ -184,6 +184,8 @@ impl Row {
 
     fn cells(&self) -> [String; 7] {
         let spread = match self.spread {
+            // Times are not told from counts without their unit; others have it in the column before.
+            Some((min, max)) if self.unit == "ns" => format!("{}–{}", quantity(min, "ns"), quantity(max, "ns")),
             Some((min, max)) => format!("{}–{}", quantity(min, ""), quantity(max, "")),
             None => String::new(),
         };
