@@ -228,6 +228,28 @@ fn history() {
     check("V().out().path().by('age')", &["path[29,27]", "path[29,32]"]);
 }
 
+/// Answers of TinkerPop's own documentation and feature files.
+#[test]
+fn patterns_structures_and_conversions() {
+    check(
+        "V().match(__.as('a').out('created').as('b'),__.as('b').in('created').as('c'),__.not(__.as('a').out('knows').as('c')))\
+         .select('a','c').by('name').where('a',neq('c'))",
+        &["[a:josh,c:marko]", "[a:josh,c:peter]", "[a:marko,c:peter]", "[a:peter,c:josh]", "[a:peter,c:marko]"],
+    );
+    check(
+        "V().branch(label()).option('person',values('age')).option(any,constant('x'))",
+        &["29", "27", "32", "35", "x", "x", "x", "x", "x", "x"],
+    );
+    check("inject('32').asNumber()", &["32"]);
+    check("inject(5.67).asNumber(GType.INT)", &["5"]);
+    check("inject(1,0).asBool()", &["true", "false"]);
+    check("inject('that','this').substring(-2)", &["at", "is"]);
+    check("V().values('age').fold(0,sum)", &["123"]);
+    check("V(1).math('_ * 2 + 1').by('age')", &["59.0"]);
+    check("V(1).format('%{name} is %{age}')", &["marko is 29"]);
+    check("V(1).emit().repeat(both().dedup()).count()", &["7l"]);
+}
+
 /// What one traversal leaves behind, another one reads.
 #[track_caller]
 fn check_write(write: &str, probe: &str, expected: &[&str]) {
