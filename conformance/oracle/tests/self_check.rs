@@ -290,7 +290,9 @@ fn the_same_seed_gives_the_same_case() {
 #[test]
 fn generated_traversals_end_and_mostly_succeed() {
     const CASE_COUNT: usize = 4_000;
-    let (mut fine, mut failed, mut too_big, mut unknown, mut empty, mut weak) = (0, 0, 0, 0, 0, 0);
+    /// What no document fixes the answer of.
+    const OPEN: &str = "a null in format()";
+    let (mut fine, mut failed, mut too_big, mut unknown, mut empty, mut weak, mut open) = (0, 0, 0, 0, 0, 0, 0);
     for seed in 0..CASE_COUNT as u64 {
         let case = case(seed, &Options::default());
         let mut graph = case.graph.clone();
@@ -307,6 +309,7 @@ fn generated_traversals_end_and_mostly_succeed() {
                 failed += 1;
             }
             Err(Failure::TooBig) => too_big += 1,
+            Err(Failure::Unsupported(what)) if what == OPEN => open += 1,
             Err(Failure::Unsupported(what)) => {
                 println!("seed {seed}: {what}");
                 unknown += 1;
@@ -315,12 +318,13 @@ fn generated_traversals_end_and_mostly_succeed() {
     }
     println!(
         "of {CASE_COUNT}: {fine} succeed ({empty} with an empty answer), {failed} fail, {too_big} are too big, \
-         {unknown} are unknown; {weak} fix only a count"
+         {unknown} are unknown; {weak} fix only a count, and {open} are open questions"
     );
     assert!(fine * 100 >= CASE_COUNT * 95, "only {fine} of {CASE_COUNT} succeed");
     assert!(empty * 2 <= fine, "{empty} of {fine} answers are empty");
     assert!(weak * 10 <= CASE_COUNT, "{weak} of {CASE_COUNT} fix only a count");
     assert_eq!(unknown, 0);
+    assert!(open * 200 <= CASE_COUNT, "{open} of {CASE_COUNT} have an answer that nothing fixes");
 }
 
 /// What a report prints can be pasted into a console.

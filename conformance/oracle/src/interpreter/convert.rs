@@ -7,19 +7,29 @@ use mangrove_gremlin::Argument;
 use super::step::{Step, number};
 use super::{Outcome, unsupported, wrong};
 
-/// A value as text: numbers as Java writes them, which for the few digits of the generator's is as Rust's debug form.
+/// A value as text: numbers as Java writes them, with an exponent below a thousandth and from ten million on.
 pub(crate) fn text_of(value: &Value) -> Outcome<String> {
     Ok(match value {
         Value::String(text) => text.to_string(),
         Value::Bool(truth) => truth.to_string(),
-        Value::F32(number) => format!("{number:?}"),
-        Value::F64(number) => format!("{number:?}"),
+        Value::F32(number) => with_exponent(f64::from(*number), format!("{number:?}"), format!("{number:E}")),
+        Value::F64(number) => with_exponent(*number, format!("{number:?}"), format!("{number:E}")),
         Value::Null => return wrong("null has no text"),
         other => match integer(other) {
             Some(number) => number.to_string(),
             None => return unsupported(format!("the text of a {}", other.type_name())),
         },
     })
+}
+
+fn with_exponent(number: f64, plain: String, scientific: String) -> String {
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    if number == 0.0 || number.is_nan() || (1e-3..1e7).contains(&number.abs()) {
+        return plain;
+    }
+    if scientific.contains('.') { scientific } else { scientific.replacen('E', ".0E", 1) }
 }
 
 /// `asNumber()` and `asNumber(type)`: fractions are cut off, what does not fit is an error.

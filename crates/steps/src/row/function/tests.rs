@@ -68,7 +68,20 @@ fn texts() {
 #[test]
 fn values_as_texts() {
     let graph = modern();
-    gives(text(TextFunction::AsString), 1.0, vec![], "1.0");
+    for (number, shown) in [
+        (1.0, "1.0"),
+        (-0.0, "-0.0"),
+        (0.001, "0.001"),
+        (0.000_25, "2.5E-4"),
+        (9_999_999.5, "9999999.5"),
+        (1e7, "1.0E7"),
+        (-1.25e20, "-1.25E20"),
+        (f64::NAN, "NaN"),
+        (f64::INFINITY, "Infinity"),
+    ] {
+        gives(text(TextFunction::AsString), number, vec![], shown);
+    }
+    gives(text(TextFunction::AsString), 3e9_f32, vec![], "3.0E9");
     let map = Value::map(vec![("name".into(), list(&["marko"]))]);
     gives(text(TextFunction::AsString), map, vec![], "{name=[marko]}");
     let vertex = Value::from(graph.marko);

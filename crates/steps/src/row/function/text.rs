@@ -47,8 +47,8 @@ impl Texts {
             Value::Null => text.write_str("null"),
             Value::Bool(value) => write!(text, "{value}"),
             Value::BigInt(value) => write!(text, "{value}"),
-            Value::F32(value) => write!(text, "{value:?}"),
-            Value::F64(value) => write!(text, "{value:?}"),
+            Value::F32(value) => write_float(f64::from(*value), format!("{value:?}"), format!("{value:e}"), text),
+            Value::F64(value) => write_float(*value, format!("{value:?}"), format!("{value:e}"), text),
             // A decimal may have more zeros than memory holds.
             Value::Decimal(value) if value.fractional_digit_count().unsigned_abs() <= PLAIN_DIGITS_MAX => {
                 write!(text, "{}", value.to_plain_string())
@@ -167,6 +167,21 @@ impl Texts {
         let mut text = String::new();
         self.write(value, &mut text);
         Ok(Value::from(text))
+    }
+}
+
+/// A floating point number as Java writes it, of whose texts TinkerPop's are made: plain from 0.001 up to ten million, else
+/// with an exponent. `plain` and `scientific` are Rust's forms of it.
+fn write_float(value: f64, plain: String, scientific: String, text: &mut String) -> std::fmt::Result {
+    if value.is_infinite() {
+        return text.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+    }
+    match scientific.split_once('e') {
+        Some((digits, exponent)) if value != 0.0 && !(1e-3..1e7).contains(&value.abs()) => {
+            let point = if digits.contains('.') { "" } else { ".0" };
+            write!(text, "{digits}{point}E{exponent}")
+        }
+        _ => text.write_str(&plain),
     }
 }
 
