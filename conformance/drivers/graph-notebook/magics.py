@@ -131,13 +131,13 @@ def client_library(url):
 
 
 def running_queries(url):
-    """`%gremlin_status` lists what runs, shows one, and ends it."""
-    notebook = Notebook(url, "gmodern", SERIALIZERS[0])
+    """What is behind `%gremlin_status` lists what runs, shows one, and ends it. The magic itself asks only hosts of Neptune."""
+    client = client_of(url)
 
-    def status(line):
-        with capture_output():
-            notebook.shell.run_line_magic("gremlin_status", f"{line} --store-to status")
-        return notebook.shell.user_ns["status"]
+    def status(**options):
+        answer = client.gremlin_status(**options)
+        answer.raise_for_status()
+        return answer.json()
 
     def victim():
         with contextlib.suppress(GremlinServerError):
@@ -149,17 +149,17 @@ def running_queries(url):
     thread = threading.Thread(target=victim)
     thread.start()
     for _ in range(200):
-        found = [query for query in status("")["queries"] if "repeat" in query["queryString"]]
+        found = [query for query in status()["queries"] if "repeat" in query["queryString"]]
         if found:
             break
         time.sleep(0.05)
     (query,) = found
     assert query["queryEvalStats"]["elapsed"] >= 0 and not query["queryEvalStats"]["cancelled"], query
-    assert status(f"-q {query['queryId']}")["queryString"] == query["queryString"]
-    assert status(f"-q {query['queryId']} -c") == {"status": "200 OK", "payload": True}
+    assert status(query_id=query["queryId"])["queryString"] == query["queryString"]
+    assert client.gremlin_cancel(query["queryId"]).json() == {"status": "200 OK", "payload": True}
     thread.join(20)
     assert killed == [True], killed
-    assert not [query for query in status("-w")["queries"] if "repeat" in query["queryString"]]
+    assert not [query for query in status(include_waiting=True)["queries"] if "repeat" in query["queryString"]]
 
 
 CELLS = (vertices, edges, paths_are_drawn, element_maps, scalars_and_maps, projections, errors_are_shown)
