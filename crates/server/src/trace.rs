@@ -49,7 +49,8 @@ pub fn request(id: Uuid, operation: &'static str, caller: &Caller) -> Span {
 
 /// Notes how a request ended.
 pub fn ended(span: &Span, status: u16) {
-    span.record("status", status);
+    // Signed: OpenTelemetry has no other integers, and would be given a text.
+    span.record("status", i64::from(status));
     if cfg!(feature = "otel") && status >= ERROR_MIN {
         span.record("otel.status_code", "ERROR");
     }
