@@ -10,6 +10,7 @@
 
 pub mod adjacency;
 pub mod catalog;
+pub mod codec;
 pub mod compare;
 pub mod datetime;
 pub mod error;

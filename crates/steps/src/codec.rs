@@ -8,13 +8,12 @@
 //! length is checked against the bytes that are left, so that reading fails with an error, takes memory in
 //! proportion to the message, and never panics.
 
-mod bytes;
 mod value;
 
-use mangrove_graph::{EdgeId, Result, VertexId};
+use mangrove_graph::codec::{Malformed, Reader, TOO_DEEP, put_text, put_varint};
+use mangrove_graph::{EdgeId, Error, Result, Value, VertexId};
 
-use self::bytes::{Reader, corrupt, put_text, put_varint};
-use self::value::{put_value, read_value};
+use self::value::{put_value, read_name, read_value};
 use crate::path::{Path, PathNode};
 use crate::rows::{Column, Loops, Rows, Slot, Tags};
 
@@ -105,63 +104,75 @@ fn put_paths(paths: &[Path], out: &mut Vec<u8>) {
 
 /// Reads what [`encode_rows`] wrote.
 pub fn decode_rows(bytes: &[u8]) -> Result<Rows> {
-    let mut reader = Reader::new(bytes);
+    read_rows(&mut Reader::new(bytes)).map_err(|malformed| match malformed.what {
+        // That one is the traversal's doing; everything else no node of this version writes.
+        TOO_DEEP => Error::evaluation(format!(
+            "a value with more than {} collections in one another cannot travel between nodes",
+            Value::NESTING_MAX
+        )),
+        _ => Error::bug(format!(
+            "a message between nodes is damaged, or of another version of Mangrove: it has {malformed}"
+        )),
+    })
+}
+
+fn read_rows(reader: &mut Reader<'_>) -> Result<Rows, Malformed> {
     let count = reader.count()?;
     let flags = reader.byte()?;
     if flags & !(TAGS | BULK | PATHS | LOOPS | SACKS) != 0 {
-        return Err(corrupt("unknown columns"));
+        return Err(reader.malformed("unknown columns"));
     }
     let has = |bit: u8| flags & bit != 0;
-    let objects = read_column(&mut reader, count)?;
+    let objects = read_column(reader, count)?;
     let tags = match has(TAGS) {
-        true => Tags::Many(reader.repeat(count, Reader::u32)?),
+        true => Tags::Many(reader.repeat(count, Reader::varint_u32)?),
         false => Tags::One,
     };
     let bulk = has(BULK).then(|| reader.repeat(count, Reader::varint)).transpose()?;
-    let path = has(PATHS).then(|| read_paths(&mut reader, count)).transpose()?;
+    let path = has(PATHS).then(|| read_paths(reader, count)).transpose()?;
     let loops = has(LOOPS).then(|| reader.repeat(count, read_loops)).transpose()?;
     let sacks = has(SACKS).then(|| reader.repeat(count, read_value)).transpose()?;
     let slots = reader.count()?;
     let slots = reader.repeat(slots, |reader| read_slot(reader, count))?;
-    reader.finish()?;
+    reader.expect_end()?;
     Ok(Rows { tags, objects, bulk, path, loops, sacks, slots })
 }
 
-fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column> {
+fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column, Malformed> {
     Ok(match reader.byte()? {
         VERTICES => Column::Vertices(reader.repeat(count, |r| r.u64().map(VertexId::from_bits))?),
         EDGES => Column::Edges(reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))?),
         VALUES => Column::Values(reader.repeat(count, read_value)?),
-        _ => return Err(corrupt("an unknown kind of column")),
+        _ => return Err(reader.malformed("an unknown kind of column")),
     })
 }
 
-fn read_loops(reader: &mut Reader<'_>) -> Result<Loops> {
+fn read_loops(reader: &mut Reader<'_>) -> Result<Loops, Malformed> {
     let count = reader.count()?;
-    Ok(reader.repeat(count, Reader::u32)?.into())
+    Ok(reader.repeat(count, Reader::varint_u32)?.into())
 }
 
-fn read_slot(reader: &mut Reader<'_>, count: usize) -> Result<Slot> {
+fn read_slot(reader: &mut Reader<'_>, count: usize) -> Result<Slot, Malformed> {
     reader.repeat(count, |reader| match reader.byte()? {
         0 => Ok(None),
         1 => read_value(reader).map(Some),
-        _ => Err(corrupt("a slot that is neither empty nor full")),
+        _ => Err(reader.malformed("a slot that is neither empty nor full")),
     })
 }
 
-fn read_paths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Path>> {
+fn read_paths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Path>, Malformed> {
     let size = reader.count()?;
     let mut table: Vec<Path> = vec![None];
     let known = |table: &[Path], reader: &mut Reader<'_>| {
         let number = reader.varint()?;
         let node = usize::try_from(number).ok().and_then(|at| table.get(at));
-        node.cloned().ok_or_else(|| corrupt("a path that goes on from an unknown node"))
+        node.cloned().ok_or_else(|| reader.malformed("a path that goes on from an unknown node"))
     };
     for _ in 0..size {
         let previous = known(&table, reader)?;
         let object = read_value(reader)?;
         let labels = reader.count()?;
-        let labels = reader.repeat(labels, Reader::text)?;
+        let labels = reader.repeat(labels, read_name)?;
         table.push(PathNode::extend(previous, object, &labels));
     }
     reader.repeat(count, |reader| known(&table, reader))

@@ -207,7 +207,7 @@ fn values_nested_without_end_are_refused() {
         value = Value::list(vec![value]);
     }
     let error = decode_rows(&encoded(&Rows::of(Column::Values(vec![value])))).unwrap_err();
-    assert!(error.message().contains("200 collections"), "{error}");
+    assert!(error.message().contains("256 collections"), "{error}");
 }
 
 #[test]

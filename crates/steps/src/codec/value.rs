@@ -2,41 +2,20 @@
 
 use std::sync::Arc;
 
-use bigdecimal::BigDecimal;
+use mangrove_graph::codec::{Malformed, Reader, put_scalar, put_text, put_varint, read_scalar};
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, GraphValue, KeyId, PathValue,
-    PropertyOwner, PropertyValue, Result, Token, Tree, Value, VertexId, VertexPropertyValue,
+    Detached, DetachedVertexProperty, Direction, EdgeId, GraphValue, KeyId, PathValue, PropertyOwner, PropertyValue,
+    Token, Tree, Value, VertexId, VertexPropertyValue,
 };
-use num_bigint::BigInt;
 use smol_str::SmolStr;
-use uuid::Uuid;
 
-use super::bytes::{Reader, corrupt, put_bytes, put_signed, put_text, put_varint};
-
-/// The byte that says which variant follows. Both directions use these names, so they cannot disagree.
+/// The byte that says which variant follows, where it is no scalar (those have their own). Both directions use these names, so they cannot disagree.
 mod kind {
     pub const NULL: u8 = 0;
-    pub const FALSE: u8 = 1;
-    pub const TRUE: u8 = 2;
-    pub const I8: u8 = 3;
-    pub const I16: u8 = 4;
-    pub const I32: u8 = 5;
-    pub const I64: u8 = 6;
-    pub const BIG_INT: u8 = 7;
-    pub const F32: u8 = 8;
-    pub const F64: u8 = 9;
-    pub const DECIMAL: u8 = 10;
-    pub const CHAR: u8 = 11;
-    pub const STRING: u8 = 12;
-    pub const BYTES: u8 = 13;
-    pub const UUID: u8 = 14;
-    pub const DATE_TIME: u8 = 15;
-    pub const DURATION: u8 = 16;
     pub const LIST: u8 = 17;
     pub const SET: u8 = 18;
     pub const MAP: u8 = 19;
-    pub const BULK_SET: u8 = 20;
-    pub const F32_ARRAY: u8 = 21;
+    pub const BULK_SET: u8 = 21;
     pub const VERTEX: u8 = 22;
     pub const EDGE: u8 = 23;
     pub const VERTEX_PROPERTY: u8 = 24;
@@ -58,52 +37,10 @@ const DIRECTIONS: [Direction; 3] = [Direction::Out, Direction::In, Direction::Bo
 
 /// Appends a value.
 pub fn put_value(value: &Value, out: &mut Vec<u8>) {
+    if put_scalar(value, out) {
+        return;
+    }
     match value {
-        Value::Bool(false) => out.push(kind::FALSE),
-        Value::Bool(true) => out.push(kind::TRUE),
-        Value::I8(n) => put_integer(kind::I8, i64::from(*n), out),
-        Value::I16(n) => put_integer(kind::I16, i64::from(*n), out),
-        Value::I32(n) => put_integer(kind::I32, i64::from(*n), out),
-        Value::I64(n) => put_integer(kind::I64, *n, out),
-        Value::BigInt(n) => {
-            out.push(kind::BIG_INT);
-            put_bytes(&n.to_signed_bytes_le(), out);
-        }
-        Value::F32(n) => put_fixed(kind::F32, &n.to_bits().to_le_bytes(), out),
-        Value::F64(n) => put_fixed(kind::F64, &n.to_bits().to_le_bytes(), out),
-        Value::Decimal(n) => {
-            let (digits, exponent) = n.as_bigint_and_exponent();
-            out.push(kind::DECIMAL);
-            put_bytes(&digits.to_signed_bytes_le(), out);
-            put_signed(exponent, out);
-        }
-        Value::Char(c) => {
-            out.push(kind::CHAR);
-            put_varint(u64::from(u32::from(*c)), out);
-        }
-        Value::String(text) => {
-            out.push(kind::STRING);
-            put_text(text, out);
-        }
-        Value::Bytes(bytes) => {
-            out.push(kind::BYTES);
-            put_bytes(bytes, out);
-        }
-        Value::Uuid(uuid) => put_fixed(kind::UUID, uuid.as_bytes(), out),
-        Value::DateTime(time) => {
-            put_integer(kind::DATE_TIME, time.seconds, out);
-            put_varint(u64::from(time.nanos), out);
-            put_signed(i64::from(time.offset_seconds), out);
-        }
-        Value::Duration(length) => {
-            put_integer(kind::DURATION, length.seconds, out);
-            put_varint(u64::from(length.nanos), out);
-        }
-        Value::F32Array(numbers) => {
-            out.push(kind::F32_ARRAY);
-            put_varint(numbers.len() as u64, out);
-            numbers.iter().for_each(|n| out.extend_from_slice(&n.to_bits().to_le_bytes()));
-        }
         Value::Token(token) => put_fixed(kind::TOKEN, &[*token as u8], out),
         Value::Direction(direction) => put_fixed(kind::DIRECTION, &[*direction as u8], out),
         Value::Vertex(id) => put_fixed(kind::VERTEX, &id.to_bits().to_le_bytes(), out),
@@ -113,11 +50,6 @@ pub fn put_value(value: &Value, out: &mut Vec<u8>) {
         Value::Property(property) => put_property(property, out),
         collection => put_collection(collection, out),
     }
-}
-
-fn put_integer(kind: u8, n: i64, out: &mut Vec<u8>) {
-    out.push(kind);
-    put_signed(n, out);
 }
 
 fn put_fixed(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -267,43 +199,13 @@ fn put_detached_property(property: &DetachedVertexProperty, out: &mut Vec<u8>) {
 }
 
 /// Reads a value.
-pub fn read_value(reader: &mut Reader<'_>) -> Result<Value> {
-    let out_of_range = |_| corrupt("an integer out of its type's range");
-    Ok(match reader.byte()? {
+pub fn read_value(reader: &mut Reader<'_>) -> Result<Value, Malformed> {
+    let tag = reader.byte()?;
+    if let Some(scalar) = read_scalar(tag, reader)? {
+        return Ok(scalar);
+    }
+    Ok(match tag {
         kind::NULL => Value::Null,
-        kind::FALSE => Value::Bool(false),
-        kind::TRUE => Value::Bool(true),
-        kind::I8 => Value::I8(reader.signed()?.try_into().map_err(out_of_range)?),
-        kind::I16 => Value::I16(reader.signed()?.try_into().map_err(out_of_range)?),
-        kind::I32 => Value::I32(reader.signed()?.try_into().map_err(out_of_range)?),
-        kind::I64 => Value::I64(reader.signed()?),
-        kind::BIG_INT => Value::BigInt(Arc::new(BigInt::from_signed_bytes_le(reader.sized()?))),
-        kind::F32 => Value::F32(f32::from_bits(u32::from_le_bytes(reader.array()?))),
-        kind::F64 => Value::F64(f64::from_bits(reader.u64()?)),
-        kind::DECIMAL => {
-            let digits = BigInt::from_signed_bytes_le(reader.sized()?);
-            Value::Decimal(Arc::new(BigDecimal::new(digits, reader.signed()?)))
-        }
-        kind::CHAR => {
-            Value::Char(char::from_u32(reader.u32()?).ok_or_else(|| corrupt("a number that is no character"))?)
-        }
-        kind::STRING => Value::String(reader.text()?),
-        kind::BYTES => Value::Bytes(reader.sized()?.into()),
-        kind::UUID => Value::Uuid(Uuid::from_bytes(reader.array()?)),
-        kind::DATE_TIME => {
-            let (seconds, nanos) = (reader.signed()?, nanos(reader)?);
-            Value::DateTime(DateTime {
-                seconds,
-                nanos,
-                offset_seconds: reader.signed()?.try_into().map_err(out_of_range)?,
-            })
-        }
-        kind::DURATION => Value::Duration(Duration { seconds: reader.signed()?, nanos: nanos(reader)? }),
-        kind::F32_ARRAY => {
-            let count = reader.count()?;
-            let number = |reader: &mut Reader<'_>| Ok(f32::from_bits(u32::from_le_bytes(reader.array()?)));
-            Value::F32Array(reader.repeat(count, number)?.into())
-        }
         kind::VERTEX => Value::Vertex(VertexId::from_bits(reader.u64()?)),
         kind::EDGE => Value::Edge(EdgeId::from_bits(reader.u64()?)),
         kind::TOKEN => Value::Token(one_of(&TOKENS, reader)?),
@@ -312,27 +214,26 @@ pub fn read_value(reader: &mut Reader<'_>) -> Result<Value> {
     })
 }
 
-fn nanos(reader: &mut Reader<'_>) -> Result<u32> {
-    reader
-        .u32()
-        .and_then(|n| if n < 1_000_000_000 { Ok(n) } else { Err(corrupt("more nanoseconds than a second has")) })
+fn one_of<T: Copy>(all: &[T], reader: &mut Reader<'_>) -> Result<T, Malformed> {
+    all.get(usize::from(reader.byte()?)).copied().ok_or_else(|| reader.malformed("an unknown token"))
 }
 
-fn one_of<T: Copy>(all: &[T], reader: &mut Reader<'_>) -> Result<T> {
-    all.get(usize::from(reader.byte()?)).copied().ok_or_else(|| corrupt("an unknown token"))
-}
-
-fn read_values(reader: &mut Reader<'_>) -> Result<Vec<Value>> {
+fn read_values(reader: &mut Reader<'_>) -> Result<Vec<Value>, Malformed> {
     let count = reader.count()?;
     reader.repeat(count, read_value)
 }
 
-fn read_key(reader: &mut Reader<'_>) -> Result<KeyId> {
-    reader.u32().map(KeyId)
+/// Reads a label, or the name of a key.
+pub fn read_name(reader: &mut Reader<'_>) -> Result<SmolStr, Malformed> {
+    reader.text().map(SmolStr::new)
+}
+
+fn read_key(reader: &mut Reader<'_>) -> Result<KeyId, Malformed> {
+    reader.varint_u32().map(KeyId)
 }
 
 /// Reads a value that holds other values.
-fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value> {
+fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
     Ok(match kind {
         kind::LIST => Value::list(read_values(reader)?),
         kind::SET => Value::Set(read_values(reader)?.into()),
@@ -349,18 +250,18 @@ fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value> {
             let objects = read_values(reader)?;
             let count = reader.count()?;
             if count != objects.len() {
-                return Err(corrupt("a path with labels for other objects"));
+                return Err(reader.malformed("a path with labels for other objects"));
             }
             let labels = reader.repeat(count, |r| {
                 let count = r.count()?;
-                r.repeat(count, Reader::text)
+                r.repeat(count, read_name)
             })?;
             Value::Path(Arc::new(PathValue { objects, labels }))
         }
         kind::VERTEX_PROPERTY => Value::VertexProperty(Arc::new(VertexPropertyValue {
             vertex: VertexId::from_bits(reader.u64()?),
             key: read_key(reader)?,
-            ordinal: reader.u32()?,
+            ordinal: reader.varint_u32()?,
             value: read_value(reader)?,
             meta: read_pairs(reader, read_key)?.into(),
         })),
@@ -371,51 +272,54 @@ fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value> {
     })
 }
 
-fn read_tree(reader: &mut Reader<'_>) -> Result<Tree> {
+fn read_tree(reader: &mut Reader<'_>) -> Result<Tree, Malformed> {
     let count = reader.count()?;
     let branch = |reader: &mut Reader<'_>| Ok((read_value(reader)?, reader.nested(read_tree)?));
     Ok(Tree { branches: reader.repeat(count, branch)? })
 }
 
-fn read_pairs<'a, K>(reader: &mut Reader<'a>, key: fn(&mut Reader<'a>) -> Result<K>) -> Result<Vec<(K, Value)>> {
+fn read_pairs<'a, K>(
+    reader: &mut Reader<'a>,
+    key: fn(&mut Reader<'a>) -> Result<K, Malformed>,
+) -> Result<Vec<(K, Value)>, Malformed> {
     let count = reader.count()?;
     reader.repeat(count, |reader| Ok((key(reader)?, read_value(reader)?)))
 }
 
-fn read_property(reader: &mut Reader<'_>) -> Result<PropertyValue> {
+fn read_property(reader: &mut Reader<'_>) -> Result<PropertyValue, Malformed> {
     let owner = match reader.byte()? {
         0 => PropertyOwner::Edge(EdgeId::from_bits(reader.u64()?)),
-        1 => PropertyOwner::VertexProperty(VertexId::from_bits(reader.u64()?), read_key(reader)?, reader.u32()?),
-        _ => return Err(corrupt("a property of nothing known")),
+        1 => PropertyOwner::VertexProperty(VertexId::from_bits(reader.u64()?), read_key(reader)?, reader.varint_u32()?),
+        _ => return Err(reader.malformed("a property of nothing known")),
     };
     Ok(PropertyValue { owner, key: read_key(reader)?, value: read_value(reader)? })
 }
 
-fn read_detached(kind: u8, reader: &mut Reader<'_>) -> Result<Detached> {
+fn read_detached(kind: u8, reader: &mut Reader<'_>) -> Result<Detached, Malformed> {
     Ok(match kind {
         kind::DETACHED_VERTEX => {
-            let (id, label) = (read_value(reader)?, reader.text()?);
+            let (id, label) = (read_value(reader)?, read_name(reader)?);
             let count = reader.count()?;
             Detached::Vertex { id, label, properties: reader.repeat(count, read_detached_property)? }
         }
         kind::DETACHED_EDGE => Detached::Edge {
             id: read_value(reader)?,
-            label: reader.text()?,
-            source: (read_value(reader)?, reader.text()?),
-            target: (read_value(reader)?, reader.text()?),
-            properties: read_pairs(reader, Reader::text)?,
+            label: read_name(reader)?,
+            source: (read_value(reader)?, read_name(reader)?),
+            target: (read_value(reader)?, read_name(reader)?),
+            properties: read_pairs(reader, read_name)?,
         },
         kind::DETACHED_VERTEX_PROPERTY => Detached::VertexProperty(read_detached_property(reader)?),
-        kind::DETACHED_PROPERTY => Detached::Property { key: reader.text()?, value: read_value(reader)? },
-        _ => return Err(corrupt("a value of an unknown type")),
+        kind::DETACHED_PROPERTY => Detached::Property { key: read_name(reader)?, value: read_value(reader)? },
+        _ => return Err(reader.malformed("a value of an unknown type")),
     })
 }
 
-fn read_detached_property(reader: &mut Reader<'_>) -> Result<DetachedVertexProperty> {
+fn read_detached_property(reader: &mut Reader<'_>) -> Result<DetachedVertexProperty, Malformed> {
     Ok(DetachedVertexProperty {
         id: read_value(reader)?,
-        key: reader.text()?,
+        key: read_name(reader)?,
         value: read_value(reader)?,
-        meta: read_pairs(reader, Reader::text)?,
+        meta: read_pairs(reader, read_name)?,
     })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Value;
+
 /// Appends a varint.
 pub fn put_varint(mut n: u64, out: &mut Vec<u8>) {
     while n >= 0x80 {
@@ -44,17 +46,21 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+/// What [`Malformed::what`] says where collections lie in one another deeper than [`Value::NESTING_MAX`].
+pub const TOO_DEEP: &str = "collections nested too deep";
+
 /// Reads from bytes, front to back.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    depth: u32,
 }
 
 impl<'a> Reader<'a> {
     /// From the beginning.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, at: 0 }
+        Reader { bytes, at: 0, depth: 0 }
     }
 
     /// The offset of the next byte.
@@ -145,6 +151,27 @@ impl<'a> Reader<'a> {
             Ok(count) if count <= self.left() => Ok(count),
             _ => Err(self.malformed("a count larger than what follows")),
         }
+    }
+
+    /// As many items, one after the other.
+    pub fn repeat<T>(
+        &mut self,
+        count: usize,
+        mut item: impl FnMut(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Malformed> {
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    /// Reads what lies in a collection, one level deeper. Reading takes stack for each level, so there is a limit: what
+    /// is storable ([`Value::is_storable`]) stays within it.
+    pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Malformed>) -> Result<T, Malformed> {
+        if self.depth > Value::NESTING_MAX {
+            return Err(self.malformed(TOO_DEEP));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
     }
 
     /// Bytes with their length in front.
