@@ -145,7 +145,7 @@ impl AdjacencyTable {
             return;
         }
         if descriptor & HEADER != 0 {
-            crate::prefetch::prefetch(storage.header(descriptor));
+            crate::prefetch::prefetch(storage.header(descriptor, pin));
             return;
         }
         let run = packed_run(descriptor);
@@ -205,16 +205,16 @@ impl AdjacencyTable {
         if descriptor & HEADER == 0 {
             let (stamp, run) = (packed_block(descriptor), packed_run(descriptor));
             let (neighbors, edges) = run_of(self.block(stamp, pin), run);
-            return List { neighbors, edges, dirty, tail_len: 0, stamp, first_row: 0, tails: &storage.tails };
+            return List { neighbors, edges, dirty, tail_len: 0, stamp, first_row: 0, tails: &storage.tails, pin };
         }
-        let header = storage.header(descriptor);
+        let header = storage.header(descriptor, pin);
         let stamp = header.block.load(Ordering::Relaxed);
         let block = header.own.get(pin).or_else(|| self.block(stamp, pin));
         let (neighbors, edges) = run_of(block, header.run());
         // Acquire, before `first`: its partner is the Release in `append`.
         let tail_len = header.count.load(Ordering::Acquire);
         let first_row = header.first.load(Ordering::Acquire);
-        List { neighbors, edges, dirty, tail_len, stamp, first_row, tails: &storage.tails }
+        List { neighbors, edges, dirty, tail_len, stamp, first_row, tails: &storage.tails, pin }
     }
 
     /// Counts a change, and returns as [`Changes::add`] does.
@@ -237,11 +237,11 @@ impl AdjacencyTable {
     ) -> bool {
         loop {
             let descriptor = self.header_word(at, storage, space, pin);
-            let header = storage.header(descriptor);
+            let header = storage.header(descriptor, pin);
             let mut end = header.latch.lock();
             // Replaced while we waited for the latch (invariant 1)?
             if same_header(self.descriptors.load(at, pin), descriptor) {
-                header.push(&mut end, neighbor, edge, &storage.tails, space.memory);
+                header.push(&mut end, (neighbor, edge), &storage.tails, space.memory, pin);
                 return self.note(Change::Appended, storage);
             }
         }
@@ -275,7 +275,7 @@ impl AdjacencyTable {
         fence(Ordering::SeqCst);
         let mut descriptor = self.descriptors.load(at, pin);
         loop {
-            let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor));
+            let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor, pin));
             if is_marked(descriptor) {
                 if let Some(header) = header {
                     // A hint: it may miss some.
@@ -300,7 +300,7 @@ impl AdjacencyTable {
         if descriptor & HEADER != 0 {
             return descriptor;
         }
-        let (index, header) = storage.new_header(space.memory);
+        let (index, header) = storage.new_header(space.memory, pin);
         while descriptor & HEADER == 0 {
             let run = packed_run(descriptor);
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
@@ -313,7 +313,7 @@ impl AdjacencyTable {
             }
         }
         // Another thread made one first; nobody has seen ours.
-        storage.headers.free(index);
+        storage.free_blank_header(index);
         descriptor
     }
 
@@ -324,13 +324,14 @@ impl AdjacencyTable {
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
         let mut offset = 0_u64;
+        let pin = &epoch::pin();
         let words = lengths.iter().map(|&len| {
             let len = u64::from(len);
             let word = match len {
                 0 => 0,
                 1..=LENGTH_MAX => packed_word(0, offset, len),
                 _ => {
-                    let (index, header) = storage.new_header(space.memory);
+                    let (index, header) = storage.new_header(space.memory, pin);
                     header.packed.store((offset << 32) | len, Ordering::Relaxed);
                     HEADER | index
                 }
@@ -339,7 +340,7 @@ impl AdjacencyTable {
             word
         });
         let count = lengths.iter().filter(|&&len| len > 0).count();
-        self.descriptors.fill(count, words, space, &epoch::pin());
+        self.descriptors.fill(count, words, space, pin);
         assert_eq!(offset, cells, "the runs fill their block");
         self.changes.set_limit(lengths.len(), cells as usize);
     }
@@ -358,7 +359,7 @@ impl AdjacencyTable {
         let descriptor = self.descriptors.take(at, space, &pin);
         if descriptor != 0 {
             dropped.extend(self.list_of(descriptor, &tablet.lists, &pin).cells().map(|(_, edge)| edge));
-            tablet.lists.retire(descriptor, tablet.id.0, garbage);
+            tablet.lists.retire(descriptor, tablet.id.0, garbage, &pin);
         }
     }
 }

@@ -18,9 +18,10 @@ use mangrove_graph::{
 use smol_str::SmolStr;
 
 use crate::cell::{MultiProperty, RawCell};
+use crate::edge_page::EdgePage;
 use crate::id_index::IdKey;
 use crate::pack::pack;
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
+use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::schema::ElementKind;
 use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
@@ -326,9 +327,9 @@ impl BulkLoader {
         while let Some(&(source, target)) = ends.get(loaded.len()) {
             let row = loaded.len();
             let (place, at) = self.next_edge_slot(source.tablet(), label);
+            self.edges.pages[place as usize].2.set_own_ends(at, source, target);
             let (tablet, number, page) = &self.edges.pages[place as usize];
             let id = EdgeId::new(*tablet, u64::from(*number) * PAGE_SLOTS + at as u64);
-            page.set_ends(at, source, target);
             if ids.is_some() || !columns.is_empty() || self.store.edge_ids.has_ints() {
                 let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
                 let slot = Slot { tablet, core: &page.core, at };

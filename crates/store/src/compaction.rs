@@ -148,6 +148,9 @@ impl Store {
             if effort != Effort::Due && tablet.lists.take_change() {
                 done += self.compact_others(tablet, horizon, reached, effort);
             }
+            if effort != Effort::Due && tablet.take_new_holes() {
+                done += self.settle_with_holes(tablet, reached.oldest_snapshot, effort == Effort::All);
+            }
         }
         done
     }
@@ -212,10 +215,10 @@ impl Store {
         let pin = epoch::pin();
         let Some(previous) = table.previous.get(&pin) else { return };
         for descriptor in &previous.descriptors {
-            tablet.lists.prefetch(descriptor.load(Ordering::Relaxed));
+            tablet.lists.prefetch(descriptor.load(Ordering::Relaxed), &pin);
         }
         for descriptor in &previous.descriptors {
-            tablet.lists.retire(descriptor.load(Ordering::Acquire), tablet.id.0, garbage);
+            tablet.lists.retire(descriptor.load(Ordering::Acquire), tablet.id.0, garbage, &pin);
         }
         let dropped = std::mem::take(&mut *previous.dropped.lock());
         self.reclaimed.cells.fetch_add(dropped.len() as u64, Ordering::Relaxed);
@@ -316,8 +319,8 @@ impl Compaction<'_> {
     /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
     fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
-        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin)));
-        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at, pin)));
+        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
+        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at, pin), pin));
         for &at in group {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
@@ -417,7 +420,7 @@ impl Compaction<'_> {
         let (replaced, mut left) = (draft.looked.len(), 0);
         for (Looked { seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
             let tail = &draft.young[young];
-            let made = table.make_list(NewList { number, run, own, tail }, lists, &store.memory);
+            let made = table.make_list(NewList { number, run, own, tail }, lists, &store.memory, pin);
             let is_as_built = table.replace(&seen, made, remembered, lists, store.space(), pin);
             left += u32::from(!tail.is_empty() || !is_as_built);
         }

@@ -328,6 +328,14 @@ impl<T: Send + Sync> EpochSlice<T> {
         (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, self.len) })
     }
 
+    /// The array that is there, for who has the cell to himself.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut [T]> {
+        let first = *self.first.get_mut();
+        // SAFETY: null, or the first entry of a boxed array of `len` entries of this cell; `&mut self` says that nobody
+        // else borrows it.
+        (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(first, self.len) })
+    }
+
     /// Whether there is an array.
     #[inline]
     pub(crate) fn is_some(&self) -> bool {

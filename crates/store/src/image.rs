@@ -277,7 +277,8 @@ impl Store {
             PageKind::Edges => {
                 let page = tablet.edges.get(number)?;
                 let mut image = image(name, tablet, &page.core, &snapshot);
-                image.ends = image.live.iter().map(|at| page.ends(at)).collect();
+                let pin = epoch::pin();
+                image.ends = image.live.iter().map(|at| page.ends(at, &pin)).collect();
                 Some(image)
             }
         }

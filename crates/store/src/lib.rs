@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`version`] | version words and the one visibility function: read this first |
-//! | `page`, `tablet`, `store` | where elements are and how they are found |
+//! | `page`, `edge_page`, `tablet`, `free_places`, `store` | where elements are, go, and how they are found |
 //! | `column`, `cell` | property values: newest in place, older ones on an undo chain |
 //! | `adjacency`, `tail` | lists: descriptor words, packed runs, headers, tails |
 //! | `id_index`, `property_index`, `index_build` | from ids and values to elements |
@@ -20,7 +20,7 @@
 //! | [`image`], [`restore`] | pages as a checkpoint has them, and a store made of them again |
 //! | [`epoch`], `limbo` | pins and grace periods: when what was unlinked may be used again |
 //! | `garbage`, `reclaim`, `compaction`, `settle` | from a log to free records, packed lists and clean pages |
-//! | `memory`, `segments`, `append_map`, `prefetch` | accounting and building blocks |
+//! | `memory`, `segments`, `arena`, `append_map`, `prefetch` | accounting and building blocks |
 //!
 //! Not here: timestamps, the commit protocol and isolation (`txn`), which also lends threads to the collection of
 //! garbage; durability. Layouts and invariants are drawn up in `docs/design/store.md`.
@@ -35,15 +35,18 @@
 
 mod adjacency;
 mod append_map;
+mod arena;
 pub mod bulk;
 mod cell;
 mod column;
 mod compaction;
+mod edge_page;
 mod element;
 mod ending;
 pub mod epoch;
 mod expand;
 pub mod footprint;
+mod free_places;
 mod garbage;
 mod id_index;
 pub mod image;

@@ -403,3 +403,88 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     assert_eq!(graph.degree(5, Direction::In, &graph.vertices), []);
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
+
+/// Settling a page of edges that has holes against somebody who uses one, somebody who deletes another edge there, and a
+/// reader. At first the page has its words, or (`is_settled`) has lost them and has its ends packed.
+fn a_hole_is_used(is_settled: bool) {
+    let graph = Graph::new(PAGE_SLOTS as usize);
+    // As many edges as the page has slots, and then fewer.
+    let log = graph.write(2, |w| w.insert_edge(graph.vertices[1], graph.vertices[2], graph.knows, None).map(drop));
+    let more = log.expect("nobody else writes");
+    graph.store.install(&more, 2);
+    graph.store.retire(more, 2);
+    let log = graph.write_at(2, 3, |w| graph.edges[..6].iter().try_for_each(|&edge| w.delete_edge(edge)));
+    let log = log.expect("nobody else writes");
+    graph.store.install(&log, 3);
+    graph.store.retire(log, 3);
+    let horizon = Still { oldest: 3, next: 100 };
+    if is_settled {
+        graph.settle(3);
+    } else {
+        // Its places come back, and a worker has not come by yet.
+        while graph.store.collect(&horizon, usize::MAX, true) + graph.store.compact(&horizon, Effort::Due) > 0 {}
+    }
+    let graph = Arc::new(graph);
+    let edges = |graph: &Graph, ts: u64| {
+        let view = graph.store.view(Snapshot::committed(ts));
+        let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+        while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, 100, &mut out).unwrap() {}
+        assert_eq!(view.count_edges(&LabelFilter::Any, Share::ALL).unwrap(), out.len() as u64);
+        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        view.edge_ends(&out, &mut sources, &mut targets).unwrap();
+        out.into_iter().zip(sources).zip(targets).collect::<Vec<_>>()
+    };
+    let before = edges(&graph, 3);
+    assert_eq!(before.len(), PAGE_SLOTS as usize - 6);
+    let (one, two, three) = (graph.clone(), graph.clone(), graph.clone());
+    let inserter = thread::spawn(move || {
+        one.write_at(3, 4, |w| w.insert_edge(one.vertices[7], one.vertices[8], one.knows, None).map(drop))
+    });
+    let deleter = thread::spawn(move || two.write_at(3, 5, |w| w.delete_edge(two.edges[20])));
+    let reader = thread::spawn({
+        let before = before.clone();
+        move || (0..2).for_each(|_| assert_eq!(edges(&three, 3), before))
+    });
+    for _ in 0..2 {
+        graph.store.collect(&horizon, usize::MAX, true);
+        graph.store.compact(&horizon, Effort::All);
+    }
+    reader.join().expect("the reader asserts");
+    for (ts, writer) in [(6, inserter), (7, deleter)] {
+        let log = writer.join().expect("no panic").expect("no conflict");
+        graph.store.install(&log, ts);
+        graph.store.retire(log, ts);
+    }
+    assert_eq!(edges(&graph, 3), before);
+    let mut expected = before;
+    expected.retain(|((edge, _), _)| *edge != graph.edges[20]);
+    let ends = (graph.vertices[7], graph.vertices[8]);
+    let check = |found: Vec<((EdgeId, VertexId), VertexId)>| {
+        let (new, old): (Vec<_>, Vec<_>) = found.into_iter().partition(|((_, from), to)| (*from, *to) == ends);
+        assert_eq!((new.len(), old), (1, expected.clone()));
+    };
+    check(edges(&graph, 7));
+    graph.settle(7);
+    check(edges(&graph, 7));
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+    // Six, or seven where the inserter came while the page's places were withdrawn, and took one of another page. Each of
+    // them is given once.
+    let elements = PAGE_SLOTS as usize + expected.len() + 1;
+    let free = graph.store.reserved_places() as usize - elements;
+    assert_eq!(graph.store.free_places() as usize, free);
+    let log = graph.write_at(7, 8, |w| {
+        (0..free).try_for_each(|_| w.insert_edge(graph.vertices[7], graph.vertices[8], graph.knows, None).map(drop))
+    });
+    graph.store.install(&log.expect("nobody else writes"), 8);
+    assert_eq!((edges(&graph, 8).len(), graph.store.free_places()), (expected.len() + 1 + free, 0));
+}
+
+/// See [`a_hole_is_used`]: the page has its words at first.
+pub fn a_page_is_settled_while_a_hole_is_used() {
+    a_hole_is_used(false);
+}
+
+/// See [`a_hole_is_used`]: the page is settled at first.
+pub fn a_settled_page_is_opened_while_it_is_settled_again() {
+    a_hole_is_used(true);
+}

@@ -11,7 +11,9 @@ use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
 use crate::adjacency::Block;
 use crate::bulk::Staged;
-use crate::page::{EdgePage, PAGE_SLOTS, VertexPage};
+use crate::edge_page::EdgePage;
+use crate::epoch;
+use crate::page::{PAGE_SLOTS, VertexPage};
 use crate::store::Store;
 
 const SLOTS: usize = PAGE_SLOTS as usize;
@@ -66,6 +68,7 @@ impl Packer<'_> {
     /// Calls `each` with every edge: the place of the vertex whose list it goes to, the vertex at its other
     /// end, and its id.
     fn each_edge(&self, mut each: impl FnMut(usize, VertexId, EdgeId)) {
+        let pin = epoch::pin();
         for (tablet, number, page) in &self.edges.pages {
             if page.core.label != self.label {
                 continue;
@@ -74,7 +77,7 @@ impl Packer<'_> {
                 if page.core.version(at).0 == crate::version::NEVER {
                     continue;
                 }
-                let (source, target) = page.ends(at);
+                let (source, target) = page.ends(at, &pin);
                 let (owner, neighbor) = match self.direction {
                     Direction::In => (target, source),
                     Direction::Out | Direction::Both => (source, target),

@@ -4,8 +4,9 @@
 //! `page * PAGE_SLOTS + offset` never moves. The first page of a label set is small, so that a graph with
 //! many labels and few elements stays small.
 //!
-//! - Version words are *transient*: a page without them was loaded in bulk, and its first `clean` slots are
-//!   visible to everyone. A page that is written to by transactions has them from the start.
+//! - Version words are *transient*: a page without them was loaded in bulk or has been settled (`settle`), and its first
+//!   `clean` slots but its holes are visible to everyone. A page that is written to by transactions has them from the
+//!   start.
 //! - A slot is reserved by counting `used` up. Its begin word is `NEVER` until its owner claims it, which it
 //!   does after the rest of the record is written; so whoever sees the claim sees the record.
 //! - The column of user ids exists once an element of the page has a chosen id.
@@ -15,17 +16,17 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use mangrove_graph::{Direction, KeyId, LabelSetId, UserId, VertexId};
+use mangrove_graph::{Direction, KeyId, LabelSetId, UserId};
 
 use crate::adjacency::AdjacencyTable;
 use crate::append_map::AppendMap;
 use crate::cell::{Content, RawCell, ValueRegion};
 use crate::column::Column;
-use crate::epoch::{self, EpochSlice, Pin, Retired};
+use crate::epoch::{self, EpochCell, EpochSlice, Pin};
 use crate::image::SlotSet;
-use crate::limbo::Space;
+use crate::limbo::{Garbage, Space};
 use crate::memory::{Memory, RecordKind};
-use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use crate::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
 pub(crate) use mangrove_graph::ids::{GENERATION_SHIFT, PAGE_SLOTS};
@@ -38,16 +39,20 @@ pub(crate) struct PageCore {
     capacity: u32,
     /// Nobody reserves slots here: the page was loaded in bulk.
     sealed: bool,
-    /// The first slots, which are visible to everyone while there are no version words.
+    /// The first slots, which are visible to everyone while there are no version words, but for the holes.
     clean: AtomicU32,
     used: AtomicU32,
     /// Committed elements that were not deleted.
     live: AtomicI64,
     /// The last commit that changed what an image of the page holds: elements, their ids and properties.
     changed: AtomicU64,
+    /// As `changed` was when a collector last walked by.
+    seen_change: AtomicU64,
     /// Whether the page is in its tablet's list of those that may be settled (`settle`).
     is_listed: AtomicBool,
     versions: EpochSlice<VersionPair>,
+    /// The slots without an element when the page was last settled, if there were any.
+    holes: EpochCell<SlotSet>,
     generations: OnceLock<Box<[AtomicU16]>>,
     ids: OnceLock<Column>,
     columns: AppendMap<Column>,
@@ -55,14 +60,14 @@ pub(crate) struct PageCore {
 
 impl PageCore {
     /// A page that transactions write to.
-    fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+    pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         let page = PageCore { sealed: false, ..Self::clean(label, capacity) };
         page.versions(&epoch::pin(), memory);
         page
     }
 
     /// A page to be filled in bulk.
-    fn clean(label: LabelSetId, capacity: u32) -> Self {
+    pub(crate) fn clean(label: LabelSetId, capacity: u32) -> Self {
         PageCore {
             label,
             capacity,
@@ -71,8 +76,10 @@ impl PageCore {
             used: AtomicU32::new(0),
             live: AtomicI64::new(0),
             changed: AtomicU64::new(BASE_TS),
+            seen_change: AtomicU64::new(BASE_TS),
             is_listed: AtomicBool::new(false),
             versions: EpochSlice::empty(capacity as usize),
+            holes: EpochCell::default(),
             generations: OnceLock::new(),
             ids: OnceLock::new(),
             columns: AppendMap::default(),
@@ -121,9 +128,9 @@ impl PageCore {
         self.add_live(-1);
     }
 
-    /// The number of visible elements where that needs no look at any of them.
+    /// The number of visible elements where that needs no look at any of them: they are in the first slots.
     pub(crate) fn clean_count(&self) -> Option<usize> {
-        (!self.versions.is_some()).then(|| self.clean_slots())
+        (!self.versions.is_some() && !self.holes.is_some()).then(|| self.clean_slots())
     }
 
     /// Asks the memory for what a count looks at.
@@ -136,8 +143,7 @@ impl PageCore {
     pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
         let mut bytes_made = 0;
         let (words, is_new) = self.versions.get_or_init(pin, || {
-            let clean = self.clean_slots();
-            let begin = |at| if at < clean { BASE_TS } else { NEVER };
+            let begin = |at| if self.is_settled(at, pin) { BASE_TS } else { NEVER };
             let pairs: Box<[VersionPair]> = (0..self.capacity()).map(|at| VersionPair::begun(begin(at))).collect();
             bytes_made = size_of_val(&*pairs);
             memory.add(RecordKind::Version, bytes_made);
@@ -155,20 +161,42 @@ impl PageCore {
         self.versions.get(pin)
     }
 
+    /// Whether there are version words.
+    pub(crate) fn has_versions(&self) -> bool {
+        self.versions.is_some()
+    }
+
     /// Whether nobody will reserve a slot here any more (places that are used again are counted as filled).
     pub(crate) fn is_full_for_good(&self) -> bool {
         self.sealed || self.used() == self.capacity()
     }
 
-    /// Says that the first slots are visible to everyone: see `settle`.
-    pub(crate) fn set_clean(&self, slots: usize) {
-        // Release: who finds the words gone finds this.
-        self.clean.store(slots as u32, Ordering::Release);
+    /// Whether a slot of a page without version words has an element, which is then visible to everyone.
+    #[inline]
+    fn is_settled(&self, at: usize, pin: &Pin) -> bool {
+        at < self.clean_slots() && self.holes.get(pin).is_none_or(|holes| !holes.contains(at))
     }
 
-    /// Takes the version words away: see `settle`.
-    pub(crate) fn take_versions(&self) -> Option<Retired> {
-        self.versions.take()
+    /// The slots without an element when the page was last settled.
+    pub(crate) fn holes<'p>(&'p self, pin: &'p Pin) -> Option<&'p SlotSet> {
+        self.holes.get(pin)
+    }
+
+    /// Says that the first slots but the holes are visible to everyone, and takes the version words away: see `settle`.
+    pub(crate) fn take_versions(
+        &self,
+        slots: usize,
+        holes: Option<SlotSet>,
+        memory: &Memory,
+        garbage: &mut Vec<Garbage>,
+    ) {
+        let bytes = |is_there| if is_there { size_of::<SlotSet>() } else { 0 };
+        memory.resize(RecordKind::Version, bytes(self.holes.is_some()), bytes(holes.is_some()));
+        garbage.extend(self.holes.swap(holes).map(Garbage::Box));
+        // Release: who finds the words gone finds this.
+        self.clean.store(slots as u32, Ordering::Release);
+        memory.remove(RecordKind::Version, self.versions.bytes());
+        garbage.extend(self.versions.take().map(Garbage::Box));
     }
 
     /// Begin and end word of a slot.
@@ -182,7 +210,7 @@ impl PageCore {
     pub(crate) fn version_under(&self, pin: &Pin, at: usize) -> (u64, u64) {
         match self.versions.get(pin) {
             Some(versions) => versions[at].load(),
-            None if at < self.clean_slots() => (BASE_TS, NEVER),
+            None if self.is_settled(at, pin) => (BASE_TS, NEVER),
             None => (NEVER, NEVER),
         }
     }
@@ -200,7 +228,7 @@ impl PageCore {
                 let (begin, end) = versions[at].load();
                 visible(begin, end, snapshot)
             }
-            None => at < self.clean_slots(),
+            None => self.is_settled(at, pin),
         }
     }
 
@@ -306,6 +334,12 @@ impl PageCore {
         if self.changed.load(Ordering::Relaxed) < ts {
             self.changed.fetch_max(ts, Ordering::Relaxed);
         }
+    }
+
+    /// Whether no commit has changed the page since the last call.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let changed = self.changed();
+        self.seen_change.swap(changed, Ordering::Relaxed) == changed
     }
 
     /// The last commit that changed the page; the base where none has since it was loaded.
@@ -414,9 +448,10 @@ impl PageCore {
         }
     }
 
-    fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
         let generations = self.generations.get().map_or(0, |generations| size_of_val(&**generations));
-        add(RecordKind::Version, self.versions.bytes() + generations);
+        let holes = if self.holes.is_some() { size_of::<SlotSet>() } else { 0 };
+        add(RecordKind::Version, self.versions.bytes() + holes + generations);
         for column in self.ids.get().into_iter().chain(self.columns.iter().map(|(_, column)| column)) {
             let (values, heads) = column.bytes();
             add(RecordKind::Column, values);
@@ -474,98 +509,5 @@ impl VertexPage {
             add(RecordKind::Block, block);
         }
         add(RecordKind::Descriptor, self.outgoing.bytes() + self.incoming.bytes());
-    }
-}
-
-#[derive(Debug, Default)]
-struct Ends {
-    source: AtomicU64,
-    target: AtomicU64,
-}
-
-/// A page of edges with their ends.
-#[derive(Debug)]
-pub(crate) struct EdgePage {
-    pub(crate) core: PageCore,
-    ends: Box<[Ends]>,
-    /// How many parts of an edge that is over are gone: see [`EdgePage::vote`]. Made with the first vote.
-    votes: OnceLock<Box<[AtomicU8]>>,
-}
-
-/// The cells of an edge leave two lists, and its columns are cleared: then its place is free.
-const VOTES: u8 = 3;
-
-impl EdgePage {
-    /// A page for transactions.
-    pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
-        Self::with_core(PageCore::live(label, capacity, memory), memory)
-    }
-
-    /// A page to be filled in bulk.
-    pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
-        Self::with_core(PageCore::clean(label, capacity), memory)
-    }
-
-    fn with_core(core: PageCore, memory: &Memory) -> Self {
-        let ends = (0..core.capacity).map(|_| Ends::default()).collect();
-        let page = EdgePage { ends, core, votes: OnceLock::new() };
-        memory.add(RecordKind::EdgePage, size_of::<EdgePage>() + size_of_val(&*page.ends));
-        page
-    }
-
-    fn own_bytes(&self) -> usize {
-        let votes = self.votes.get().map_or(0, |votes| size_of_val(&**votes));
-        size_of::<EdgePage>() + size_of_val(&*self.ends) + votes
-    }
-
-    /// Starts loading what [`EdgePage::vote`] changes.
-    #[inline]
-    pub(crate) fn prefetch_vote(&self, at: usize) {
-        if let Some(votes) = self.votes.get() {
-            crate::prefetch::prefetch(&votes[at]);
-        }
-    }
-
-    /// Says that a part of an edge that is over is gone. Whether it was the last, so that the place may be given back.
-    pub(crate) fn vote(&self, at: usize, memory: &Memory) -> bool {
-        let votes = self.votes.get_or_init(|| {
-            let votes: Box<[AtomicU8]> = (0..self.core.capacity).map(|_| AtomicU8::new(0)).collect();
-            memory.add(RecordKind::EdgePage, size_of_val(&*votes));
-            votes
-        });
-        // Acquire and Release: who has the last vote gives back what the others have let go.
-        let is_last = votes[at].fetch_add(1, Ordering::AcqRel) + 1 == VOTES;
-        if is_last {
-            // For the next element: nobody else is left.
-            votes[at].store(0, Ordering::Relaxed);
-        }
-        is_last
-    }
-
-    /// Sets the ends, before the edge begins.
-    // Relaxed: whoever sees the edge begun (or published in bulk) sees its ends.
-    pub(crate) fn set_ends(&self, at: usize, source: VertexId, target: VertexId) {
-        self.ends[at].source.store(source.to_bits(), Ordering::Relaxed);
-        self.ends[at].target.store(target.to_bits(), Ordering::Relaxed);
-    }
-
-    /// Source and target.
-    #[inline]
-    pub(crate) fn ends(&self, at: usize) -> (VertexId, VertexId) {
-        let ends = &self.ends[at];
-        (
-            VertexId::from_bits(ends.source.load(Ordering::Relaxed)),
-            VertexId::from_bits(ends.target.load(Ordering::Relaxed)),
-        )
-    }
-
-    #[inline]
-    pub(crate) fn prefetch_ends(&self, at: usize) {
-        crate::prefetch::prefetch(&self.ends[at]);
-    }
-
-    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
-        add(RecordKind::EdgePage, self.own_bytes());
-        self.core.add_bytes(add);
     }
 }

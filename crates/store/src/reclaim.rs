@@ -32,12 +32,14 @@ use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
 
 use crate::cell::{Content, RawCell};
 use crate::epoch;
+use crate::free_places::PageOf;
 use crate::garbage::{BEHIND_WRITES, Backlog, GarbageReport, TableName};
 use crate::id_index::IdKey;
+use crate::image::{PageKind, SlotSet};
 use crate::limbo::Garbage;
-use crate::page::{PageCore, VertexPage};
+use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::segments::Segments;
-use crate::settle::Settling;
+use crate::settle::{Closing, Settling};
 use crate::store::{Slot, Store};
 use crate::tablet::{Cursor, Tablet};
 use crate::undo;
@@ -66,6 +68,14 @@ pub trait Horizon: Sync {
 /// The garbage that a cell is when nothing names it any more.
 pub(crate) fn value_garbage(tablet: &Tablet, cell: RawCell) -> Option<Garbage> {
     cell.is_record().then_some(Garbage::Value { tablet: tablet.id.0, record: cell.word })
+}
+
+/// What vertices and edges have in common, of a page.
+fn page_core(tablet: &Tablet, kind: PageKind, number: usize) -> Option<&PageCore> {
+    match kind {
+        PageKind::Vertices => tablet.vertices.get(number).map(|page| &page.core),
+        PageKind::Edges => tablet.edges.get(number).map(|page| &page.core),
+    }
 }
 
 impl Store {
@@ -168,8 +178,20 @@ impl Store {
             if turn.is_some() {
                 done += self.work_vertices(tablet, all) + self.work_pages(tablet, all);
             }
+            if turn.is_some() && all {
+                done += self.give_back_chunks(tablet);
+            }
         }
         done
+    }
+
+    /// Gives up what the lists of a tablet have left empty of their pools; how many pieces it was. Not behind every
+    /// commit: what is empty for a moment is soon needed again.
+    fn give_back_chunks(&self, tablet: &Tablet) -> usize {
+        let mut garbage = Vec::new();
+        let count = tablet.lists.give_back_chunks(&self.memory, &mut garbage);
+        self.collectors_limbo.take_in(garbage);
+        count
     }
 
     /// The oldest snapshot, as the latest of all looks at it said: what was true once stays true, though a
@@ -237,13 +259,19 @@ impl Store {
         // Begin is NEVER since the place was given up.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
         let label = u64::from(slot.core.label.0);
-        let (cursors, bits, counter) = match element {
-            ElementRef::Vertex(id) => (&self.vertex_cursors, id.to_bits(), &self.reclaimed.vertices),
-            ElementRef::Edge(id) => (&slot.tablet.edge_cursors, id.to_bits(), &self.reclaimed.edges),
+        let (kind, cursors, bits, number, counter) = match element {
+            ElementRef::Vertex(id) => {
+                (PageKind::Vertices, &self.vertex_cursors, id.to_bits(), id.page(), &self.reclaimed.vertices)
+            }
+            ElementRef::Edge(id) => {
+                (PageKind::Edges, &slot.tablet.edge_cursors, id.to_bits(), id.page(), &self.reclaimed.edges)
+            }
         };
         counter.fetch_add(1, Ordering::Relaxed);
         if slot.core.generation(slot.at) < GENERATION_MAX {
-            cursors.ensure(label, &self.memory).free.give(bits);
+            let page = PageOf { number, tablet: slot.tablet.id };
+            cursors.ensure(label, &self.memory).free.give(page, bits, |page| self.holes_of(kind, page));
+            slot.tablet.note_holes();
         }
     }
 
@@ -361,26 +389,92 @@ impl Store {
             std::mem::take(&mut tasks.pages)
         };
         let oldest = self.oldest_seen();
-        let pin = epoch::pin();
         let mut done = 0;
         for &(is_vertices, number) in &pages {
-            let core = match is_vertices {
-                true => tablet.vertices.get(number as usize).map(|page| &page.core),
-                false => tablet.edges.get(number as usize).map(|page| &page.core),
-            };
-            let Some(core) = core else { continue };
+            let kind = if is_vertices { PageKind::Vertices } else { PageKind::Edges };
+            let Some(core) = page_core(tablet, kind, number as usize) else { continue };
             core.delist();
-            match core.settle(oldest, &pin, &self.memory) {
-                Settling::Done(words) => {
-                    done += 1;
-                    self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
-                    self.collectors_limbo.retire(Some(words));
-                }
+            match self.settle_page(tablet, kind, number as usize, oldest, 0) {
+                Settling::Done => done += 1,
                 Settling::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((is_vertices, number)),
-                Settling::TooYoung | Settling::NotNow => {}
+                Settling::TooYoung => {}
+                Settling::NotNow => tablet.note_holes(),
             }
         }
         done
+    }
+
+    /// Settles a page, of which so many places were withdrawn.
+    fn settle_page(&self, tablet: &Tablet, kind: PageKind, number: usize, oldest: u64, holes: usize) -> Settling {
+        let (pin, mut garbage) = (epoch::pin(), Vec::new());
+        let mut closing = Closing { memory: &self.memory, garbage: &mut garbage, pin: &pin, holes };
+        let settling = match kind {
+            PageKind::Vertices => {
+                tablet.vertices.get(number).map(|page| page.core.settle(oldest, &mut closing, |_, _| {}))
+            }
+            PageKind::Edges => tablet.edges.get(number).map(|page| {
+                page.core.settle(oldest, &mut closing, |holes, closing| {
+                    page.shrink(holes, closing.memory, closing.garbage, closing.pin);
+                })
+            }),
+        };
+        if settling == Some(Settling::Done) {
+            self.reclaimed.pages.fetch_add(1, Ordering::Relaxed);
+        }
+        self.collectors_limbo.take_in(garbage);
+        settling.unwrap_or(Settling::NotNow)
+    }
+
+    /// Settles pages in spite of their holes: all that have words, or those left alone since the last call. Returns how
+    /// many. By who has the tablet's turn.
+    pub(crate) fn settle_with_holes(&self, tablet: &Tablet, oldest: u64, is_all: bool) -> usize {
+        let mut done = 0;
+        for (kind, count) in [(PageKind::Vertices, tablet.vertices.count()), (PageKind::Edges, tablet.edges.count())] {
+            for number in 0..count {
+                let Some(core) = page_core(tablet, kind, number) else { continue };
+                if !core.has_versions() || !core.is_full_for_good() {
+                    continue;
+                }
+                if !(core.is_quiet() || is_all) {
+                    tablet.note_holes();
+                    continue;
+                }
+                done += usize::from(self.settle_holes_of(tablet, core, (kind, number), oldest));
+            }
+        }
+        done
+    }
+
+    fn settle_holes_of(&self, tablet: &Tablet, core: &PageCore, page: (PageKind, usize), oldest: u64) -> bool {
+        let (kind, number) = page;
+        let pin = epoch::pin();
+        let cursors = match kind {
+            PageKind::Vertices => &self.vertex_cursors,
+            PageKind::Edges => &tablet.edge_cursors,
+        };
+        let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
+        // The pin first: a place that is on its way back then stays there, until the page is settled or is not.
+        let withdrawn = free.withdraw(PageOf { number, tablet: tablet.id }, || core.count_holes(&pin));
+        let Some(withdrawn) = withdrawn.filter(|withdrawn| withdrawn.len() > 0) else { return false };
+        let settling = self.settle_page(tablet, kind, number, oldest, withdrawn.len());
+        if settling == Settling::TooYoung {
+            tablet.note_holes();
+        }
+        free.put_back(withdrawn, core.capacity(), settling == Settling::Done);
+        settling == Settling::Done
+    }
+
+    /// The ids that the holes of a settled page had last.
+    pub(crate) fn holes_of(&self, kind: PageKind, page: PageOf) -> Vec<u64> {
+        let tablet = self.tablet(page.tablet).expect("a place is in a tablet");
+        let core = page_core(tablet, kind, page.number).expect("a place is on a page");
+        let pin = epoch::pin();
+        let base = page.number as u64 * PAGE_SLOTS;
+        let holes = core.holes(&pin).into_iter().flat_map(SlotSet::iter).map(|at| core.slot_number(base, at));
+        match kind {
+            PageKind::Vertices => holes.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
+            PageKind::Edges => holes.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
+        }
     }
 
     // --- Elements -----------------------------------------------------------------------------------
@@ -477,13 +571,14 @@ impl Store {
 
     /// Counts that cells of edges that are over have left a list, or the edges their columns.
     pub(crate) fn vote(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
+        let pin = epoch::pin();
         for (at, &edge) in edges.iter().enumerate() {
             if let Some((_, page)) = edges.get(at + VOTES_AHEAD).and_then(|ahead| self.edge_page(*ahead)) {
-                page.prefetch_vote(edges[at + VOTES_AHEAD].offset());
+                page.prefetch_vote(edges[at + VOTES_AHEAD].offset(), &pin);
             }
             // The place is its own until the last vote.
             if let Some((_, page)) = self.edge_page(edge)
-                && page.vote(edge.offset(), &self.memory)
+                && page.vote(edge.offset(), &self.memory, &pin)
             {
                 garbage.push(Garbage::Slot(ElementRef::Edge(edge)));
             }

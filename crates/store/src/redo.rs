@@ -73,7 +73,7 @@ impl Store {
             ElementRef::Vertex(_) => None,
             ElementRef::Edge(id) => {
                 let (_, page) = self.edge_page(id).expect("the edge's slot was found");
-                Some(page.ends(id.offset()))
+                Some(page.ends(id.offset(), &epoch::pin()))
             }
         };
         let user_id = match slot.tablet.values.decode(slot.core.user_id(slot.at)) {

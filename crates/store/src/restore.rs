@@ -33,10 +33,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::bulk::Paged;
 use crate::cell::Content;
+use crate::edge_page::EdgePage;
+use crate::epoch;
 use crate::image::{ColumnImage, PageImage, PageKind, PageName, SlotSet};
 use crate::limbo::Garbage;
 use crate::memory::Memory;
-use crate::page::{EdgePage, PageCore, VertexPage};
+use crate::page::{PageCore, VertexPage};
 use crate::reclaim::value_garbage;
 use crate::redo::Redo;
 use crate::store::{FIRST_PAGE_SLOTS, Store};
@@ -89,7 +91,7 @@ struct TabletPages {
 trait PageRecord: Paged + Sized {
     fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self;
     /// Copies what is not in the core.
-    fn copy_slot(&self, at: usize, to: &Self);
+    fn copy_slot(&self, at: usize, to: &mut Self);
     fn remove_bytes(&self, memory: &Memory);
 }
 
@@ -97,7 +99,7 @@ impl PageRecord for VertexPage {
     fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         VertexPage::clean(labels, capacity, memory)
     }
-    fn copy_slot(&self, _at: usize, _to: &Self) {}
+    fn copy_slot(&self, _at: usize, _to: &mut Self) {}
     fn remove_bytes(&self, memory: &Memory) {
         self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
     }
@@ -107,9 +109,9 @@ impl PageRecord for EdgePage {
     fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         EdgePage::clean(labels, capacity, memory)
     }
-    fn copy_slot(&self, at: usize, to: &Self) {
-        let (source, target) = self.ends(at);
-        to.set_ends(at, source, target);
+    fn copy_slot(&self, at: usize, to: &mut Self) {
+        let (source, target) = self.ends(at, &epoch::pin());
+        to.set_own_ends(at, source, target);
     }
     fn remove_bytes(&self, memory: &Memory) {
         self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
@@ -189,9 +191,9 @@ impl TabletRestore<'_> {
                 put(&mut self.pages.vertices, self.store, self.tablet, page, image)
             }
             PageKind::Edges => {
-                let page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
+                let mut page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
                 for (at, &(source, target)) in image.live.iter().zip(&image.ends) {
-                    page.set_ends(at, source, target);
+                    page.set_own_ends(at, source, target);
                 }
                 put(&mut self.pages.edges, self.store, self.tablet, page, image)
             }
@@ -218,7 +220,7 @@ impl TabletRestore<'_> {
     ) -> Outcome {
         let at = Place::of(ElementRef::Edge(id));
         let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
-        page.set_ends(at.offset, ends.0, ends.1);
+        page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
 
@@ -406,9 +408,9 @@ fn begin<'p, P: PageRecord>(
 /// say which they are: a page that only the log knows begins small and is enlarged when it turns out not to be.
 fn enlarged<P: PageRecord>(page: &P, used: usize, capacity: u32, store: &Store) -> P {
     let (core, memory) = (page.core(), &store.memory);
-    let large = P::make(core.label, capacity, memory);
+    let mut large = P::make(core.label, capacity, memory);
     for at in 0..used {
-        page.copy_slot(at, &large);
+        page.copy_slot(at, &mut large);
         large.core().set_generation(at, core.generation(at), memory);
         let id = core.user_id(at);
         if !id.is_absent() {

@@ -217,7 +217,7 @@ impl Walk<'_, '_> {
         let mut at = from;
         while at < words.len() && headers.len() < AHEAD_LISTS {
             if !is_clean_run(words[at]) {
-                storage.prefetch(words[at]);
+                storage.prefetch(words[at], lists.pin);
                 headers.push(words[at]);
             }
             at += 1;

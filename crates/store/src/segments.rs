@@ -42,13 +42,6 @@ impl<T: Default, const BASE_LOG2: u32> Segments<T, BASE_LOG2> {
         self.chunks.get(chunk)?.get()?.get(offset)
     }
 
-    /// `len` entries from `start`; `None` unless they exist and lie in one chunk.
-    #[inline]
-    pub(crate) fn slice(&self, start: u64, len: usize) -> Option<&[T]> {
-        let (chunk, offset) = locate::<BASE_LOG2>(start);
-        self.chunks.get(chunk)?.get()?.get(offset..offset + len)
-    }
-
     /// The entry, in a chunk made where it is missing.
     pub(crate) fn ensure(&self, index: u64, memory: &Memory) -> &T {
         let (chunk, offset) = locate::<BASE_LOG2>(index);
@@ -58,11 +51,6 @@ impl<T: Default, const BASE_LOG2: u32> Segments<T, BASE_LOG2> {
             (0..len).map(|_| T::default()).collect()
         });
         &entries[offset]
-    }
-
-    /// Whether `len` entries from `start` lie in one chunk.
-    pub(crate) fn is_contiguous(start: u64, len: u64) -> bool {
-        locate::<BASE_LOG2>(start).0 == locate::<BASE_LOG2>(start + len - 1).0
     }
 
     /// The memory of the chunks there are.
@@ -204,8 +192,5 @@ mod tests {
         assert_eq!(segments.get(5).unwrap().load(Ordering::Relaxed), 9);
         assert!(segments.get(0).is_none() && segments.get(11).is_some());
         assert_eq!((segments.bytes(), memory.report().total_bytes()), (64, 64));
-        assert!(!Segments::<AtomicU64, 2>::is_contiguous(3, 2));
-        assert_eq!(segments.slice(4, 8).unwrap().len(), 8);
-        assert!(segments.slice(8, 8).is_none());
     }
 }

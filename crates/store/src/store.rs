@@ -9,12 +9,14 @@ use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, TabletId, UserId, 
 use parking_lot::Mutex;
 
 use crate::cell::{Content, RawCell};
+use crate::edge_page::EdgePage;
 use crate::garbage::{Queue, Reclaimed};
 use crate::id_index::{IdIndex, IdKey};
+use crate::image::PageKind;
 use crate::installing::Installing;
 use crate::limbo::{Limbo, Space};
 use crate::memory::{Memory, MemoryReport, RecordKind};
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, VertexPage};
+use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
 use crate::schema::Schema;
 use crate::segments::Segments;
@@ -244,7 +246,7 @@ impl Store {
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take() {
+        if let Some(bits) = cursor.free.take(|page| self.holes_of(PageKind::Vertices, page)) {
             let place = VertexId::from_bits(bits);
             let (tablet, page) = self.vertex_page(place).expect("a place is freed under its last generation");
             let at = place.offset();
@@ -290,7 +292,7 @@ impl Store {
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take() {
+        if let Some(bits) = cursor.free.take(|page| self.holes_of(PageKind::Edges, page)) {
             let place = EdgeId::from_bits(bits);
             let (_, page) = self.edge_page(place).expect("a place is freed under its last generation");
             let at = place.offset();

@@ -3,19 +3,20 @@
 //! A tablet owns its pages and the pools that their records come from, so that it can later be moved,
 //! checkpointed or dropped as one piece. A page is registered once and never moves.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{TabletId, VertexId};
+use mangrove_graph::TabletId;
 
 use crate::adjacency::{AdjacencyTable, ListStorage};
 use crate::cell::ValueRegion;
+use crate::edge_page::EdgePage;
+use crate::free_places::FreePlaces;
 use crate::garbage::{TableName, Tasks};
 use crate::memory::{Memory, RecordKind};
-use crate::page::{EdgePage, VertexPage};
+use crate::page::VertexPage;
 use crate::segments::{Segments, Usage};
-use crate::sync::{AtomicU32, AtomicU64, Mutex};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use crate::undo::UndoPool;
 
 /// The pages of one kind in one tablet.
@@ -72,46 +73,6 @@ impl<P> Directory<P> {
     }
 }
 
-/// Places that elements left. Those on the lowest page are taken first: pages fill up from the front again, and holes
-/// gather in a few of them instead of keeping version words on all.
-#[derive(Debug, Default)]
-pub(crate) struct FreePlaces {
-    /// By page, the ids of the places' last elements, which name tablet and generation, too; no page without any.
-    places: Mutex<BTreeMap<usize, Vec<u64>>>,
-    /// How many, so that nobody takes the lock in vain.
-    len: AtomicU64,
-}
-
-impl FreePlaces {
-    /// The last id of a place, if there is one.
-    #[inline]
-    pub(crate) fn take(&self) -> Option<u64> {
-        // Relaxed: a hint; the lock orders what matters.
-        if self.len.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let mut places = self.places.lock();
-        let mut lowest = places.first_entry()?;
-        let bits = lowest.get_mut().pop().expect("a page that is listed has a place");
-        if lowest.get().is_empty() {
-            lowest.remove();
-        }
-        self.len.store(self.len.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        Some(bits)
-    }
-
-    /// Gives back the place of an element by its id.
-    pub(crate) fn give(&self, bits: u64) {
-        let mut places = self.places.lock();
-        places.entry(VertexId::from_bits(bits).page()).or_default().push(bits);
-        self.len.store(self.len.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        self.len.load(Ordering::Relaxed)
-    }
-}
-
 /// Which page takes the next element of a label set.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
@@ -151,6 +112,8 @@ pub(crate) struct Tablet {
     pub(crate) tasks: Mutex<Tasks>,
     /// Held by the collector that works here.
     pub(crate) turn: Mutex<()>,
+    /// Whether there may be pages with holes to be settled, once they are left alone.
+    has_new_holes: AtomicBool,
 }
 
 impl Tablet {
@@ -165,7 +128,21 @@ impl Tablet {
             lists: ListStorage::new(),
             tasks: Mutex::default(),
             turn: Mutex::default(),
+            has_new_holes: AtomicBool::new(false),
         }
+    }
+
+    /// Says that a page may have become one with holes to be settled.
+    pub(crate) fn note_holes(&self) {
+        // Mostly set already, and then its line stays with everybody.
+        if !self.has_new_holes.load(Ordering::SeqCst) {
+            self.has_new_holes.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether there may be such pages, before the caller looks at them.
+    pub(crate) fn take_new_holes(&self) -> bool {
+        self.has_new_holes.swap(false, Ordering::SeqCst)
     }
 
     /// An adjacency table and its page.

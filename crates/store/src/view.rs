@@ -185,18 +185,18 @@ impl GraphView for StoreView<'_> {
     }
 
     fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
-        let _pin = epoch::pin();
+        let pin = epoch::pin();
         for (row, &id) in edges.iter().enumerate() {
             if let Some(&ahead) = edges.get(row + LOOK_AHEAD)
                 && let Some((_, page)) = self.store.edge_page(ahead)
             {
-                page.prefetch_ends(ahead.offset());
+                page.prefetch_ends(ahead.offset(), &pin);
             }
             let (_, page) = self
                 .store
                 .edge_page(id)
                 .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id:?} is not an edge of this graph")))?;
-            let (source, target) = page.ends(id.offset());
+            let (source, target) = page.ends(id.offset(), &pin);
             sources.push(source);
             targets.push(target);
         }

@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
         lists.iter().for_each(|(at, direction)| self.prefetch_header(*at, *direction, label));
         let edge_id = loop {
             let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label);
-            page.set_ends(slot.at, source, target);
+            page.set_ends(slot.at, source, target, &self.store.memory, &self.pin);
             if self.begin_element(ElementRef::Edge(edge_id), &slot, edge_id.external(), id, edge)? {
                 break edge_id;
             }
@@ -219,7 +219,7 @@ impl<'a> Writer<'a> {
         if let Some((tablet, page)) = self.store.vertex_page(at)
             && let Some(table) = page.tables(direction).get(label.0)
         {
-            tablet.lists.prefetch(table.descriptor(at.offset(), &self.pin));
+            tablet.lists.prefetch(table.descriptor(at.offset(), &self.pin), &self.pin);
         }
     }
 

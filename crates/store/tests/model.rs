@@ -48,3 +48,13 @@ fn a_table_becomes_dense_while_its_lists_change() {
 fn a_table_is_emptied_while_a_list_begins() {
     check(model::a_table_is_emptied_while_a_list_begins);
 }
+
+#[test]
+fn a_page_is_settled_while_a_hole_is_used() {
+    check(model::a_page_is_settled_while_a_hole_is_used);
+}
+
+#[test]
+fn a_settled_page_is_opened_while_it_is_settled_again() {
+    check(model::a_settled_page_is_opened_while_it_is_settled_again);
+}

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Graph, check_consistent, edges, expand, find, values, vertices};
@@ -240,6 +241,91 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
     // have come.
     let (generations, some_pages) = (2 * graph.manager.store().reserved_places(), 12 * 16 * 1_024);
     assert!(versions_after <= versions + generations + some_pages, "{versions_after} after {versions}");
+}
+
+/// The same graph as another one has now, loaded afresh.
+fn loaded_afresh(graph: &Graph) -> Graph {
+    let fresh = Graph::new();
+    let txn = graph.begin();
+    let (old, links) = (vertices(&txn), edges(&txn));
+    let mut load = fresh.manager.bulk_load().unwrap();
+    let new = load.vertices(fresh.person, old.len(), None, &[]).unwrap();
+    let place: HashMap<VertexId, VertexId> = old.into_iter().zip(new).collect();
+    let ends: Vec<_> = links.iter().map(|(_, source, target)| (place[source], place[target])).collect();
+    load.edges(fresh.knows, &ends, None, &[]).unwrap();
+    load.finish().unwrap();
+    fresh
+}
+
+/// Deletes vertices with their edges and inserts others with as many, so that every place is used several times; the
+/// edges lie scattered over the pages of those before.
+#[test]
+fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
+    let _turn = alone();
+    const VERTICES: usize = 4_096;
+    const DEGREE: usize = 16;
+    let graph = Graph::new();
+    let txn = graph.begin();
+    let mut ids: Vec<VertexId> = (0..VERTICES).map(|_| txn.insert_vertex(graph.person, None).unwrap()).collect();
+    txn.commit().unwrap();
+    let mut rng = SmallRng::seed_from_u64(7);
+    let txn = graph.begin();
+    for _ in 0..VERTICES * DEGREE / 2 {
+        let ends = (ids[rng.random_range(0..VERTICES)], ids[rng.random_range(0..VERTICES)]);
+        txn.insert_edge(ends.0, ends.1, graph.knows, None).unwrap();
+    }
+    txn.commit().unwrap();
+    for round in 0..2 * VERTICES {
+        let txn = graph.begin();
+        let at = rng.random_range(0..VERTICES);
+        txn.delete_vertex(ids[at]).unwrap();
+        txn.finish_statement().unwrap();
+        ids[at] = txn.insert_vertex(graph.person, None).unwrap();
+        txn.finish_statement().unwrap();
+        for n in 0..DEGREE {
+            let other = ids[rng.random_range(0..VERTICES)];
+            let (source, target) = if n % 2 == 0 { (ids[at], other) } else { (other, ids[at]) };
+            txn.insert_edge(source, target, graph.knows, None).unwrap();
+        }
+        txn.commit().unwrap();
+        if round % 1_024 == 0 {
+            graph.manager.collect_garbage();
+        }
+    }
+    graph.manager.compact();
+    let fresh = loaded_afresh(&graph);
+    let (txn, store) = (graph.begin(), graph.manager.store());
+    check_consistent(&txn);
+    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    let (now, then) = (total(&graph), total(&fresh));
+    assert!(
+        now * 10 <= then * 13,
+        "{now} bytes, {then} afresh: {:#?} {:#?}",
+        store.memory(),
+        fresh.manager.store().memory()
+    );
+
+    // Nine of ten go: what is left takes no more than its share, wherever it lies.
+    drop(txn);
+    let txn = graph.begin();
+    ids.iter().enumerate().filter(|(n, _)| n % 10 != 0).for_each(|(_, &id)| txn.delete_vertex(id).unwrap());
+    txn.commit().unwrap();
+    graph.manager.compact();
+    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    assert!(total(&graph) * 3 <= then, "{} bytes of {then}: {:#?}", total(&graph), store.memory());
+    check_consistent(&graph.begin());
+    // And its places are used before new ones.
+    let places = store.reserved_places();
+    let again = graph.persons(VERTICES / 2);
+    let txn = graph.begin();
+    for pair in again.windows(2) {
+        txn.insert_edge(pair[0], pair[1], graph.knows, None).unwrap();
+    }
+    txn.commit().unwrap();
+    assert_eq!(store.reserved_places(), places);
+    check_consistent(&graph.begin());
+    graph.manager.compact();
+    check_consistent(&graph.begin());
 }
 
 /// Readers, writers, collection and compaction at once, for as long as `MANGROVE_SECONDS` says.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
 
+use crate::epoch::Pin;
 use crate::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
 
 /// Packed runs of one table: two parallel arrays.
@@ -51,6 +52,8 @@ pub(crate) struct List<'a> {
     pub(crate) stamp: u32,
     pub(super) first_row: u64,
     pub(super) tails: &'a TailArena,
+    /// Under which the list was found.
+    pub(super) pin: &'a Pin,
 }
 
 impl<'a> List<'a> {
@@ -63,21 +66,21 @@ impl<'a> List<'a> {
     pub(crate) fn prefetch(&self) {
         prefetch_run(self.neighbors);
         if self.tail_len > 0 {
-            self.tails.row(self.first_row, FIRST_ROW).iter().for_each(crate::prefetch::prefetch);
+            self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(crate::prefetch::prefetch);
         }
     }
 
     /// The cells of the tail from a position on, as (position, neighbor, edge).
     pub(crate) fn tail(&self, from: u64) -> impl Iterator<Item = (u64, VertexId, EdgeId)> + use<'a> {
-        let (tails, count) = (self.tails, self.tail_len);
+        let (tails, pin, count) = (self.tails, self.pin, self.tail_len);
         let (mut row, mut len, mut row_start) = (self.first_row, FIRST_ROW, 0);
-        let next_row = move |row: u64, len: u64| tails.row(row, len)[0].neighbor.load(Ordering::Acquire);
+        let next_row = move |row: u64, len: u64| tails.row(row, len, pin)[0].neighbor.load(Ordering::Acquire);
         while from < count && from - row_start >= len - 1 {
             row = next_row(row, len);
             row_start += len - 1;
             len = (len * 2).min(LAST_ROW);
         }
-        let mut cells: &'a [TailCell] = if from < count { tails.row(row, len) } else { &[] };
+        let mut cells: &'a [TailCell] = if from < count { tails.row(row, len, pin) } else { &[] };
         let mut position = from;
         std::iter::from_fn(move || {
             if position >= count {
@@ -87,7 +90,7 @@ impl<'a> List<'a> {
                 row = next_row(row, len);
                 row_start += len - 1;
                 len = (len * 2).min(LAST_ROW);
-                cells = tails.row(row, len);
+                cells = tails.row(row, len, pin);
             }
             let cell = &cells[(position - row_start) as usize + 1];
             let item = (

@@ -130,7 +130,7 @@ impl AdjacencyTable {
                 Err(found) => current = found,
             }
         }
-        let header = storage.header(current);
+        let header = storage.header(current, pin);
         let _end = header.latch.lock();
         if header.count.load(Ordering::Relaxed) == seen.tail_len && current == seen.descriptor {
             match exchange(current, new) {
@@ -152,7 +152,7 @@ impl AdjacencyTable {
     fn carry_over(&self, old: u64, seen: &Seen, new: u64, storage: &ListStorage, memory: &Memory, pin: &Pin) -> u64 {
         let new = match new & HEADER {
             0 => {
-                let (index, header) = storage.new_header(memory);
+                let (index, header) = storage.new_header(memory, pin);
                 let run = packed_run(new);
                 header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
                 header.block.store(seen.new_stamp, Ordering::Relaxed);
@@ -160,10 +160,10 @@ impl AdjacencyTable {
             }
             _ => new,
         };
-        let header = storage.header(new);
+        let header = storage.header(new, pin);
         let mut end = header.latch.lock();
         for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
-            header.push(&mut end, neighbor, edge, &storage.tails, memory);
+            header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }
         new
     }
@@ -192,7 +192,7 @@ impl AdjacencyTable {
         for at in self.descriptors.slots(pin) {
             let descriptor = self.descriptor(at, pin);
             is_empty &= descriptor == 0;
-            if descriptor & HEADER != 0 && storage.header(descriptor).own.get(pin).is_some() {
+            if descriptor & HEADER != 0 && storage.header(descriptor, pin).own.get(pin).is_some() {
                 continue;
             }
             let list = self.list_of(descriptor, storage, pin);
@@ -213,13 +213,13 @@ impl AdjacencyTable {
     }
 
     /// The descriptor of a new list: a run of the table's block `number` or of a block of its own, and a tail.
-    pub(crate) fn make_list(&self, list: NewList<'_>, storage: &ListStorage, memory: &Memory) -> u64 {
+    pub(crate) fn make_list(&self, list: NewList<'_>, storage: &ListStorage, memory: &Memory, pin: &Pin) -> u64 {
         let NewList { number, run, own, tail } = list;
         let len = run.len() as u64;
         if tail.is_empty() && own.is_none() && len <= LENGTH_MAX {
             return if len == 0 { 0 } else { packed_word(number, run.start as u64, len) };
         }
-        let (index, header) = storage.new_header(memory);
+        let (index, header) = storage.new_header(memory, pin);
         header.packed.store(((run.start as u64) << 32) | len, Ordering::Relaxed);
         header.block.store(number, Ordering::Relaxed);
         if let Some(own) = own {
@@ -228,7 +228,7 @@ impl AdjacencyTable {
         }
         let mut end = header.latch.lock();
         for &(neighbor, edge) in tail {
-            header.push(&mut end, neighbor, edge, &storage.tails, memory);
+            header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }
         HEADER | index
     }
@@ -236,7 +236,7 @@ impl AdjacencyTable {
     /// What is known of a list with a header at no cost: length of the run, whether it has a block to itself, cells
     /// of the tail, packed edges that ended (about), and whether there are such.
     pub(crate) fn weigh(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> Weight {
-        let header = storage.header(descriptor);
+        let header = storage.header(descriptor, pin);
         Weight {
             packed: header.run().len() as u64,
             is_apart: header.own.get(pin).is_some(),

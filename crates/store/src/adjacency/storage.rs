@@ -10,10 +10,11 @@ use mangrove_graph::{EdgeId, VertexId};
 
 use super::descriptor::{HEADER, HEADER_MASK};
 use super::list::Block;
-use crate::epoch::{self, EpochCell, Retired};
+use crate::arena::Arena;
+use crate::epoch::{self, EpochCell, Pin, Retired};
 use crate::limbo::Garbage;
 use crate::memory::{Memory, RecordKind};
-use crate::segments::{Pool, Usage};
+use crate::segments::Usage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use crate::tail::{FIRST_ROW, LAST_ROW, TailArena};
 
@@ -51,18 +52,25 @@ impl ListHeader {
     }
 
     /// Adds a cell, by the holder of the latch.
-    pub(super) fn push(&self, end: &mut TailEnd, neighbor: VertexId, edge: EdgeId, tails: &TailArena, memory: &Memory) {
+    pub(super) fn push(
+        &self,
+        end: &mut TailEnd,
+        (neighbor, edge): (VertexId, EdgeId),
+        tails: &TailArena,
+        memory: &Memory,
+        pin: &Pin,
+    ) {
         if end.used == end.len {
             let len = if end.len == 0 { FIRST_ROW } else { (end.len * 2).min(LAST_ROW) };
-            let row = tails.allocate(len, memory);
+            let (row, _) = tails.allocate(len, memory, pin);
             // Release: a reader that follows the link finds the row's chunk.
             match end.row {
                 0 => self.first.store(row, Ordering::Release),
-                last => tails.row(last, end.len)[0].neighbor.store(row, Ordering::Release),
+                last => tails.row(last, end.len, pin)[0].neighbor.store(row, Ordering::Release),
             }
             *end = TailEnd { row, len, used: 1 };
         }
-        let cell = &tails.row(end.row, end.len)[end.used as usize];
+        let cell = &tails.row(end.row, end.len, pin)[end.used as usize];
         cell.neighbor.store(neighbor.to_bits(), Ordering::Relaxed);
         cell.edge.store(edge.to_bits(), Ordering::Relaxed);
         end.used += 1;
@@ -74,7 +82,7 @@ impl ListHeader {
 /// The records that lists of one tablet are made of.
 #[derive(Debug)]
 pub(crate) struct ListStorage {
-    pub(super) headers: Pool<ListHeader, 6>,
+    pub(super) headers: Arena<ListHeader, 6>,
     pub(super) tails: TailArena,
     /// Whether a table of the tablet has become dirtier since a compaction last went through them.
     changed: AtomicBool,
@@ -83,7 +91,7 @@ pub(crate) struct ListStorage {
 impl ListStorage {
     pub(crate) fn new() -> Self {
         ListStorage {
-            headers: Pool::new(RecordKind::ListHeader),
+            headers: Arena::new(RecordKind::ListHeader),
             tails: TailArena::new(),
             changed: AtomicBool::new(false),
         }
@@ -103,34 +111,37 @@ impl ListStorage {
         self.changed.swap(false, Ordering::SeqCst)
     }
 
-    pub(super) fn header(&self, descriptor: u64) -> &ListHeader {
-        self.headers.get(descriptor & HEADER_MASK).expect("a descriptor names only headers that were allocated")
+    /// The header that a descriptor names which was read under the pin.
+    #[inline]
+    pub(super) fn header<'p>(&'p self, descriptor: u64, pin: &'p Pin) -> &'p ListHeader {
+        self.headers.get(descriptor & HEADER_MASK, pin).expect("a header that a descriptor names was not given back")
     }
 
     /// Starts loading the header that a descriptor names, if it names one.
     #[inline]
-    pub(crate) fn prefetch(&self, descriptor: u64) {
+    pub(crate) fn prefetch(&self, descriptor: u64, pin: &Pin) {
         if descriptor & HEADER != 0 {
-            crate::prefetch::prefetch(self.header(descriptor));
+            crate::prefetch::prefetch(self.header(descriptor, pin));
         }
     }
 
     /// Starts loading the first row of the tail of a list with a header.
     #[inline]
-    pub(crate) fn prefetch_tail(&self, descriptor: u64) {
+    pub(crate) fn prefetch_tail(&self, descriptor: u64, pin: &Pin) {
         if descriptor & HEADER != 0
-            && let row = self.header(descriptor).first.load(Ordering::Acquire)
+            && let row = self.header(descriptor, pin).first.load(Ordering::Acquire)
             && row != 0
         {
-            let cells = self.tails.row(row, FIRST_ROW);
+            let cells = self.tails.row(row, FIRST_ROW, pin);
             crate::prefetch::prefetch(&cells[0]);
             crate::prefetch::prefetch(&cells[cells.len() - 1]);
         }
     }
 
     /// A blank header and its number.
-    pub(super) fn new_header(&self, memory: &Memory) -> (u64, &ListHeader) {
-        let (index, header) = self.headers.allocate(memory);
+    pub(super) fn new_header<'p>(&'p self, memory: &Memory, pin: &'p Pin) -> (u64, &'p ListHeader) {
+        let (index, header) = self.headers.allocate(1, memory, pin);
+        let header = &header[0];
         // Relaxed: private until a descriptor names it.
         for word in [&header.packed, &header.first, &header.count] {
             word.store(0, Ordering::Relaxed);
@@ -142,15 +153,15 @@ impl ListStorage {
     }
 
     /// Gives up what a replaced descriptor named: its header with the rows of the tail.
-    pub(crate) fn retire(&self, descriptor: u64, tablet: u16, garbage: &mut Vec<Garbage>) {
+    pub(crate) fn retire(&self, descriptor: u64, tablet: u16, garbage: &mut Vec<Garbage>, pin: &Pin) {
         if descriptor & HEADER == 0 {
             return;
         }
-        let header = self.header(descriptor);
+        let header = self.header(descriptor, pin);
         let (mut start, mut len) = (header.first.load(Ordering::Acquire), FIRST_ROW);
         while start != 0 {
             garbage.push(Garbage::Row { tablet, start, len });
-            start = self.tails.row(start, len)[0].neighbor.load(Ordering::Acquire);
+            start = self.tails.row(start, len, pin)[0].neighbor.load(Ordering::Acquire);
             len = (len * 2).min(LAST_ROW);
         }
         garbage.push(Garbage::Header { tablet, record: descriptor & HEADER_MASK });
@@ -158,14 +169,24 @@ impl ListStorage {
 
     /// Gives back a header that nobody reads any more; the block it had to itself is given up next.
     pub(crate) fn free_header(&self, number: u64, memory: &Memory) -> Option<Retired> {
-        let header = self.header(number);
         let pin = epoch::pin();
+        let header = self.header(number, &pin);
         if let Some(block) = header.own.get(&pin) {
             memory.remove(RecordKind::Block, block.bytes());
         }
         let own = header.own.swap(None);
-        self.headers.free(number);
+        self.free_blank_header(number);
         own
+    }
+
+    /// Gives back a header that nobody has seen.
+    pub(super) fn free_blank_header(&self, number: u64) {
+        self.headers.free(number, 1);
+    }
+
+    /// Gives up the memory that no header and no row is in any more; how many pieces it was.
+    pub(crate) fn give_back_chunks(&self, memory: &Memory, garbage: &mut Vec<Garbage>) -> usize {
+        self.headers.give_back_chunks(memory, garbage) + self.tails.give_back_chunks(memory, garbage)
     }
 
     /// Gives back a row that nobody reads any more.
@@ -181,7 +202,7 @@ impl ListStorage {
     /// Bytes of the headers, of the tails, and of the blocks that long lists have to themselves.
     pub(crate) fn bytes(&self) -> (usize, usize, usize) {
         let pin = epoch::pin();
-        let own = self.headers.iter().filter_map(|header| header.own.get(&pin)).map(Block::bytes).sum();
+        let own = self.headers.iter(&pin).filter_map(|header| header.own.get(&pin)).map(Block::bytes).sum();
         (self.headers.bytes(), self.tails.bytes(), own)
     }
 }

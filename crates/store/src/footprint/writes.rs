@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature};
 use crate::cell::{Content, RawCell};
+use crate::epoch;
 use crate::store::{Slot, Store};
 use crate::undo;
 use crate::write::Write;
@@ -161,7 +162,7 @@ impl Store {
         }
         if let ElementRef::Edge(id) = element {
             let (_, page) = self.edge_page(id).expect("the edge's slot was found");
-            let (source, target) = page.ends(id.offset());
+            let (source, target) = page.ends(id.offset(), &epoch::pin());
             for labels in [Some(labels), None] {
                 set.items.add(Item::list(source, Direction::Out, labels));
                 set.items.add(Item::list(target, Direction::In, labels));

@@ -13,10 +13,13 @@ use parking_lot::Mutex;
 
 use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};
 use crate::bulk::{Paged, Staged};
+use crate::edge_page::EdgePage;
+use crate::epoch;
+use crate::free_places::PageOf;
 use crate::id_index::IdKey;
 use crate::image::{PageKind, PageName, chosen_id};
 use crate::pack::pack;
-use crate::page::{EdgePage, PageCore, VertexPage};
+use crate::page::{PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
 use crate::store::{Store, edge, vertex};
 use crate::tablet::{Cursor, Tablet};
@@ -148,7 +151,7 @@ fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<
     };
     let name = PageName { tablet, kind: PageKind::Edges, number };
     for (at, _) in elements(tablet, number, &page.core) {
-        let (source, target) = page.ends(at);
+        let (source, target) = page.ends(at, &epoch::pin());
         if source.tablet() != tablet {
             let message = format!("the edge in slot {at} is not in the tablet of its source {source:?}");
             return Err(damage(name, message));
@@ -314,6 +317,8 @@ fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelS
 /// Gives the places of a page that have no element to new ones.
 fn free_places(name: PageName, core: &PageCore, cursor: &Cursor) {
     for at in (0..core.used()).filter(|&at| !has_element(core, at) && core.generation(at) < GENERATION_MAX) {
-        cursor.free.give(id_of(name.tablet, name.number, core, at).to_bits());
+        let page = PageOf { number: name.number as usize, tablet: name.tablet };
+        let bits = id_of(name.tablet, name.number, core, at).to_bits();
+        cursor.free.give(page, bits, |_| unreachable!("no page is settled with holes before anybody has it"));
     }
 }

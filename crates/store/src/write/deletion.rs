@@ -75,7 +75,7 @@ impl Writer<'_> {
         for &(neighbor, edge) in cells {
             let Some((_, page)) = self.store.edge_page(edge) else { continue };
             page.core.prefetch_version(&self.pin, edge.offset());
-            page.prefetch_ends(edge.offset());
+            page.prefetch_ends(edge.offset(), &self.pin);
             let other = self.store.vertex_page(neighbor).map(|(_, other)| other.tables(opposite(direction)));
             if let Some(table) = other.and_then(|tables| tables.get(page.core.label.0)) {
                 crate::prefetch::prefetch(&table.ended);
@@ -110,7 +110,7 @@ impl Writer<'_> {
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
         }
-        let (source, target) = page.ends(id.offset());
+        let (source, target) = page.ends(id.offset(), &self.pin);
         if self.end(element)? {
             // After the claim: see the invariants of `adjacency`.
             self.mark_ended(source, Direction::Out, page.core.label, id);
