@@ -96,21 +96,24 @@ impl Encoding {
     pub fn encode_response(self, head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Encoding::GraphBinary => graphbinary::encode_response(head, data, out),
-            Encoding::GraphBinaryText => {
-                let text = |value: &Value| Value::from(Plain(value).to_string());
-                match data {
-                    ResponseData::Empty => graphbinary::encode_response(head, data, out),
-                    ResponseData::Values(values) => {
-                        let texts: Vec<Value> = values.iter().map(text).collect();
-                        graphbinary::encode_response(head, ResponseData::Values(&texts), out)
-                    }
-                    ResponseData::Traversers(traversers) => {
-                        let texts: Vec<_> = traversers.iter().map(|(bulk, value)| (*bulk, text(value))).collect();
-                        graphbinary::encode_response(head, ResponseData::Traversers(&texts), out)
-                    }
-                }
-            }
+            Encoding::GraphBinaryText => as_texts(data, |texts| graphbinary::encode_response(head, texts, out)),
             Encoding::GraphSon(dialect) => graphson::encode_response(dialect, head, data, out),
+        }
+    }
+}
+
+/// Does something with the results as [`Encoding::GraphBinaryText`] gives them: each as text.
+pub fn as_texts<R>(data: ResponseData<'_>, with: impl FnOnce(ResponseData<'_>) -> R) -> R {
+    let text = |value: &Value| Value::from(Plain(value).to_string());
+    match data {
+        ResponseData::Empty => with(data),
+        ResponseData::Values(values) => {
+            let texts: Vec<Value> = values.iter().map(text).collect();
+            with(ResponseData::Values(&texts))
+        }
+        ResponseData::Traversers(traversers) => {
+            let texts: Vec<_> = traversers.iter().map(|(bulk, value)| (*bulk, text(value))).collect();
+            with(ResponseData::Traversers(&texts))
         }
     }
 }

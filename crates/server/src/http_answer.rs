@@ -1,15 +1,16 @@
 //! The body of an HTTP answer, made of batches as they come.
 //!
 //! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than the
-//! pieces that wait for the client; small answers are one piece with a length. GraphBinary is one piece always.
+//! pieces that wait for the client; small answers are one piece with a length. GraphBinary is one piece always: the
+//! number of results stands in front of them, so their bytes are held until all are there.
 
 use std::time::Duration;
 
 use axum::body::Bytes;
 use mangrove_graph::{Error, ErrorKind, Result};
-use mangrove_gremlin::Encoding;
 use mangrove_gremlin::graphson::{self, Dialect};
 use mangrove_gremlin::message::ResponseHead;
+use mangrove_gremlin::{Encoding, as_texts, graphbinary};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ use uuid::Uuid;
 use crate::config::Limits;
 use crate::sink::HeldMax;
 use crate::status::{Failure, Status};
-use crate::wire::{Batch, Form, Gone};
+use crate::wire::{Batch, Gone};
 
 /// Less than this is kept until there is more: a piece has its cost on the wire.
 const PIECE_BYTES_MIN: usize = 32 << 10;
@@ -47,19 +48,20 @@ pub struct HttpAnswer {
 enum Made {
     /// Text, and whether there is a result before or in it.
     Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
-    /// Every result, since the count comes first.
-    Whole { encoding: Encoding, held: Batch, bytes: u64, max: HeldMax },
+    /// Every result, since the count comes first: the bytes of so many, as text or as what they are.
+    Whole { is_text: bool, items: Vec<u8>, count: usize, max: HeldMax },
 }
 
 impl HttpAnswer {
     /// An answer without results yet.
-    pub fn new(request: Uuid, encoding: Encoding, form: Form, pieces: mpsc::Sender<Piece>, limits: &Limits) -> Self {
+    pub fn new(request: Uuid, encoding: Encoding, pieces: mpsc::Sender<Piece>, limits: &Limits) -> Self {
         let body = match encoding {
             Encoding::GraphSon(dialect) => {
                 Made::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
             }
             Encoding::GraphBinary | Encoding::GraphBinaryText => {
-                Made::Whole { encoding, held: Batch::new(form), bytes: 0, max: HeldMax::of(limits) }
+                let is_text = encoding == Encoding::GraphBinaryText;
+                Made::Whole { is_text, items: Vec::new(), count: 0, max: HeldMax::of(limits) }
             }
         };
         HttpAnswer { request, body, pieces, stall_max: limits.write_stall_max }
@@ -89,30 +91,21 @@ impl HttpAnswer {
                 let is_enough = pending.len() >= PIECE_BYTES_MIN;
                 Ok(is_enough.then(|| Piece::More(std::mem::take(pending).into())))
             }
-            Made::Whole { held, bytes, max, .. } => {
-                *bytes = bytes.saturating_add(batch.weight());
-                if *bytes > max.bytes {
-                    return Err(Error::new(
-                        ErrorKind::MemoryLimit,
-                        format!(
-                            "a GraphBinary answer over HTTP is held back until it is whole, and it has more than {} bytes \
-                             (the limit held_result_bytes_max); accept GraphSON, which streams, or use a WebSocket",
-                            max.bytes
-                        ),
-                    ));
+            Made::Whole { is_text, items, count, max } => {
+                *count += batch.len();
+                if *count > max.count {
+                    let count = format!("there are more than {} results (the limit held_result_count_max)", max.count);
+                    return Err(too_large(&count));
                 }
-                let count_max = max.count;
-                if held.len() + batch.len() > count_max {
-                    return Err(Error::new(
-                        ErrorKind::MemoryLimit,
-                        format!(
-                            "a GraphBinary answer over HTTP is held back until it is whole, and there are more than \
-                             {count_max} results (the limit held_result_count_max); accept GraphSON, which streams, or \
-                             use a WebSocket"
-                        ),
-                    ));
+                // Weighed before it is written: one result may be gigabytes, of parts that are shared here.
+                if (items.len() as u64).saturating_add(batch.weight()) > max.bytes {
+                    let bytes = format!("it has more than {} bytes (the limit held_result_bytes_max)", max.bytes);
+                    return Err(too_large(&bytes));
                 }
-                held.extend(batch);
+                match is_text {
+                    false => graphbinary::write_items(batch.data(), items)?,
+                    true => as_texts(batch.data(), |texts| graphbinary::write_items(texts, items))?,
+                }
                 Ok(None)
             }
         }
@@ -130,7 +123,10 @@ impl HttpAnswer {
                 bytes.append(pending);
                 graphson::close_response(*dialect, &mut bytes);
             }
-            Made::Whole { encoding, held, .. } => encoding.encode_response(head, held.data(), &mut bytes)?,
+            Made::Whole { items, count, .. } => {
+                graphbinary::open_response(head, *count, &mut bytes)?;
+                bytes.append(items);
+            }
         }
         Ok(Piece::Last(bytes.into()))
     }
@@ -150,4 +146,14 @@ impl HttpAnswer {
             }
         }
     }
+}
+
+fn too_large(what: &str) -> Error {
+    Error::new(
+        ErrorKind::MemoryLimit,
+        format!(
+            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which streams, \
+             or use a WebSocket"
+        ),
+    )
 }

@@ -113,7 +113,7 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
     // Dropped with the response, or with this very task when the client goes away before there is one.
     let (here, gone) = watch::channel(false);
     let mut watch = Watch::start(evaluation.timeout, gone);
-    let answer = HttpAnswer::new(call.request, encoding, call.form, sender.clone(), &shared.limits);
+    let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits);
     let carrier = Carrier::Http(Box::new(answer));
     let sink = ChannelSink::new(carrier, call.form, call.batch_size, watch.cancellation.clone(), Handle::current());
     tokio::spawn(async move {

@@ -76,17 +76,6 @@ impl Batch {
         }
     }
 
-    /// Adds those of another of the same form.
-    pub fn extend(&mut self, other: &Batch) {
-        match (self, other) {
-            (Batch::Values(values), Batch::Values(more)) => values.extend_from_slice(more),
-            (Batch::Traversers(traversers), Batch::Traversers(more)) => traversers.extend_from_slice(more),
-            (Batch::Values(_), Batch::Traversers(_)) | (Batch::Traversers(_), Batch::Values(_)) => {
-                unreachable!("the batches of one answer have one form")
-            }
-        }
-    }
-
     /// About how many bytes they take.
     pub fn weight(&self) -> u64 {
         match self {

@@ -13,10 +13,42 @@ use crate::message::{Response, ResponseData, ResponseHead};
 /// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
 pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
-    write(head, data, out).inspect_err(|_| out.truncate(start))
+    let mut write = || match data {
+        ResponseData::Empty => {
+            write_head(head, out)?;
+            writer::null(out);
+            Ok(())
+        }
+        ResponseData::Values(_) | ResponseData::Traversers(_) => {
+            open_response(head, data.len(), out)?;
+            write_items(data, out)
+        }
+    };
+    write().inspect_err(|_| out.truncate(start))
 }
 
-fn write(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
+/// Appends a response up to its first result, of which there will be so many: the format has their number in front.
+/// Nothing follows the last.
+pub fn open_response(head: ResponseHead<'_>, count: usize, out: &mut Vec<u8>) -> Result<()> {
+    write_head(head, out)?;
+    writer::head(out, code::LIST);
+    writer::length(out, count)
+}
+
+/// Appends some results. On an error the buffer is as it was.
+pub fn write_items(data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    let written = match data {
+        ResponseData::Empty => Ok(()),
+        ResponseData::Values(values) => values.iter().try_for_each(|value| writer::value(out, value)),
+        ResponseData::Traversers(traversers) => {
+            traversers.iter().try_for_each(|(bulk, value)| writer::traverser(out, *bulk, value))
+        }
+    };
+    written.inspect_err(|_| out.truncate(start))
+}
+
+fn write_head(head: ResponseHead<'_>, out: &mut Vec<u8>) -> Result<()> {
     out.push(VERSION);
     match head.request_id {
         Some(id) => {
@@ -34,17 +66,7 @@ fn write(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> R
         writer::string(out, name)?;
         writer::value(out, attribute)?;
     }
-    writer::length(out, 0)?; // attributes of the result
-    match data {
-        ResponseData::Empty => writer::null(out),
-        ResponseData::Values(values) => writer::values(out, code::LIST, values)?,
-        ResponseData::Traversers(traversers) => {
-            writer::head(out, code::LIST);
-            writer::length(out, traversers.len())?;
-            traversers.iter().try_for_each(|(bulk, value)| writer::traverser(out, *bulk, value))?;
-        }
-    }
-    Ok(())
+    writer::length(out, 0) // attributes of the result
 }
 
 /// The response in a message; elements come with their properties.

@@ -32,6 +32,22 @@ pub enum ResponseData<'a> {
     Traversers(&'a [(u64, Value)]),
 }
 
+impl ResponseData<'_> {
+    /// How many results there are, each traverser counted once.
+    pub fn len(self) -> usize {
+        match self {
+            ResponseData::Empty => 0,
+            ResponseData::Values(values) => values.len(),
+            ResponseData::Traversers(traversers) => traversers.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A response as a client reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
