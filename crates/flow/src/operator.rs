@@ -145,6 +145,15 @@ impl<'a, B: Batch> Output<'a, B> {
         matches!(self.router.groups.fate(group, self.operator), crate::group::Fate::Drop)
     }
 
+    /// The instances of a group for which the operator's work is no longer wanted. Rows that arrive are without theirs; an
+    /// operator that keeps rows, or whose instances inside are those of the group around it, may ask.
+    pub fn cancelled_tags(&self, group: GroupId) -> Option<&TagSet> {
+        match self.router.groups.fate(group, self.operator) {
+            crate::group::Fate::Thin(tags) => Some(tags),
+            _ => None,
+        }
+    }
+
     /// The operator's number.
     pub fn operator(&self) -> OpId {
         self.operator

@@ -83,6 +83,8 @@ pub(crate) struct Router<B: Batch> {
     pub hand: Option<Message<B>>,
     /// Which operators have something to do: a bit each.
     pub ready: Vec<u64>,
+    /// Which operators of scopes have something that came back from their scope: a bit each.
+    returned: Vec<u64>,
     pub groups: Groups,
     pub results: VecDeque<B>,
     pub complete: bool,
@@ -104,6 +106,7 @@ impl<B: Batch> Router<B> {
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             hand: None,
             ready: vec![0; count.div_ceil(64)],
+            returned: vec![0; count.div_ceil(64)],
             groups: Groups::new(node),
             results: VecDeque::new(),
             complete: false,
@@ -198,6 +201,10 @@ impl<B: Batch> Router<B> {
             self.context.charge(*charged)?;
         }
         let operator = message.operator as usize;
+        let (word, bit) = (operator / 64, 1 << (operator % 64));
+        if self.returns(&message) {
+            self.returned[word] |= bit;
+        }
         let inbox = &mut self.inboxes[operator];
         // Port 0 is where a stream enters an operator; what a scope sends back arrives at the others.
         if message.port == 0 {
@@ -205,8 +212,13 @@ impl<B: Batch> Router<B> {
         } else {
             inbox.returning.push_back(message);
         }
-        self.ready[operator / 64] |= 1 << (operator % 64);
+        self.ready[word] |= bit;
         Ok(())
+    }
+
+    /// Whether a message comes back to the operator of a scope from what runs inside.
+    fn returns(&self, message: &Message<B>) -> bool {
+        message.port != 0 && self.topology.is_scope(message.operator)
     }
 
     /// Puts an end-of-stream, already counted, back to the front of its queue until the operator has worked
@@ -239,14 +251,13 @@ impl<B: Batch> Router<B> {
         self.enqueue(message)
     }
 
-    /// The ready operator nearest to the result.
+    /// The operator of a scope to which something has come back, or else the ready operator nearest to the result.
     pub fn next_ready(&self) -> Option<OpId> {
+        if let Some(message) = self.hand.as_ref().filter(|message| self.returns(message)) {
+            return Some(message.operator);
+        }
         let in_hand = self.hand.as_ref().map(|message| message.operator);
-        let in_inbox = self.ready.iter().rposition(|w| *w != 0).map(|word| {
-            let bit = 63 - self.ready[word].leading_zeros() as usize;
-            (word * 64 + bit) as OpId
-        });
-        in_hand.max(in_inbox)
+        highest(&self.returned).or_else(|| in_hand.max(highest(&self.ready)))
     }
 
     /// The next message of an operator that has no unfinished work: what is in the hand is the oldest.
@@ -260,10 +271,14 @@ impl<B: Batch> Router<B> {
     /// Notes whether an operator has something to do in its inbox, or from its last call.
     pub fn settle(&mut self, operator: OpId) {
         let (word, bit) = (operator as usize / 64, 1 << (operator % 64));
-        if self.inboxes[operator as usize].is_idle() {
+        let inbox = &self.inboxes[operator as usize];
+        if inbox.is_idle() {
             self.ready[word] &= !bit;
         } else {
             self.ready[word] |= bit;
+        }
+        if inbox.returning.is_empty() {
+            self.returned[word] &= !bit;
         }
     }
 
@@ -312,6 +327,13 @@ impl<B: Batch> Router<B> {
         let into = |edge: &&crate::topology::Edge| edge.to == operator && edge.port == port;
         self.topology.outputs.iter().flatten().find(into).is_some_and(|edge| edge.all_send)
     }
+}
+
+/// The highest number in a set of bits.
+fn highest(bits: &[u64]) -> Option<OpId> {
+    let word = bits.iter().rposition(|word| *word != 0)?;
+    let bit = 63 - bits[word].leading_zeros() as usize;
+    Some((word * 64 + bit) as OpId)
 }
 
 const FRAME_HEADER_BYTES: usize = 12;

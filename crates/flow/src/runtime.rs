@@ -1,7 +1,9 @@
 //! One node's part of a running query: it calls operators until nothing is left to do.
 //!
 //! Which operator is next: the one nearest to the result that has something to do. So a stream is worked
-//! off depth first, memory stays bounded by what barriers hold, and the first results come early.
+//! off depth first, memory stays bounded by what barriers hold, and the first results come early. But what comes back
+//! from a scope to the scope's own operator goes before everything: it may decide an instance, and all that its scope
+//! still has to do for it is then cancelled instead of done.
 //!
 //! A runtime serves one run after the other: [`NodeRuntime::begin`] gives a run its surroundings, [`NodeRuntime::rest`]
 //! takes leave of a complete one. What stays is what is costly to make: operators, queues, tables. A run that failed or

@@ -48,6 +48,8 @@ pub struct Edge {
 pub struct Topology {
     pub(crate) outputs: Vec<Vec<Edge>>,
     placements: Vec<Placement>,
+    /// Which operators are those of scopes: an edge leads back to them.
+    scopes: Vec<bool>,
 }
 
 impl Topology {
@@ -70,6 +72,11 @@ impl Topology {
     pub fn placement(&self, operator: OpId) -> Placement {
         self.placements[operator as usize]
     }
+
+    /// Whether the operator is a scope's: what runs inside sends its results back to it.
+    pub fn is_scope(&self, operator: OpId) -> bool {
+        self.scopes[operator as usize]
+    }
 }
 
 /// Builds a topology operator by operator.
@@ -84,6 +91,7 @@ impl TopologyBuilder {
         let id = OpId::try_from(self.topology.outputs.len()).expect("the planner bounds the size of a plan");
         self.topology.outputs.push(Vec::new());
         self.topology.placements.push(placement);
+        self.topology.scopes.push(false);
         id
     }
 
@@ -110,6 +118,9 @@ impl TopologyBuilder {
     }
 
     fn push(&mut self, from: OpId, edge: Edge) -> usize {
+        if edge.to < from {
+            self.topology.scopes[edge.to as usize] = true;
+        }
         let outputs = &mut self.topology.outputs[from as usize];
         outputs.push(edge);
         outputs.len() - 1

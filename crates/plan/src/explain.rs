@@ -3,7 +3,7 @@
 use crate::files::FileStep;
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope, SlotBy,
+    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope, SlotBy,
     SlotOperand, Stage,
 };
 
@@ -114,6 +114,13 @@ fn option_text(when: &ChooseOption) -> String {
     }
 }
 
+/// `out knows to a`
+fn edge_text(edge: &EdgeTo) -> String {
+    let direction = format!("{:?}", edge.direction).to_lowercase();
+    let labels = if edge.labels.is_empty() { String::new() } else { format!(" {}", edge.labels.join(" | ")) };
+    format!("{direction}{labels} to {}", edge.name)
+}
+
 /// What an operator is, in a few words.
 pub fn describe(operator: &Op) -> String {
     let labels_of = |labels: &[crate::logical::Name]| match labels {
@@ -135,6 +142,12 @@ pub fn describe(operator: &Op) -> String {
         Op::CountExpand { direction: d, labels } => format!("count {}{}", direction(d), labels_of(labels)),
         Op::Expand { direction: d, labels, to_edges } => {
             format!("expand {}{}{}", direction(d), if *to_edges { " edges" } else { "" }, labels_of(labels))
+        }
+        Op::FollowTo(edge) => format!("follow {}", edge_text(edge)),
+        Op::HasEdgeTo { edge, negate } => format!("has {} {}", if *negate { "no edge" } else { "edge" }, edge_text(edge)),
+        Op::Intersect { direction: d, labels, closings } => {
+            let closings = closings.iter().map(edge_text).collect::<Vec<_>>().join(" and ");
+            format!("expand {}{} to what has an edge {closings}", direction(d), labels_of(labels))
         }
         Op::EdgeVertex(end) => format!("edge end {end:?}").to_lowercase(),
         Op::Filter(conditions) => format!("filter{}", conditions_text(conditions)),
@@ -183,12 +196,14 @@ pub fn describe(operator: &Op) -> String {
                 LocalKind::FlatMap { .. } => "results".to_owned(),
                 LocalKind::SideEffect(_) => "side effect".to_owned(),
             };
-            format!("scope a row: {kind}{turn}")
+            let once = if local.by_object { ", equal rows once" } else { "" };
+            format!("scope a row: {kind}{turn}{once}")
         }
         Op::Ordered { always: true, .. } => "keep the order".to_owned(),
         Op::Ordered { .. } => "keep the order between nodes".to_owned(),
         Op::Union(branches) => format!("union of {}", branches.len()),
         Op::Switch { options } => format!("choose among {}", options.len()),
+        Op::Repeat(repeat) if repeat.once => "repeat, each vertex once".to_owned(),
         Op::Repeat(_) => "repeat".to_owned(),
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod close;
 pub mod compile;
 pub mod explain;
 pub mod expression;
@@ -23,6 +24,7 @@ pub mod lower;
 mod merge;
 mod options;
 pub mod physical;
+mod purity;
 pub mod requirements;
 pub mod rules;
 pub mod strategies;

@@ -5,6 +5,8 @@
 //! the stream is ordered, and how the vertices of a source are found.
 
 mod access;
+mod asked;
+mod branches;
 mod order;
 mod upsert;
 mod write;
@@ -70,7 +72,8 @@ pub fn lower_with(
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
-    let lowering = Lowering { facts, options, requirements: &requirements, loops, productive_by };
+    let labels = crate::purity::labels_given(traversal);
+    let lowering = Lowering { facts, options, requirements: &requirements, loops, labels, productive_by };
     let mut root = lowering.child(traversal)?;
     let mutating = traversal.is_mutating();
     if options.merge && requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
@@ -95,17 +98,23 @@ struct Lowering<'a> {
     requirements: &'a Requirements,
     /// The names of the loops around the step that is being lowered, the outermost first.
     loops: RefCell<Vec<Option<Name>>>,
+    /// Every label that a step of the whole traversal bears.
+    labels: Vec<Name>,
     /// Under which keys a `by()` without a result gives null; an empty list: under all.
     productive_by: Option<&'a [Name]>,
 }
 
 impl Lowering<'_> {
-    /// Lowers a chain; says whether its output is ordered.
-    fn pipeline(&self, traversal: &Traversal, ordered: bool) -> Result<(Pipeline, bool)> {
-        let mut chain = Chain::new(ordered);
-        for node in &traversal.steps {
+    /// Lowers a chain; says whether its output is ordered. `asked`: only whether it has a result will be looked at.
+    fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
+        let mut chain = Chain::new(false);
+        for (at, node) in traversal.steps.iter().enumerate() {
             let before = chain.stages.len();
-            self.step(&node.step, &mut chain).map_err(|e| match node.position {
+            let lowered = match &node.step {
+                Step::Repeat(repeat) => self.repeat(repeat, &traversal.steps[at + 1..], asked, &mut chain),
+                step => self.step(step, &mut chain),
+            };
+            lowered.map_err(|e| match node.position {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
@@ -117,9 +126,19 @@ impl Lowering<'_> {
     }
 
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
-        let mut pipeline = self.pipeline(traversal, false)?.0;
+        self.fused(traversal, false)
+    }
+
+    /// As [`Lowering::child`], of a traversal that is only asked whether it has a result.
+    fn asked(&self, traversal: &Traversal) -> Result<Pipeline> {
+        self.fused(traversal, true)
+    }
+
+    fn fused(&self, traversal: &Traversal, asked: bool) -> Result<Pipeline> {
+        let mut pipeline = self.pipeline(traversal, asked)?.0;
         if self.options.fuse {
             crate::fuse::fuse(&mut pipeline.stages);
+            crate::close::close(&mut pipeline.stages);
         }
         Ok(pipeline)
     }
@@ -377,80 +396,9 @@ impl Lowering<'_> {
                 return Ok(());
             }
             Step::Choose(choose) => return self.choose(choose, chain),
-            Step::Repeat(repeat) => {
-                self.loops.borrow_mut().push(repeat.name.clone());
-                let scope = RepeatScope {
-                    body: self.child(&repeat.body)?,
-                    until: repeat.until.as_ref().map(|u| self.until(u)).transpose()?,
-                    until_first: repeat.until_first,
-                    emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
-                    emit_first: repeat.emit_first,
-                };
-                self.loops.borrow_mut().pop();
-                chain.push(Op::Repeat(Box::new(scope)));
-                return Ok(());
-            }
             other => return Err(Error::bug(format!("no operator for the step {other:?}"))),
         };
-        chain.push(Op::Local(LocalScope { kind, serial: mutating, ordered }));
-        Ok(())
-    }
-
-    fn until(&self, until: &Until) -> Result<LoopTest> {
-        Ok(match until {
-            Until::Times(n) => LoopTest::Times(n.clone()),
-            Until::Test(test) => LoopTest::Test(test.clone()),
-            Until::Traversal(t) => LoopTest::Exists(self.child(t)?),
-        })
-    }
-
-    fn emit(&self, emit: &Emit) -> Result<LoopTest> {
-        Ok(match emit {
-            Emit::Always => LoopTest::Always,
-            Emit::Test(test) => LoopTest::Test(test.clone()),
-            Emit::Traversal(t) => LoopTest::Exists(self.child(t)?),
-        })
-    }
-
-    fn choose(&self, choose: &Choose, chain: &mut Chain) -> Result<()> {
-        let slot = match &choose.on {
-            ChooseOn::Test(test) => SlotBy::Test(test.clone()),
-            ChooseOn::Exists(t) => SlotBy::Exists(self.child(t)?),
-            ChooseOn::Value(t) => self.first_of(t)?,
-        };
-        chain.modulate(Over::Current, vec![slot]);
-        let options = choose.options.iter().map(|(when, t)| Ok((when.clone(), self.child(t)?)));
-        chain.push(Op::Switch { options: options.collect::<Result<_>>()? });
-        Ok(())
-    }
-
-    fn filter(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
-        match (kind, traversals) {
-            // One operator each, so that the first that fails spares the others.
-            (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, chain)),
-            (FilterKind::None, [only]) => self.test(kind, only, chain),
-            (FilterKind::Any | FilterKind::None, traversals) => {
-                let serial = traversals.iter().any(Traversal::is_mutating);
-                let kind = LocalKind::Filter(kind, self.children(traversals)?);
-                chain.push(Op::Local(LocalScope { kind, serial, ordered: chain.ordered }));
-                Ok(())
-            }
-        }
-    }
-
-    /// Rows for which one traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
-    fn test(&self, kind: FilterKind, traversal: &Traversal, chain: &mut Chain) -> Result<()> {
-        // One hop that is only asked whether it exists needs no scope: a semi-join over the degrees.
-        if let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &traversal.steps[..]
-            && marks.is_empty()
-        {
-            let negate = kind == FilterKind::None;
-            chain.push(Op::HasEdges { direction: *direction, labels: labels.clone(), negate });
-            return Ok(());
-        }
-        let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
-        let kind = LocalKind::Filter(kind, vec![self.child(traversal)?]);
-        chain.push(Op::Local(LocalScope { kind, serial, ordered }));
+        chain.push(Op::Local(LocalScope { kind, serial: mutating, ordered, by_object: false }));
         Ok(())
     }
 

@@ -7,12 +7,14 @@
 //! into *slots*: columns of optional values that live until the next operator. So an operator that groups
 //! or sorts knows nothing of nested traversals.
 
+mod edge_to;
 mod modulate;
 mod scope;
 
 use mangrove_graph::{Direction, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
+pub use edge_to::EdgeTo;
 pub use modulate::{Modulate, Over, SlotBy};
 pub use scope::{LocalKind, LocalScope, LoopTest, RepeatScope};
 
@@ -229,6 +231,24 @@ pub enum Op {
         labels: Vec<Name>,
         /// To the edges.
         to_edges: bool,
+    },
+    /// Along edges to the vertex that a name stands for: a hop with a comparison behind it, as a search.
+    FollowTo(EdgeTo),
+    /// Vertices that have (or lack) such an edge.
+    HasEdgeTo {
+        /// The edge.
+        edge: EdgeTo,
+        /// Keep those that lack one.
+        negate: bool,
+    },
+    /// Along edges to those neighbors that have all these edges besides: an intersection of lists.
+    Intersect {
+        /// Which way.
+        direction: Direction,
+        /// Edge labels; none: all.
+        labels: Vec<Name>,
+        /// The edges that the neighbors have.
+        closings: Vec<EdgeTo>,
     },
     /// To the end of an edge.
     EdgeVertex(EdgeEnd),

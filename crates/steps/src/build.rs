@@ -12,10 +12,11 @@ mod scopes;
 use std::sync::Arc;
 
 use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Direction, Error, Result};
 use mangrove_plan::PhysicalPlan;
+use mangrove_plan::logical::Name;
 use mangrove_plan::physical::{
-    Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand, Stage,
+    EdgeTo, Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand, Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -33,7 +34,9 @@ use crate::barrier::subgraph::Subgraph;
 use crate::barrier::tree::Tree;
 use crate::barrier::write;
 use crate::row::call::CallService;
+use crate::row::closing::{Closing, Kind as ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
+use crate::row::intersect::Intersect;
 use crate::row::source::{CountAll, Kind, Source};
 use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
@@ -278,6 +281,22 @@ impl Builder {
                 self.set(next.from, expand);
                 next
             }
+            Op::FollowTo(edge) => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                self.set(next.from, Closing::new(edge, ClosingKind::Follow(remember), self.nodes > 1));
+                next
+            }
+            Op::HasEdgeTo { edge, negate } => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                self.set(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
+                next
+            }
+            Op::Intersect { direction, labels, closings } if self.nodes == 1 => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                self.set(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
+                next
+            }
+            Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
             Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
             Op::Filter(conditions) => self.row(&tail, Need::Owner, stage, false, filter::Filter::new(conditions))?,
             Op::HasEdges { direction, labels, negate } => {
@@ -316,6 +335,25 @@ impl Builder {
             | Op::Drop => self.write(stage, &tail)?,
             _ => self.local_or_barrier(stage, tail, first)?,
         })
+    }
+
+    /// An intersection where the lists lie on several nodes: a hop, and tests at the owners of its ends.
+    fn apart(
+        &mut self,
+        stage: &Stage,
+        direction: Direction,
+        labels: &[Name],
+        closings: &[EdgeTo],
+        tail: End,
+    ) -> Result<End> {
+        let hop = Op::Expand { direction, labels: labels.to_vec(), to_edges: false };
+        let first = tail.from;
+        let mut next = self.stage(&Stage { operator: hop, labels: stage.labels.clone() }, tail, first)?;
+        for edge in closings {
+            let test = Op::HasEdgeTo { edge: edge.clone(), negate: false };
+            next = self.stage(&Stage { operator: test, labels: Vec::new() }, next, first)?;
+        }
+        Ok(next)
     }
 
     /// The second half of a count in two parts: the sum of what was counted where the rows were.

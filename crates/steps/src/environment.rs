@@ -5,6 +5,7 @@
 //! run it looks up when the run begins.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_flow::QueryContext;
@@ -143,12 +144,19 @@ pub struct SideEffects {
     reducers: Mutex<Vec<(Name, Operator)>>,
     /// What a sack is in the beginning.
     sack: Mutex<Value>,
+    /// How often a value was changed.
+    changes: AtomicU64,
 }
 
 impl SideEffects {
     /// How values are folded into a side effect, if it was given a reducer.
     pub fn reducer(&self, name: &str) -> Option<Operator> {
         self.reducers.lock().iter().find(|(known, _)| known == name).map(|(_, operator)| *operator)
+    }
+
+    /// A number that is another one after every change: what was worked out under it may depend on the values of then.
+    pub fn version(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// The value under a name.
@@ -170,6 +178,7 @@ impl SideEffects {
         let old = values.remove(name);
         let new = change(old)?;
         values.insert(name.clone(), new);
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }

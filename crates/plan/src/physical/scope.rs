@@ -12,6 +12,9 @@ pub struct LocalScope {
     pub serial: bool,
     /// Results come out in the order of the rows that went in.
     pub ordered: bool,
+    /// Of a filter: whether a row passes depends on its object alone and on side effects, so that equal rows are asked
+    /// once.
+    pub by_object: bool,
 }
 
 /// What comes out of a branch scope.
@@ -47,6 +50,8 @@ pub struct RepeatScope {
     pub emit: Option<LoopTest>,
     /// Tested before the body.
     pub emit_first: bool,
+    /// Nobody can tell how often and by which ways an object is come to: each instance goes on from a vertex once.
+    pub once: bool,
 }
 
 /// A test in a loop.

@@ -25,7 +25,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
 }
 
 /// The traversals in a step that are only asked whether they have a result.
-fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
+pub(super) fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
     match step {
         Step::FilterTraversal(_, operands) => operands.iter_mut().collect(),
         Step::Choose(choose) => match &mut choose.on {

@@ -10,6 +10,7 @@ mod fold_conditions;
 mod hop_over_edges;
 mod inline_filters;
 mod nested;
+mod walk_to_tests;
 
 use crate::logical::{Configuration, Traversal};
 use crate::physical::PathRequirement;
@@ -29,6 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply },
     Rule { name: "inline filters", apply: inline_filters::apply },
     Rule { name: "hop over edges", apply: hop_over_edges::apply },
+    Rule { name: "walk to tests", apply: walk_to_tests::apply },
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply },
 ];
 

@@ -137,6 +137,7 @@ impl Builder {
             serial: scope.serial,
             ordered: scope.ordered,
             remember: self.remember(stage),
+            by_object: scope.by_object,
         };
         self.set(next.from, Local::new(shape));
         Ok(next)
@@ -159,7 +160,8 @@ impl Builder {
         self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
         self.visited = loop_around;
         let loops = self.requirements.loops;
-        let shape = RepeatShape { until, until_first: plan.until_first, emit, emit_first: plan.emit_first, loops };
+        let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
+        let shape = RepeatShape { until, until_first, emit, emit_first, loops, once };
         self.set(next.from, Repeat::new(shape, visited));
         Ok(next)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output, TagSet};
 use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
 use mangrove_plan::logical::{EdgeEnd, Name};
 
@@ -13,7 +13,7 @@ use crate::row::names::LabelSets;
 use crate::rows::{Column, Remember, Rows};
 
 /// The step as the user wrote it, for errors.
-fn step_name(direction: Direction, to_edges: bool) -> &'static str {
+pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
     match (direction, to_edges) {
         (Direction::Out, false) => "out()",
         (Direction::In, false) => "in()",
@@ -137,13 +137,30 @@ impl Operator<Rows> for Expand {
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some((group, ..)) = self.pending.front()
-            && out.is_cancelled(*group)
-        {
-            self.pending.pop_front();
+        if let Some((group, rows, cursor)) = self.pending.front_mut() {
+            if out.is_cancelled(*group) {
+                self.pending.pop_front();
+            } else if let Some(tags) = out.cancelled_tags(*group) {
+                skip_cancelled(rows, cursor, tags);
+            }
         }
         self.advance(out)
     }
+}
+
+/// Drops the rows that are done, and those of instances that nobody waits for any more: also the one that the expansion
+/// is in the middle of.
+fn skip_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) {
+    let at = cursor.row as usize;
+    let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();
+    if left.len() == rows.len() - at {
+        return;
+    }
+    *cursor = match left.first() {
+        Some(first) if *first == cursor.row => ExpandCursor { row: 0, ..*cursor },
+        _ => ExpandCursor::default(),
+    };
+    *rows = rows.take(&left);
 }
 
 /// How many neighbors each row's vertex has.

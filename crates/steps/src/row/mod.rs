@@ -1,12 +1,14 @@
 //! Operators that look at a batch and give a batch.
 
 pub mod call;
+pub mod closing;
 pub mod expand;
 #[cfg(test)]
 pub mod fake_view;
 pub mod filter;
 pub mod formula;
 pub mod function;
+pub mod intersect;
 pub mod kinds;
 pub mod local;
 pub mod members;
@@ -14,6 +16,7 @@ pub mod names;
 pub mod paths;
 pub mod property;
 pub mod sack;
+pub mod sorted_lists;
 pub mod source;
 
 use mangrove_flow::{GroupId, Operator, Output};

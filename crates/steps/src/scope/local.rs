@@ -3,7 +3,8 @@
 //! `where(t)`, `not(t)`, `or(t, …)`: rows pass or not. `map`, `flatMap`, `local`, `coalesce`, `optional`:
 //! results take the rows' places. `sideEffect`: rows go on as they are. All instances of a message run
 //! together; one that is decided is cancelled alone, by its tag. A scope that writes runs one instance
-//! after the other, so that each sees what the one before wrote.
+//! after the other, so that each sees what the one before wrote. A test whose answer depends on a row's object alone is
+//! asked once an object ([`crate::scope::known`]).
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 
 use crate::rows::{Column, Remember, Rows, Tags};
+use crate::scope::known::{Asked, Known};
 use crate::scope::queue::WaitQueue;
 
 /// What comes out of the scope.
@@ -46,6 +48,8 @@ pub struct Shape {
     pub ordered: bool,
     /// What is remembered of results.
     pub remember: Remember,
+    /// Whether a row passes depends on its object alone (and on side effects).
+    pub by_object: bool,
 }
 
 /// A batch that entered.
@@ -64,18 +68,23 @@ struct Batch {
     /// Results, and the row each came from: kept only where order matters.
     kept: Rows,
     kept_of: Vec<u32>,
+    /// Rows that have the answers of others.
+    asked: Asked,
 }
 
 /// A branch scope.
 pub struct Local {
     shape: Shape,
     queue: WaitQueue<Batch>,
+    /// What is known of objects, where the answer depends on them alone.
+    known: Option<Known>,
 }
 
 impl Local {
     /// A scope of this shape.
     pub fn new(shape: Shape) -> Self {
-        Local { shape, queue: WaitQueue::default() }
+        let known = shape.by_object.then(Known::default);
+        Local { shape, queue: WaitQueue::default(), known }
     }
 
     fn exit(&self) -> usize {
@@ -90,6 +99,13 @@ impl Local {
         batch.entered = (batch.next..until).collect();
         batch.next = until;
         batch.pipeline = 0;
+        if let Some(known) = &mut self.known {
+            batch.asked = known.ask(&batch.rows, &mut batch.hit, out.surroundings());
+            batch.entered.clone_from(&batch.asked.leaders);
+            if batch.entered.is_empty() {
+                return self.batch_done(number, out);
+            }
+        }
         self.enter_pipelines(number, out)
     }
 
@@ -176,6 +192,23 @@ impl Local {
         if (batch.next as usize) < batch.rows.len() {
             return self.enter_rows(number, out);
         }
+        self.learn(number, out)?;
+        self.batch_done(number, out)
+    }
+
+    /// Gives the rows that follow others their answers, and keeps what was found out. Nothing was, where the work for the
+    /// group is no longer wanted: what has no result then may only have been dropped.
+    fn learn(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let (Some(known), Some((batch, group))) = (&mut self.known, self.queue.state(number)) else { return Ok(()) };
+        for (row, leader) in &batch.asked.followers {
+            if batch.hit.contains(*leader) {
+                batch.hit.insert(*row);
+            }
+        }
+        if out.is_cancelled(group) { Ok(()) } else { known.learn(&batch.rows, &batch.asked, &batch.hit, out) }
+    }
+
+    fn batch_done(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         self.queue.done(number);
         self.release(out)?;
         self.start_next(out)
@@ -243,6 +276,9 @@ fn leaving(batch: Batch, shape: &Shape) -> Rows {
 
 impl Operator<Rows> for Local {
     fn rest(&mut self) -> bool {
+        if let Some(known) = &mut self.known {
+            known.clear();
+        }
         self.queue.is_empty()
     }
 
@@ -261,6 +297,7 @@ impl Operator<Rows> for Local {
             hit: TagSet::default(),
             kept: Rows::of(Column::Values(Vec::new())),
             kept_of: Vec::new(),
+            asked: Asked::default(),
         };
         let number = self.queue.push(group, state);
         self.queue.charge(number, bytes, out)?;

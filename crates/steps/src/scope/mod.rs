@@ -8,6 +8,7 @@
 
 pub mod branch;
 pub mod group;
+pub mod known;
 pub mod local;
 pub mod modulate;
 pub mod names;

@@ -6,13 +6,18 @@
 //! a vertex, and the first traverser to arrive came by a shortest way. Only `dedup()` remembers from one iteration to
 //! the next (see [`crate::scope::visited`]).
 //!
+//! Where the plan says that nobody can tell how often and by which ways an object is come to (`once`), an instance goes on
+//! from each vertex the first time only. The first time is the earliest iteration, so that nothing within reach is missed;
+//! the loop is then a breadth-first search, and ends in a graph with cycles.
+//!
 //! Ports: 0 rows enter, 1 rows back from the tests before the body, 2 rows back from the body and the tests
 //! behind it. Edges: 0 to the tests before the body, 1 to the body, 2 out.
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{Result, Value};
+use hashbrown::HashSet;
+use mangrove_flow::{Batch as _, GroupId, Operator, Output};
+use mangrove_graph::{Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::FastMap;
@@ -47,6 +52,8 @@ pub struct Shape {
     pub emit_first: bool,
     /// Rows carry loop counters.
     pub loops: bool,
+    /// An instance goes on from each vertex once.
+    pub once: bool,
 }
 
 /// The loop of one group outside.
@@ -58,6 +65,30 @@ struct Loop {
     next: Merger,
     /// Instances outside, once the stream has ended.
     instances: Option<u32>,
+    /// The vertices that were come to, by instance, where each counts once.
+    reached: HashSet<(u32, VertexId), foldhash::fast::RandomState>,
+}
+
+/// About what an entry of the set of reached vertices costs.
+const REACHED_BYTES: u64 = 24;
+
+impl Loop {
+    /// The rows that come to a vertex for the first time.
+    fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
+        let before = self.reached.len();
+        let mut is_new = |row: usize| match &rows.objects {
+            Column::Vertices(vertices) => self.reached.insert((rows.tag(row), vertices[row])),
+            Column::Edges(_) => true,
+            Column::Values(values) => match &values[row] {
+                Value::Vertex(vertex) => self.reached.insert((rows.tag(row), *vertex)),
+                _ => true,
+            },
+        };
+        let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
+        let rows = if new.len() == rows.len() { rows } else { rows.take(&new) };
+        out.context().charge((self.reached.len() - before) as u64 * REACHED_BYTES)?;
+        Ok(rows)
+    }
 }
 
 /// A loop scope.
@@ -84,7 +115,7 @@ impl Repeat {
             let inside = out.open_group(group);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
-            Loop { iteration: 0, inside, next: Merger::default(), instances: None }
+            Loop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
         })
     }
 
@@ -140,6 +171,7 @@ impl Repeat {
         let instances = state.instances.unwrap_or(1);
         let rows = state.next.take(out).filter(|_| !out.is_cancelled(group));
         let Some(rows) = rows else {
+            out.context().release(state.reached.len() as u64 * REACHED_BYTES);
             self.loops.remove(&group);
             self.visited.loop_ends(group, out);
             return out.finish(EXIT, group, instances);
@@ -190,12 +222,19 @@ impl Operator<Rows> for Repeat {
         let inside = group;
         let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
         let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
+        if let Some(tags) = out.cancelled_tags(group) {
+            batch.discard(tags);
+        }
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
         }
         if let Column::Values(values) = &batch.objects {
             values.iter().try_for_each(nesting::check)?;
+        }
+        if self.shape.once && let Some(state) = self.loops.get_mut(&group) {
+            // The tests that were made of the rows go with them.
+            batch = state.admit(batch, out)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
         match self.loops.get_mut(&group) {

@@ -1,0 +1,109 @@
+//! Patterns that close: hops to a vertex that is known already.
+//!
+//! - `both().where(eq("a"))` looks for the edges to `a` and meets no other neighbors.
+//! - `where(both().where(eq("a")))` asks whether there is one, without a scope.
+//! - A hop behind which such edges are asked for, `both().as("d")…where(both().where(eq("a")))`, intersects the neighbors
+//!   with those of `a` before it makes rows of them. So the size of a pattern's parts is bounded by what is in common, not by
+//!   the ways that lead there.
+//!
+//! What stands between the hop and the question must be tests of the rows: they are then made of fewer rows.
+
+use crate::logical::{FilterKind, Name};
+use crate::physical::{EdgeTo, LocalKind, Op, SlotBy, Stage};
+
+/// Rewrites the operators of a chain whose nested chains were rewritten before.
+pub fn close(stages: &mut Vec<Stage>) {
+    follow(stages);
+    for stage in &mut *stages {
+        if let Some(test) = test_of_edge(&stage.operator) {
+            stage.operator = test;
+        }
+    }
+    intersect(stages);
+}
+
+/// A hop and a comparison with a name become a search.
+fn follow(stages: &mut Vec<Stage>) {
+    let mut at = 0;
+    while at + 1 < stages.len() {
+        if let (Op::Expand { direction, labels, to_edges: false }, Op::CompareName { equal: true, name }) =
+            (&stages[at].operator, &stages[at + 1].operator)
+            && !stages[at].labels.contains(name)
+        {
+            let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
+            stages[at].operator = Op::FollowTo(edge);
+            stages.remove(at + 1);
+        }
+        at += 1;
+    }
+}
+
+/// The test for an edge that a scope comes to.
+fn test_of_edge(operator: &Op) -> Option<Op> {
+    let Op::Local(scope) = operator else { return None };
+    let LocalKind::Filter(kind @ (FilterKind::All | FilterKind::None), pipelines) = &scope.kind else { return None };
+    let [pipeline] = &pipelines[..] else { return None };
+    match &pipeline.stages[..] {
+        [Stage { operator: Op::FollowTo(edge), labels }] if labels.is_empty() => {
+            Some(Op::HasEdgeTo { edge: edge.clone(), negate: *kind == FilterKind::None })
+        }
+        _ => None,
+    }
+}
+
+/// Hops take the edges in that are asked for behind them.
+fn intersect(stages: &mut Vec<Stage>) {
+    let mut at = 0;
+    while at < stages.len() {
+        if matches!(stages[at].operator, Op::Expand { to_edges: false, .. }) {
+            let closings = take_closings(stages, at);
+            if let (false, Op::Expand { direction, labels, .. }) = (closings.is_empty(), &stages[at].operator) {
+                stages[at].operator = Op::Intersect { direction: *direction, labels: labels.clone(), closings };
+            }
+        }
+        at += 1;
+    }
+}
+
+/// The edges that the neighbors of a hop must have. Tests for them are taken out; where they are followed, that stays:
+/// there may be several.
+fn take_closings(stages: &mut Vec<Stage>, hop: usize) -> Vec<EdgeTo> {
+    let mut closings = Vec::new();
+    let mut given: Vec<Name> = stages[hop].labels.clone();
+    let mut at = hop + 1;
+    while let Some(stage) = stages.get(at) {
+        match &stage.operator {
+            Op::FollowTo(edge) => {
+                if !given.contains(&edge.name) {
+                    closings.push(edge.clone());
+                }
+                break;
+            }
+            Op::HasEdgeTo { edge, negate: false } if !given.contains(&edge.name) && stage.labels.is_empty() => {
+                closings.push(edge.clone());
+                stages.remove(at);
+                continue;
+            }
+            operator if is_test(operator) => given.extend(stage.labels.iter().cloned()),
+            _ => break,
+        }
+        at += 1;
+    }
+    closings
+}
+
+/// Whether rows pass it as they are, or do not, whatever other rows there are.
+fn is_test(operator: &Op) -> bool {
+    match operator {
+        Op::Filter(_)
+        | Op::Is(_)
+        | Op::HasEdges { .. }
+        | Op::HasEdgeTo { .. }
+        | Op::CompareName { .. }
+        | Op::CompareSlots(_)
+        | Op::Identity => true,
+        Op::Modulate(modulate) => modulate.by.iter().all(|by| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_))),
+        Op::Local(scope) => matches!(scope.kind, LocalKind::Filter(..)) && scope.by_object,
+        _ => false,
+    }
+}

@@ -1,0 +1,67 @@
+//! What is asked once instead of often: tests of equal rows, and ways to one vertex.
+
+use super::Lowering;
+use super::order::Chain;
+use crate::logical::{By, Repeat, Step, StepNode, Traversal};
+use crate::physical::{LocalKind, Op, PathRequirement};
+use crate::purity::{is_plain_chain, is_repeatable, is_row_by_row, may_visit_once, names_read};
+
+impl Lowering<'_> {
+    /// Whether the answer of a test behind this chain depends on the row's object alone and on side effects, and is worth
+    /// remembering: the test walks, and rows may be equal, as those of a source are not.
+    pub(super) fn is_by_object(&self, chain: &Chain, operands: &[Traversal]) -> bool {
+        let walks = |t: &Traversal| {
+            t.any(|step| matches!(step, Step::Expand { .. } | Step::Vertices { .. } | Step::Edges { .. }))
+        };
+        self.options.merge
+            && !comes_from_source(chain)
+            && operands.iter().any(walks)
+            && operands.iter().all(|t| is_repeatable(t) && self.reads_no_label(t))
+    }
+
+    /// Whether an instance of a loop need go on from each vertex only once: what comes out is only asked whether it is
+    /// there, or equal rows become one, and rows are the same however they came.
+    pub(super) fn visits_once(&self, repeat: &Repeat, behind: &[StepNode], asked: bool) -> bool {
+        let requirements = self.requirements;
+        let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
+        self.options.merge && all_alike && may_visit_once(repeat) && self.is_set(behind, asked)
+    }
+
+    /// Whether it is all the same how often each row comes to these steps.
+    fn is_set(&self, behind: &[StepNode], asked: bool) -> bool {
+        let ends = |node: &StepNode| !is_row_by_row(&node.step);
+        match behind.iter().position(ends) {
+            None => asked,
+            Some(end) => {
+                let dedups = matches!(&behind[end].step, Step::Dedup { labels, by } if labels.is_empty()
+                    && !by.iter().any(|by| matches!(by, By::Traversal(_))));
+                // A test on the way may read a side effect; one that is filled further on is not the same every time.
+                let fills = behind[end..].iter().any(|node| is_filling(node));
+                dedups && is_plain_chain(&behind[..end]) && !fills
+            }
+        }
+    }
+
+    fn reads_no_label(&self, traversal: &Traversal) -> bool {
+        names_read(traversal).iter().all(|name| !self.labels.contains(name))
+    }
+}
+
+/// Whether the rows at the end of a chain are what a source found, each once.
+fn comes_from_source(chain: &Chain) -> bool {
+    let passes = |operator: &Op| {
+        matches!(operator, Op::Filter(_) | Op::HasEdges { .. } | Op::Is(_))
+            || matches!(operator, Op::Local(scope) if matches!(scope.kind, LocalKind::Filter(..)))
+    };
+    match &chain.stages[..] {
+        [first, rest @ ..] => {
+            matches!(first.operator, Op::Vertices { .. }) && rest.iter().all(|stage| passes(&stage.operator))
+        }
+        [] => false,
+    }
+}
+
+/// Whether a step, or one nested in it, adds to a side effect.
+fn is_filling(node: &StepNode) -> bool {
+    Traversal { steps: vec![node.clone()] }.fills_side_effects()
+}

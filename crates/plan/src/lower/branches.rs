@@ -1,0 +1,87 @@
+//! Loops, choices and tests: steps whose nested traversals decide what becomes of a row.
+
+use mangrove_graph::Result;
+
+use super::Lowering;
+use super::order::Chain;
+use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
+use crate::physical::{LocalKind, LocalScope, LoopTest, Op, Over, RepeatScope, SlotBy};
+
+impl Lowering<'_> {
+    /// A loop, with the steps behind it in its chain.
+    pub(super) fn repeat(&self, repeat: &Repeat, behind: &[StepNode], asked: bool, chain: &mut Chain) -> Result<()> {
+        self.loops.borrow_mut().push(repeat.name.clone());
+        let scope = RepeatScope {
+            body: self.child(&repeat.body)?,
+            until: repeat.until.as_ref().map(|u| self.until(u)).transpose()?,
+            until_first: repeat.until_first,
+            emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
+            emit_first: repeat.emit_first,
+            once: self.visits_once(repeat, behind, asked),
+        };
+        self.loops.borrow_mut().pop();
+        chain.push(Op::Repeat(Box::new(scope)));
+        Ok(())
+    }
+
+    fn until(&self, until: &Until) -> Result<LoopTest> {
+        Ok(match until {
+            Until::Times(n) => LoopTest::Times(n.clone()),
+            Until::Test(test) => LoopTest::Test(test.clone()),
+            Until::Traversal(t) => LoopTest::Exists(self.asked(t)?),
+        })
+    }
+
+    fn emit(&self, emit: &Emit) -> Result<LoopTest> {
+        Ok(match emit {
+            Emit::Always => LoopTest::Always,
+            Emit::Test(test) => LoopTest::Test(test.clone()),
+            Emit::Traversal(t) => LoopTest::Exists(self.asked(t)?),
+        })
+    }
+
+    pub(super) fn choose(&self, choose: &Choose, chain: &mut Chain) -> Result<()> {
+        let slot = match &choose.on {
+            ChooseOn::Test(test) => SlotBy::Test(test.clone()),
+            ChooseOn::Exists(t) => SlotBy::Exists(self.asked(t)?),
+            ChooseOn::Value(t) => self.first_of(t)?,
+        };
+        chain.modulate(Over::Current, vec![slot]);
+        let options = choose.options.iter().map(|(when, t)| Ok((when.clone(), self.child(t)?)));
+        chain.push(Op::Switch { options: options.collect::<Result<_>>()? });
+        Ok(())
+    }
+
+    pub(super) fn filter(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
+        match (kind, traversals) {
+            // One operator each, so that the first that fails spares the others.
+            (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, chain)),
+            (FilterKind::None, [only]) => self.test(kind, only, chain),
+            (FilterKind::Any | FilterKind::None, traversals) => {
+                let serial = traversals.iter().any(Traversal::is_mutating);
+                let by_object = self.is_by_object(chain, traversals);
+                let asked = traversals.iter().map(|t| self.asked(t)).collect::<Result<_>>()?;
+                let kind = LocalKind::Filter(kind, asked);
+                chain.push(Op::Local(LocalScope { kind, serial, ordered: chain.ordered, by_object }));
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows for which one traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
+    fn test(&self, kind: FilterKind, traversal: &Traversal, chain: &mut Chain) -> Result<()> {
+        // One hop that is only asked whether it exists needs no scope: a semi-join over the degrees.
+        if let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &traversal.steps[..]
+            && marks.is_empty()
+        {
+            let negate = kind == FilterKind::None;
+            chain.push(Op::HasEdges { direction: *direction, labels: labels.clone(), negate });
+            return Ok(());
+        }
+        let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
+        let by_object = self.is_by_object(chain, std::slice::from_ref(traversal));
+        let kind = LocalKind::Filter(kind, vec![self.asked(traversal)?]);
+        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object }));
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! A bounded walk that is only asked whether it arrives: `where(repeat(b).emit().times(3).s)` is
+//! `where(b.or(b.or(b.s, s), s))`. A test of a vertex is the same whoever comes there, so each is asked once a level
+//! and the answer kept (see the steps' scopes): the walk costs what the edges in reach do, however many rows it begins
+//! from, and stops at the first arrival instead of at the end of an iteration.
+//!
+//! Not where the loop looks at its ways or counts, keeps state or labels, has a loop inside, or comes to more than some
+//! steps: a loop stays a loop then. A loop without a bound stays one as well.
+
+use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
+use crate::lower::literal_integer;
+use crate::physical::PathRequirement;
+use crate::purity::{is_plain_chain, is_repeatable};
+use crate::rules::count_to_existence::only_asked_whether;
+
+/// The most iterations that are written out.
+const ITERATIONS_MAX: i64 = 8;
+
+/// The most steps that are written out in all, with those of nested traversals.
+const STEPS_MAX: usize = 64;
+
+pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+    let mut changed = false;
+    for node in &mut traversal.steps {
+        for asked in only_asked_whether(&mut node.step) {
+            changed |= unroll(asked);
+        }
+    }
+    changed
+}
+
+/// Writes out the loop of a chain that is only asked whether it has a result.
+fn unroll(asked: &mut Traversal) -> bool {
+    let is_loop = |node: &StepNode| matches!(node.step, Step::Repeat(_));
+    let Some(at) = asked.steps.iter().position(is_loop) else { return false };
+    let (node, behind) = (&asked.steps[at], &asked.steps[at + 1..]);
+    let Step::Repeat(repeat) = &node.step else { return false };
+    if !node.labels.is_empty() || !is_plain_chain(behind) || !is_plain_chain(&repeat.body.steps) {
+        return false;
+    }
+    let Some(times) = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX) else { return false };
+    let Some(emitted) = emitted(repeat, behind) else { return false };
+    let loops = |steps: &[StepNode]| Traversal { steps: steps.to_vec() }.any(|step| matches!(step, Step::Repeat(_)));
+    let once = steps_in(&repeat.body.steps) + emitted.as_ref().map_or(0, |emitted| steps_in(&emitted.steps)) + 1;
+    if once * times as usize + steps_in(behind) > STEPS_MAX || loops(&repeat.body.steps) || loops(behind) {
+        return false;
+    }
+    let walk = (1..times).fold(chain(&repeat.body.steps, behind), |inner, _| {
+        let next = match &emitted {
+            // What stands last is asked first.
+            Some(emitted) => vec![inner, emitted.clone()],
+            None => vec![inner],
+        };
+        chain(&repeat.body.steps, &[test(FilterKind::Any, next)])
+    });
+    let written = match emitted {
+        Some(emitted) if repeat.emit_first => vec![test(FilterKind::Any, vec![walk, emitted])],
+        _ => walk.steps,
+    };
+    asked.steps.truncate(at);
+    asked.steps.extend(written);
+    true
+}
+
+/// How many iterations there are, if that is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
+fn iterations(repeat: &Repeat) -> Option<i64> {
+    let Some(Until::Times(times)) = &repeat.until else { return None };
+    let times = literal_integer(times)?;
+    match (times < 1, repeat.until_first) {
+        (true, true) => None,
+        (true, false) => Some(1),
+        (false, _) => Some(times),
+    }
+}
+
+/// What is asked of a row that is emitted: the loop's own test and what stands behind the loop. `Some(None)` where nothing
+/// is emitted, `None` where it cannot be asked of a row by itself.
+fn emitted(repeat: &Repeat, behind: &[StepNode]) -> Option<Option<Traversal>> {
+    let own = match &repeat.emit {
+        None => return Some(None),
+        Some(Emit::Always) => Step::Identity,
+        Some(Emit::Test(test)) => Step::Is(test.clone()),
+        Some(Emit::Traversal(asked)) if is_repeatable(asked) => {
+            Step::FilterTraversal(FilterKind::All, vec![asked.clone()])
+        }
+        Some(Emit::Traversal(_)) => return None,
+    };
+    let own = StepNode { step: own, labels: Vec::new(), position: None };
+    let needless = own.step == Step::Identity && !behind.is_empty();
+    Some(Some(chain(if needless { &[] } else { std::slice::from_ref(&own) }, behind)))
+}
+
+/// How many steps there are, with those of nested traversals.
+fn steps_in(steps: &[StepNode]) -> usize {
+    let mut count = 0;
+    Traversal { steps: steps.to_vec() }.visit(&mut |_| count += 1);
+    count
+}
+
+fn chain(first: &[StepNode], then: &[StepNode]) -> Traversal {
+    Traversal { steps: [first, then].concat() }
+}
+
+fn test(kind: FilterKind, operands: Vec<Traversal>) -> StepNode {
+    StepNode { step: Step::FilterTraversal(kind, operands), labels: Vec::new(), position: None }
+}
