@@ -168,6 +168,33 @@ impl Operator<Numbers> for Limit {
     }
 }
 
+/// A scope that asks only whether there is a result: the first one cancels what runs inside.
+#[derive(Default)]
+struct Asks {
+    outside: Option<GroupId>,
+    answers: usize,
+}
+
+impl Operator<Numbers> for Asks {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 1 {
+            self.answers += 1;
+            out.cancel(group, out.operator() + 1..out.operator() + 2);
+            return Ok(());
+        }
+        self.outside = Some(group);
+        let inside = out.open_group(group);
+        out.emit(0, inside, batch)?;
+        out.finish(0, inside, 1)
+    }
+    fn finish(&mut self, port: u8, group: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let (1, Some(outside)) = (port, self.outside) else { return Ok(()) };
+        out.close_group(group);
+        out.emit(1, outside, Numbers(vec![(0, self.answers as i64)]))?;
+        out.finish(1, outside, 1)
+    }
+}
+
 struct Sink;
 
 impl Operator<Numbers> for Sink {
@@ -286,6 +313,26 @@ fn a_satisfied_limit_stops_the_scan() {
     }
     assert_eq!(rows, 15);
     assert!(runtime.stats()[0].rows_out <= 30, "the scan went on: {:?}", runtime.stats()[0]);
+}
+
+#[test]
+fn what_returns_from_a_scope_goes_first() {
+    let mut b = TopologyBuilder::default();
+    let start = b.operator(Placement::Home);
+    let scope = b.operator(Placement::Home);
+    b.connect(start, scope, 0, Exchange::Local);
+    let scan = b.operator(Placement::Home);
+    b.enter(scope, scan, 0, Exchange::Local);
+    b.connect(scan, scope, 1, Exchange::Local);
+    let sink = b.operator(Placement::Home);
+    b.connect(scope, sink, 0, Exchange::Local);
+    let scan = Scan { next: 0, below: 1_000_000, step: 10, group: None };
+    let operators: Vec<Box<dyn Operator<Numbers>>> =
+        vec![Box::new(Start), Box::<Asks>::default(), Box::new(scan), Box::new(Sink)];
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()));
+    runtime.begin(()).unwrap();
+    assert_eq!(count_rows(&mut runtime).unwrap(), 1);
+    assert!(runtime.stats()[2].rows_out <= 20, "the scan went on: {:?}", runtime.stats()[2]);
 }
 
 /// Says a hundred things at once: they have to wait.

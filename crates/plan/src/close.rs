@@ -6,14 +6,22 @@
 //!   with those of `a` before it makes rows of them. So the size of a pattern's parts is bounded by what is in common, not by
 //!   the ways that lead there.
 //!
+//! - `as("c").select("a").out().where(eq("c"))`, as the patterns of a `match()` are written, asks the same from the other end:
+//!   the edges from `a` are edges against the direction to `a`, and the row stays where it is.
+//!
 //! What stands between the hop and the question must be tests of the rows: they are then made of fewer rows.
 
-use crate::logical::{FilterKind, Name};
-use crate::physical::{EdgeTo, LocalKind, Op, SlotBy, Stage};
+use mangrove_gremlin::Pop;
 
-/// Rewrites the operators of a chain whose nested chains were rewritten before.
-pub fn close(stages: &mut Vec<Stage>) {
+use crate::logical::{FilterKind, Name};
+use crate::physical::{EdgeTo, LocalKind, Modulate, Op, Over, SlotBy, Stage};
+
+/// Rewrites the operators of a chain whose nested chains were rewritten before. `may_stay`: whether a name is the label of
+/// a step and nothing else, and paths are not shown, so that nobody sees whether a row went to that step's object once
+/// more.
+pub fn close(stages: &mut Vec<Stage>, may_stay: impl Fn(&Name) -> bool) {
     follow(stages);
+    stay(stages, may_stay);
     for stage in &mut *stages {
         if let Some(test) = test_of_edge(&stage.operator) {
             stage.operator = test;
@@ -31,11 +39,55 @@ fn follow(stages: &mut Vec<Stage>) {
             && !stages[at].labels.contains(name)
         {
             let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
-            stages[at].operator = Op::FollowTo(edge);
+            stages[at].operator = Op::FollowTo { edge, stays: false };
             stages.remove(at + 1);
         }
         at += 1;
     }
+}
+
+/// A search from a selected vertex to the one where the row is becomes one from there.
+fn stay(stages: &mut Vec<Stage>, may_stay: impl Fn(&Name) -> bool) {
+    let mut at = 0;
+    while at + 2 < stages.len() {
+        if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(stages, at), &stages[at + 2].operator)
+            && selected != edge.name
+            && is_at(&stages[..at], &edge.name)
+            && stages[..at].iter().any(|stage| finds_vertices(&stage.operator) && stage.labels.contains(&selected))
+            && [&selected, &edge.name].into_iter().all(&may_stay)
+        {
+            let edge = EdgeTo { direction: edge.direction.reverse(), labels: edge.labels.clone(), name: selected };
+            stages[at + 2].operator = Op::FollowTo { edge, stays: true };
+            stages.drain(at..at + 2);
+        }
+        at += 1;
+    }
+}
+
+/// The name that two operators together select.
+fn selected(stages: &[Stage], at: usize) -> Option<Name> {
+    let [Stage { operator: Op::Modulate(Modulate { over: Over::Names(names), by, .. }), labels }, select] =
+        &stages[at..at + 2]
+    else {
+        return None;
+    };
+    let ([(Some(name), pop)], [SlotBy::Identity]) = (&names[..], &by[..]) else { return None };
+    let is_last = matches!(pop, None | Some(Pop::Last));
+    let is_select = matches!(select.operator, Op::SlotMap { single: true, required: true, .. });
+    (is_last && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
+}
+
+/// Whether rows at the end of these operators are at the vertex of a label: a hop or a source bears it, and only tests stand
+/// behind.
+fn is_at(stages: &[Stage], name: &Name) -> bool {
+    let finds =
+        |stage: &&Stage| !(is_test(&stage.operator) || matches!(stage.operator, Op::FollowTo { stays: true, .. }));
+    let found = stages.iter().rev().find(finds);
+    found.is_some_and(|stage| finds_vertices(&stage.operator) && stage.labels.contains(name))
+}
+
+fn finds_vertices(operator: &Op) -> bool {
+    matches!(operator, Op::Expand { to_edges: false, .. } | Op::Vertices { .. })
 }
 
 /// The test for an edge that a scope comes to.
@@ -44,7 +96,7 @@ fn test_of_edge(operator: &Op) -> Option<Op> {
     let LocalKind::Filter(kind @ (FilterKind::All | FilterKind::None), pipelines) = &scope.kind else { return None };
     let [pipeline] = &pipelines[..] else { return None };
     match &pipeline.stages[..] {
-        [Stage { operator: Op::FollowTo(edge), labels }] if labels.is_empty() => {
+        [Stage { operator: Op::FollowTo { edge, .. }, labels }] if labels.is_empty() => {
             Some(Op::HasEdgeTo { edge: edge.clone(), negate: *kind == FilterKind::None })
         }
         _ => None,
@@ -73,11 +125,14 @@ fn take_closings(stages: &mut Vec<Stage>, hop: usize) -> Vec<EdgeTo> {
     let mut at = hop + 1;
     while let Some(stage) = stages.get(at) {
         match &stage.operator {
-            Op::FollowTo(edge) => {
+            Op::FollowTo { edge, stays } => {
                 if !given.contains(&edge.name) {
                     closings.push(edge.clone());
                 }
-                break;
+                if !stays {
+                    break;
+                }
+                given.extend(stage.labels.iter().cloned());
             }
             Op::HasEdgeTo { edge, negate: false } if !given.contains(&edge.name) && stage.labels.is_empty() => {
                 closings.push(edge.clone());

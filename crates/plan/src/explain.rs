@@ -3,8 +3,8 @@
 use crate::files::FileStep;
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope, SlotBy,
-    SlotOperand, Stage,
+    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope,
+    SlotBy, SlotOperand, Stage,
 };
 
 /// The plan as text.
@@ -143,8 +143,11 @@ pub fn describe(operator: &Op) -> String {
         Op::Expand { direction: d, labels, to_edges } => {
             format!("expand {}{}{}", direction(d), if *to_edges { " edges" } else { "" }, labels_of(labels))
         }
-        Op::FollowTo(edge) => format!("follow {}", edge_text(edge)),
-        Op::HasEdgeTo { edge, negate } => format!("has {} {}", if *negate { "no edge" } else { "edge" }, edge_text(edge)),
+        Op::FollowTo { edge, stays: false } => format!("follow {}", edge_text(edge)),
+        Op::FollowTo { edge, stays: true } => format!("once for each edge {}", edge_text(edge)),
+        Op::HasEdgeTo { edge, negate } => {
+            format!("has {} {}", if *negate { "no edge" } else { "edge" }, edge_text(edge))
+        }
         Op::Intersect { direction: d, labels, closings } => {
             let closings = closings.iter().map(edge_text).collect::<Vec<_>>().join(" and ");
             format!("expand {}{} to what has an edge {closings}", direction(d), labels_of(labels))

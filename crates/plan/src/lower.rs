@@ -72,10 +72,12 @@ pub fn lower_with(
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
-    let labels = crate::purity::labels_given(traversal);
-    let lowering = Lowering { facts, options, requirements: &requirements, loops, labels, productive_by };
-    let mut root = lowering.child(traversal)?;
     let mutating = traversal.is_mutating();
+    let labels = crate::purity::labels_given(traversal);
+    let side_effects = crate::purity::side_effects_filled(traversal, configuration);
+    let lowering =
+        Lowering { facts, options, requirements: &requirements, loops, labels, side_effects, productive_by, mutating };
+    let mut root = lowering.child(traversal)?;
     if options.merge && requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
         crate::merge::merge_between_hops(&mut root.stages);
         crate::merge::merge_in_loops(&mut root.stages);
@@ -100,8 +102,12 @@ struct Lowering<'a> {
     loops: RefCell<Vec<Option<Name>>>,
     /// Every label that a step of the whole traversal bears.
     labels: Vec<Name>,
+    /// Every side effect that has a value at some time.
+    side_effects: Vec<Name>,
     /// Under which keys a `by()` without a result gives null; an empty list: under all.
     productive_by: Option<&'a [Name]>,
+    /// The traversal writes: what was read once may be something else the next time.
+    mutating: bool,
 }
 
 impl Lowering<'_> {
@@ -109,6 +115,9 @@ impl Lowering<'_> {
     fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
         for (at, node) in traversal.steps.iter().enumerate() {
+            if self.options.fuse && at > 0 && self.selects_what_is_there(&traversal.steps[at - 1], node) {
+                continue;
+            }
             let before = chain.stages.len();
             let lowered = match &node.step {
                 Step::Repeat(repeat) => self.repeat(repeat, &traversal.steps[at + 1..], asked, &mut chain),
@@ -138,7 +147,9 @@ impl Lowering<'_> {
         let mut pipeline = self.pipeline(traversal, asked)?.0;
         if self.options.fuse {
             crate::fuse::fuse(&mut pipeline.stages);
-            crate::close::close(&mut pipeline.stages);
+        }
+        if self.options.fuse && !self.mutating {
+            crate::close::close(&mut pipeline.stages, |name| self.is_only_a_label(name));
         }
         Ok(pipeline)
     }

@@ -233,7 +233,12 @@ pub enum Op {
         to_edges: bool,
     },
     /// Along edges to the vertex that a name stands for: a hop with a comparison behind it, as a search.
-    FollowTo(EdgeTo),
+    FollowTo {
+        /// The edges.
+        edge: EdgeTo,
+        /// There and back again: as many rows as there are edges, which stay where they are.
+        stays: bool,
+    },
     /// Vertices that have (or lack) such an edge.
     HasEdgeTo {
         /// The edge.

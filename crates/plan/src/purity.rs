@@ -2,14 +2,15 @@
 
 use mangrove_gremlin::Order;
 
-use crate::logical::{By, EdgeEnd, LocalFunction, Name, Repeat, Step, Traversal};
-use crate::logical::{Emit, Until};
+use crate::logical::{
+    By, Configuration, EdgeEnd, Emit, LocalFunction, Name, OrderBy, Repeat, Step, StepNode, Traversal, Until,
+};
 
 /// Whether nobody can tell how often and when a traversal is run for an object, and by which way the object was come to:
 /// it writes nothing, fills no side effects, calls nobody, leaves nothing to chance, and looks neither at paths nor at loop
 /// counters nor at sacks. It may read step labels and side effects ([`names_read`]).
 pub fn is_repeatable(traversal: &Traversal) -> bool {
-    let shuffles = |criteria: &[crate::logical::OrderBy]| criteria.iter().any(|c| c.order == Order::Shuffle);
+    let shuffles = |criteria: &[OrderBy]| criteria.iter().any(|c| c.order == Order::Shuffle);
     let leaves_traces = traversal.is_mutating() || traversal.uses_side_effects();
     !leaves_traces
         && !traversal.any(|step| match step {
@@ -53,7 +54,7 @@ pub fn is_row_by_row(step: &Step) -> bool {
 }
 
 /// Whether a chain is row by row, and nobody can read labels of it.
-pub fn is_plain_chain(steps: &[crate::logical::StepNode]) -> bool {
+pub fn is_plain_chain(steps: &[StepNode]) -> bool {
     steps.iter().all(|node| node.labels.is_empty() && is_row_by_row(&node.step))
 }
 
@@ -85,4 +86,17 @@ pub fn labels_given(traversal: &Traversal) -> Vec<Name> {
     let mut labels = Vec::new();
     traversal.visit(&mut |node| labels.extend(node.labels.iter().cloned()));
     labels
+}
+
+/// Every side effect that has a value at some time: those that the source gives and those that steps fill.
+pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> Vec<Name> {
+    let mut names: Vec<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
+    traversal.visit(&mut |node| match &node.step {
+        Step::Aggregate { name, .. } | Step::Subgraph(name) => names.push(name.clone()),
+        Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
+            names.extend(side_effect.clone());
+        }
+        _ => {}
+    });
+    names
 }

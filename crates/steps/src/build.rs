@@ -16,7 +16,8 @@ use mangrove_graph::{Direction, Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::{
-    EdgeTo, Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand, Stage,
+    EdgeTo, Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand,
+    Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -281,9 +282,10 @@ impl Builder {
                 self.set(next.from, expand);
                 next
             }
-            Op::FollowTo(edge) => {
+            Op::FollowTo { edge, stays } => {
                 let next = self.attach(&tail, Need::Owner, what)?;
-                self.set(next.from, Closing::new(edge, ClosingKind::Follow(remember), self.nodes > 1));
+                let kind = ClosingKind::Follow { stays: *stays, remember };
+                self.set(next.from, Closing::new(edge, kind, self.nodes > 1));
                 next
             }
             Op::HasEdgeTo { edge, negate } => {

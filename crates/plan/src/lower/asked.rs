@@ -1,8 +1,10 @@
 //! What is asked once instead of often: tests of equal rows, and ways to one vertex.
 
+use mangrove_gremlin::Pop;
+
 use super::Lowering;
 use super::order::Chain;
-use crate::logical::{By, Repeat, Step, StepNode, Traversal};
+use crate::logical::{By, Name, Repeat, Step, StepNode, Traversal};
 use crate::physical::{LocalKind, Op, PathRequirement};
 use crate::purity::{is_plain_chain, is_repeatable, is_row_by_row, may_visit_once, names_read};
 
@@ -14,6 +16,7 @@ impl Lowering<'_> {
             t.any(|step| matches!(step, Step::Expand { .. } | Step::Vertices { .. } | Step::Edges { .. }))
         };
         self.options.merge
+            && !self.mutating
             && !comes_from_source(chain)
             && operands.iter().any(walks)
             && operands.iter().all(|t| is_repeatable(t) && self.reads_no_label(t))
@@ -24,7 +27,7 @@ impl Lowering<'_> {
     pub(super) fn visits_once(&self, repeat: &Repeat, behind: &[StepNode], asked: bool) -> bool {
         let requirements = self.requirements;
         let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
-        self.options.merge && all_alike && may_visit_once(repeat) && self.is_set(behind, asked)
+        self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && self.is_set(behind, asked)
     }
 
     /// Whether it is all the same how often each row comes to these steps.
@@ -36,10 +39,26 @@ impl Lowering<'_> {
                 let dedups = matches!(&behind[end].step, Step::Dedup { labels, by } if labels.is_empty()
                     && !by.iter().any(|by| matches!(by, By::Traversal(_))));
                 // A test on the way may read a side effect; one that is filled further on is not the same every time.
-                let fills = behind[end..].iter().any(|node| is_filling(node));
+                let fills = behind[end..].iter().any(is_filling);
                 dedups && is_plain_chain(&behind[..end]) && !fills
             }
         }
+    }
+
+    /// Whether a name is a label and no side effect, and paths are not shown.
+    pub(super) fn is_only_a_label(&self, name: &Name) -> bool {
+        self.requirements.path != PathRequirement::Full && !self.side_effects.contains(name)
+    }
+
+    /// Whether a step selects the vertex where the step before it has left the row: `as("a").select("a")`.
+    pub(super) fn selects_what_is_there(&self, before: &StepNode, step: &StepNode) -> bool {
+        let Step::Select { pop: None | Some(Pop::Last), labels, by } = &step.step else { return false };
+        let [label] = &labels[..] else { return false };
+        by.iter().all(|by| *by == By::Identity)
+            && step.labels.is_empty()
+            && matches!(before.step, Step::Vertices { .. } | Step::Expand { to_edges: false, .. })
+            && before.labels.contains(label)
+            && self.is_only_a_label(label)
     }
 
     fn reads_no_label(&self, traversal: &Traversal) -> bool {

@@ -20,7 +20,12 @@ use crate::rows::{Column, Remember, Rows};
 /// What becomes of a row.
 pub enum Kind {
     /// One row for each edge, at the named vertex.
-    Follow(Remember),
+    Follow {
+        /// The row stays where it is instead.
+        stays: bool,
+        /// What is remembered of where it is.
+        remember: Remember,
+    },
     /// The row itself, if there is an edge, or (`negate`) if there is none.
     Test {
         /// Rows without an edge pass.
@@ -60,12 +65,7 @@ impl Closing {
     }
 
     /// How many edges lead from each vertex to its target.
-    fn count(
-        &mut self,
-        from: &[VertexId],
-        to: &[Option<VertexId>],
-        out: &Output<'_, Rows>,
-    ) -> Result<Vec<usize>> {
+    fn count(&mut self, from: &[VertexId], to: &[Option<VertexId>], out: &Output<'_, Rows>) -> Result<Vec<usize>> {
         let mut counts = vec![0; from.len()];
         if !self.near_only {
             let worth_reading = self.worth_reading(from, to, out)?;
@@ -106,9 +106,8 @@ impl Closing {
             }
         }
         let degrees = self.lists.degrees(&missing, environment)?;
-        let costs_less = |(target, degree): &(VertexId, u64)| {
-            *degree <= LIST_SHARE * asked.get(target).copied().unwrap_or(0)
-        };
+        let costs_less =
+            |(target, degree): &(VertexId, u64)| *degree <= LIST_SHARE * asked.get(target).copied().unwrap_or(0);
         known.extend(missing.into_iter().zip(degrees).filter(costs_less).map(|(target, _)| target));
         Ok(known)
     }
@@ -162,14 +161,14 @@ impl Operator<Rows> for Closing {
                 rows.slots.clear();
                 out.emit(0, group, rows.filter(|_, row| (counts[row] > 0) != *negate))
             }
-            Kind::Follow(remember) => {
-                let (mut origins, mut targets) = (Vec::new(), Vec::new());
-                for (row, target) in (0..).zip(to) {
-                    let Some(target) = target else { continue };
+            Kind::Follow { stays, remember } => {
+                let (mut origins, mut ends) = (Vec::new(), Vec::new());
+                for (row, (from, to)) in (0..).zip(from.into_iter().zip(to)) {
+                    let Some(to) = to else { continue };
                     origins.extend(std::iter::repeat_n(row, counts[row as usize]));
-                    targets.extend(std::iter::repeat_n(target, counts[row as usize]));
+                    ends.extend(std::iter::repeat_n(if *stays { from } else { to }, counts[row as usize]));
                 }
-                let mut found = rows.derive(&origins, Column::Vertices(targets));
+                let mut found = rows.derive(&origins, Column::Vertices(ends));
                 found.remember(remember);
                 for chunk in found.chunks() {
                     out.emit(0, group, chunk)?;

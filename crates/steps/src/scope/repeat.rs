@@ -232,7 +232,9 @@ impl Operator<Rows> for Repeat {
         if let Column::Values(values) = &batch.objects {
             values.iter().try_for_each(nesting::check)?;
         }
-        if self.shape.once && let Some(state) = self.loops.get_mut(&group) {
+        if self.shape.once
+            && let Some(state) = self.loops.get_mut(&group)
+        {
             // The tests that were made of the rows go with them.
             batch = state.admit(batch, out)?;
         }
