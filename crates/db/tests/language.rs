@@ -114,6 +114,13 @@ fn strategies_show_a_part_of_the_graph() {
     check(&database, &format!("{persons}.V().has('name', 'c').out().count()"), &[0_i64.into()]);
     let light = "g.withStrategies(new SubgraphStrategy(edges: has('weight', lt(3))))";
     check(&database, &format!("{light}.V().out().path().count(local).dedup()"), &[2_i64.into()]);
+    // What is taken back is gone, and no other.
+    let both = "g.withStrategies(new SubgraphStrategy(vertices: hasLabel('person')), \
+                new SubgraphStrategy(edges: has('weight', lt(2))), \
+                new PartitionStrategy(partitionKey: 'name', readPartitions: ['a', 'd']))";
+    check(&database, &format!("{both}.V().count()"), &[1_i64.into()]);
+    check(&database, &format!("{both}.withoutStrategies(SubgraphStrategy).V().count()"), &[2_i64.into()]);
+    check(&database, &format!("{both}.withoutStrategies(PartitionStrategy).V().count()"), &[3_i64.into()]);
     let partition = |read: &str| {
         format!(
             "g.withStrategies(new PartitionStrategy(partitionKey: 'p', writePartition: 'x', readPartitions: ['{read}']))"

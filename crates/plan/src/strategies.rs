@@ -16,6 +16,8 @@ use crate::upsert::{MergeEntry, MergeFrom};
 /// The part of the graph a traversal sees.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subset {
+    /// The strategy that asks for it, by its name.
+    pub strategy: &'static str,
     /// What a vertex must have results for.
     pub vertices: Option<Traversal>,
     /// What an edge must have results for.

@@ -178,7 +178,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
     match simple_name(name) {
         READ_ONLY => configuration.read_only = false,
         PRODUCTIVE_BY => configuration.productive_by = None,
-        SUBGRAPH | PARTITION => configuration.subsets.clear(),
+        strategy @ (SUBGRAPH | PARTITION) => configuration.subsets.retain(|subset| subset.strategy != strategy),
         RESERVED_KEYS => configuration.reserved_keys.clear(),
         EDGE_LABELS => configuration.edge_labels_needed = false,
         SEED => configuration.seed = None,
@@ -237,6 +237,7 @@ fn subgraph(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
     let criterion = |key| setting(settings, key).map(|given| child(site, given)).transpose();
     let unchecked = matches!(setting(settings, "checkAdjacentVertices"), Some(Argument::Value(Value::Bool(false))));
     Ok(Subset {
+        strategy: SUBGRAPH,
         vertices: criterion("vertices")?,
         edges: criterion("edges")?,
         properties: criterion("vertexProperties")?,
@@ -260,6 +261,7 @@ fn partition(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
         Some(write) => Some((key, operand(site, write)?, meta)),
     };
     Ok(Subset {
+        strategy: PARTITION,
         vertices: Some(criterion.clone()),
         edges: Some(criterion.clone()),
         properties: meta.then_some(criterion),
