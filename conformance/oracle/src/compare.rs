@@ -7,6 +7,7 @@
 
 use mangrove_graph::structure::Tree;
 use mangrove_graph::{Detached, Token, Value};
+use smol_str::SmolStr;
 
 use crate::graph::AUTOMATIC_ID_MIN;
 
@@ -175,7 +176,10 @@ fn detached(e: &Expectation, element: &Detached) -> Canonical {
             Canonical::Sequence("edge", vec![id(user), name(label), id(&source.0), id(&target.0)])
         }
         Detached::VertexProperty(p) => {
-            Canonical::Sequence("vertex property", vec![name(&p.key), canonical(e, &p.value)])
+            let pair =
+                |(key, value): &(SmolStr, Value)| Canonical::Sequence("meta", vec![name(key), canonical(e, value)]);
+            let meta = Canonical::Bag("meta-properties", p.meta.iter().map(pair).collect());
+            Canonical::Sequence("vertex property", vec![name(&p.key), canonical(e, &p.value), meta])
         }
         Detached::Property { key, value } => Canonical::Sequence("property", vec![name(key), canonical(e, value)]),
     }

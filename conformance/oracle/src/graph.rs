@@ -28,6 +28,8 @@ pub struct VertexProperty {
     pub ordinal: u32,
     /// The value.
     pub value: Value,
+    /// Meta-properties, in order of insertion.
+    pub meta: Vec<(KeyId, Value)>,
 }
 
 /// A vertex.
@@ -120,48 +122,70 @@ impl Graph {
         self.keys[key.0 as usize].clone()
     }
 
-    /// Sets a property of a vertex.
+    /// Sets a property of a vertex, with these meta-properties. A value that a set has already stays, and gets them.
     pub fn set_vertex_property(
         &mut self,
         vertex: VertexId,
         cardinality: Cardinality,
         key: &str,
         value: Value,
+        meta: &[(SmolStr, Value)],
     ) -> Result<()> {
         let key = self.intern_key(key);
+        let meta: Vec<(KeyId, Value)> = meta.iter().map(|(key, v)| (self.intern_key(key), v.clone())).collect();
         let properties = &mut self.vertices.get_mut(&vertex).ok_or_else(gone)?.properties;
         if cardinality == Cardinality::Single {
+            let mut single = VertexProperty { key, ordinal: 0, value, meta: Vec::new() };
+            meta.into_iter().for_each(|(key, value)| put(&mut single.meta, key, value));
             // The place of the first value is kept, as in a map.
             match properties.iter().position(|p| p.key == key) {
                 Some(at) => {
-                    properties[at] = VertexProperty { key, ordinal: 0, value };
+                    properties[at] = single;
                     let mut index = 0;
                     properties.retain(|p| {
                         index += 1;
                         p.key != key || index == at + 1
                     });
                 }
-                None => properties.push(VertexProperty { key, ordinal: 0, value }),
+                None => properties.push(single),
             }
             return Ok(());
         }
         let same = |p: &VertexProperty| p.key == key && mangrove_graph::compare::equal(&p.value, &value);
-        if cardinality == Cardinality::Set && properties.iter().any(same) {
-            return Ok(());
+        let known = properties.iter().position(|p| cardinality == Cardinality::Set && same(p));
+        let at = known.unwrap_or_else(|| {
+            let ordinal = properties.iter().filter(|p| p.key == key).map(|p| p.ordinal + 1).max().unwrap_or(0);
+            properties.push(VertexProperty { key, ordinal, value, meta: Vec::new() });
+            properties.len() - 1
+        });
+        meta.into_iter().for_each(|(key, value)| put(&mut properties[at].meta, key, value));
+        Ok(())
+    }
+
+    /// Sets a meta-property of a value of a vertex.
+    pub fn set_meta_property(&mut self, of: &VertexPropertyValue, key: &str, value: Value) -> Result<()> {
+        let key = self.intern_key(key);
+        let properties = &mut self.vertices.get_mut(&of.vertex).ok_or_else(gone)?.properties;
+        let owner = properties.iter_mut().find(|p| (p.key, p.ordinal) == (of.key, of.ordinal)).ok_or_else(gone)?;
+        put(&mut owner.meta, key, value);
+        Ok(())
+    }
+
+    /// Removes every value of an element under a key.
+    pub fn remove_key(&mut self, element: &Value, key: &str) -> Result<()> {
+        let key = self.intern_key(key);
+        match element {
+            Value::Vertex(v) => self.vertices.get_mut(v).ok_or_else(gone)?.properties.retain(|p| p.key != key),
+            Value::Edge(e) => self.edges.get_mut(e).ok_or_else(gone)?.properties.retain(|(k, _)| *k != key),
+            other => return Err(Error::evaluation(format!("a {} has no properties to remove", other.type_name()))),
         }
-        let ordinal = properties.iter().filter(|p| p.key == key).map(|p| p.ordinal + 1).max().unwrap_or(0);
-        properties.push(VertexProperty { key, ordinal, value });
         Ok(())
     }
 
     /// Sets a property of an edge.
     pub fn set_edge_property(&mut self, edge: EdgeId, key: &str, value: Value) -> Result<()> {
         let key = self.intern_key(key);
-        let properties = &mut self.edges.get_mut(&edge).ok_or_else(gone)?.properties;
-        match properties.iter_mut().find(|(k, _)| *k == key) {
-            Some((_, old)) => *old = value,
-            None => properties.push((key, value)),
-        }
+        put(&mut self.edges.get_mut(&edge).ok_or_else(gone)?.properties, key, value);
         Ok(())
     }
 
@@ -181,10 +205,15 @@ impl Graph {
                 }
             }
             Value::Property(p) => {
-                if let PropertyOwner::Edge(e) = p.owner
-                    && let Some(edge) = self.edges.get_mut(&e)
-                {
-                    edge.properties.retain(|(key, _)| *key != p.key);
+                let properties = match p.owner {
+                    PropertyOwner::Edge(e) => self.edges.get_mut(&e).map(|edge| &mut edge.properties),
+                    PropertyOwner::VertexProperty(v, key, ordinal) => self.vertices.get_mut(&v).and_then(|vertex| {
+                        let mut values = vertex.properties.iter_mut();
+                        values.find(|q| (q.key, q.ordinal) == (key, ordinal)).map(|owner| &mut owner.meta)
+                    }),
+                };
+                if let Some(properties) = properties {
+                    properties.retain(|(key, _)| *key != p.key);
                 }
             }
             other => return Err(Error::evaluation(format!("a {} cannot be dropped", other.type_name()))),
@@ -234,7 +263,7 @@ impl Graph {
         found
     }
 
-    /// The properties of a vertex or an edge as objects; nothing for other values.
+    /// The properties of a vertex, an edge or a vertex property as objects.
     pub fn properties(&self, element: &Value) -> Result<Vec<Value>> {
         Ok(match element {
             Value::Vertex(vertex) => self
@@ -243,7 +272,7 @@ impl Graph {
                 .iter()
                 .map(|p| {
                     let (vertex, key, ordinal, value) = (*vertex, p.key, p.ordinal, p.value.clone());
-                    let property = VertexPropertyValue { vertex, key, ordinal, value, meta: Vec::new().into() };
+                    let property = VertexPropertyValue { vertex, key, ordinal, value, meta: p.meta.clone().into() };
                     Value::VertexProperty(property.into())
                 })
                 .collect(),
@@ -251,9 +280,17 @@ impl Graph {
                 .edge(*edge)?
                 .properties
                 .iter()
+                .map(|(key, value)| plain_property(PropertyOwner::Edge(*edge), *key, value))
+                .collect(),
+            // As it is now, not as it was when the traverser came to it.
+            Value::VertexProperty(of) => self
+                .vertices
+                .get(&of.vertex)
+                .and_then(|v| v.properties.iter().find(|p| (p.key, p.ordinal) == (of.key, of.ordinal)))
+                .map_or(&[][..], |p| &p.meta)
+                .iter()
                 .map(|(key, value)| {
-                    let owner = PropertyOwner::Edge(*edge);
-                    Value::Property(PropertyValue { owner, key: *key, value: value.clone() }.into())
+                    plain_property(PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal), *key, value)
                 })
                 .collect(),
             other => {
@@ -274,7 +311,7 @@ impl Graph {
             ];
             for p in &v.properties {
                 let several = v.properties.iter().filter(|q| q.key == p.key).count() > 1;
-                steps.push(self.property_step(p.key, &p.value, several));
+                steps.push(self.property_step(p.key, &p.value, several, &p.meta));
             }
             bytecode(steps)
         });
@@ -286,19 +323,21 @@ impl Graph {
                 step("to", [end(e.target)]),
                 step("property", [token(Token::Id), Argument::Value(e.id.to_value())]),
             ];
-            steps.extend(e.properties.iter().map(|(key, value)| self.property_step(*key, value, false)));
+            steps.extend(e.properties.iter().map(|(key, value)| self.property_step(*key, value, false, &[])));
             bytecode(steps)
         });
         vertices.chain(edges).collect()
     }
 
-    fn property_step(&self, key: KeyId, value: &Value, several: bool) -> Instruction {
+    fn property_step(&self, key: KeyId, value: &Value, several: bool, meta: &[(KeyId, Value)]) -> Instruction {
         let mut arguments = Vec::new();
         if several {
             arguments.push(Argument::Cardinality(Cardinality::List));
         }
-        arguments.push(Argument::Value(Value::String(self.key_name(key))));
-        arguments.push(Argument::Value(value.clone()));
+        for (key, value) in std::iter::once((&key, value)).chain(meta.iter().map(|(key, value)| (key, value))) {
+            arguments.push(Argument::Value(Value::String(self.key_name(*key))));
+            arguments.push(Argument::Value(value.clone()));
+        }
         Instruction::new("property", arguments)
     }
 
@@ -323,7 +362,9 @@ impl Graph {
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (_, v) in self.vertices() {
-            let properties: Vec<_> = v.properties.iter().map(|p| (self.key_name(p.key), &p.value)).collect();
+            let meta =
+                |p: &VertexProperty| p.meta.iter().map(|(k, v)| (self.key_name(*k), v.clone())).collect::<Vec<_>>();
+            let properties: Vec<_> = v.properties.iter().map(|p| (self.key_name(p.key), &p.value, meta(p))).collect();
             writeln!(text, "v[{}] {} {properties:?}", v.id, v.label).expect("a string takes every write");
         }
         for (_, e) in self.edges() {
@@ -334,6 +375,18 @@ impl Graph {
         }
         text
     }
+}
+
+/// Sets what is under a key, in its place or at the end.
+fn put(properties: &mut Vec<(KeyId, Value)>, key: KeyId, value: Value) {
+    match properties.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, old)) => *old = value,
+        None => properties.push((key, value)),
+    }
+}
+
+fn plain_property(owner: PropertyOwner, key: KeyId, value: &Value) -> Value {
+    Value::Property(PropertyValue { owner, key, value: value.clone() }.into())
 }
 
 fn gone() -> Error {
@@ -350,12 +403,12 @@ pub fn modern() -> Graph {
     for n in 1..=6 {
         if let Some((_, name, age)) = people.iter().find(|p| p.0 == n) {
             let v = graph.add_vertex(id(n), "person").expect(built);
-            graph.set_vertex_property(v, Cardinality::Single, "name", (*name).into()).expect(built);
-            graph.set_vertex_property(v, Cardinality::Single, "age", Value::I32(*age)).expect(built);
+            graph.set_vertex_property(v, Cardinality::Single, "name", (*name).into(), &[]).expect(built);
+            graph.set_vertex_property(v, Cardinality::Single, "age", Value::I32(*age), &[]).expect(built);
         } else if let Some((_, name)) = software.iter().find(|s| s.0 == n) {
             let v = graph.add_vertex(id(n), "software").expect(built);
-            graph.set_vertex_property(v, Cardinality::Single, "name", (*name).into()).expect(built);
-            graph.set_vertex_property(v, Cardinality::Single, "lang", "java".into()).expect(built);
+            graph.set_vertex_property(v, Cardinality::Single, "name", (*name).into(), &[]).expect(built);
+            graph.set_vertex_property(v, Cardinality::Single, "lang", "java".into(), &[]).expect(built);
         }
     }
     let edges = [

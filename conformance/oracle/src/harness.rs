@@ -19,7 +19,7 @@ use crate::compare::{Determinism, Expectation, Form, difference};
 use crate::generate::{Case, Options, case};
 use crate::graph::Graph;
 use crate::interpreter::{Failure, Interpreter};
-use crate::script::{bytecode, step};
+use crate::script::{bytecode, nested, step, text};
 
 /// What is tested.
 pub trait Engine {
@@ -105,9 +105,16 @@ fn shown(answer: &[Value]) -> String {
 }
 
 /// The traversals whose answers together are the whole graph.
-fn probes() -> [Bytecode; 2] {
+fn probes() -> [Bytecode; 3] {
     let tokens = Argument::Value(Value::Bool(true));
-    [bytecode([step("V", []), step("valueMap", [tokens])]), bytecode([step("E", []), step("elementMap", [])])]
+    let of_property = [nested([step("element", [])]), nested([step("identity", [])])].map(|by| step("by", [by]));
+    let properties = [step("V", []), step("properties", []), step("project", [text("of"), text("is")])];
+    [
+        bytecode([step("V", []), step("valueMap", [tokens])]),
+        bytecode([step("E", []), step("elementMap", [])]),
+        // With their meta-properties.
+        bytecode([&properties[..], &of_property[..]].concat()),
+    ]
 }
 
 fn compare_graphs(graph: &mut Graph, engine: &mut dyn Engine, form: Form) -> Verdict {

@@ -2,8 +2,8 @@
 //!
 //! The interpreter (`conformance/oracle`) is as simple as the language allows and shares with the engine
 //! only the vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both
-//! answers. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how
-//! many differences a test gives up (1).
+//! answers. `MANGROVE_CASES` sets how many cases each test runs, or `MANGROVE_TIMES` how many times as many as in CI (and goes
+//! before), `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
 
 use std::sync::atomic::Ordering;
 
@@ -128,13 +128,21 @@ fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
     Ok(Box::new(engine))
 }
 
+/// How many cases a test runs that has so many in CI.
+fn case_count(in_ci: u64) -> u64 {
+    match number("MANGROVE_TIMES", 0) {
+        0 => number("MANGROVE_CASES", in_ci),
+        times => in_ci * times,
+    }
+}
+
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 fn check(first_seed: u64, count: u64, options: &Options, way: Way) {
     let mut first = number("MANGROVE_FIRST", first_seed);
-    let end = first + number("MANGROVE_CASES", count);
+    let end = first + case_count(count);
     let mut differences = Vec::new();
     loop {
         match harness::run(first..end, options, &mut |graph| load(graph, way)) {

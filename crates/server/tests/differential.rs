@@ -3,8 +3,8 @@
 //!
 //! What comes over the wire is read back into values and held against the interpreter's (`conformance/oracle`), as far as
 //! the serializer can say them. That the engine itself is right, `crates/db/tests/differential.rs` asks at length; here
-//! a difference most likely lies between. `MANGROVE_CASES` sets how many cases each test runs, `MANGROVE_FIRST` the first
-//! seed.
+//! a difference most likely lies between. `MANGROVE_CASES` sets how many cases each test runs, or `MANGROVE_TIMES` how
+//! many times as many as in CI (and goes before), `MANGROVE_FIRST` the first seed.
 
 mod common;
 
@@ -151,6 +151,14 @@ fn read(serializer: Serializer, as_text: bool, message: &[u8]) -> Result<(u64, S
     Ok((code, status["message"].as_str().unwrap_or_default().to_owned(), results))
 }
 
+/// How many cases a test runs that has so many in CI.
+fn case_count(in_ci: u64) -> u64 {
+    match number("MANGROVE_TIMES", 0) {
+        0 => number("MANGROVE_CASES", in_ci),
+        times => in_ci * times,
+    }
+}
+
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
@@ -159,7 +167,7 @@ fn number(variable: &str, default: u64) -> u64 {
 fn check(first_seed: u64, form: Form, serializer: Serializer) {
     let served = Rc::new(RefCell::new(Served::start()));
     let first = number("MANGROVE_FIRST", first_seed);
-    let seeds = first..first + number("MANGROVE_CASES", 120);
+    let seeds = first..first + case_count(120);
     for as_text in [true, false] {
         // A map of GraphSON 2 has texts for keys: bytecode cannot say what `mergeV()` looks for.
         let write_share = if as_text || form != Form::ListsOnly { 0.2 } else { 0.0 };

@@ -1,13 +1,12 @@
-//! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local`, `repeat` ….
+//! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local` ….
 
 use mangrove_graph::Token;
-use mangrove_gremlin::{Argument, Comparison, Instruction, Pick};
+use mangrove_gremlin::{Argument, Instruction, Pick};
 use rand::Rng;
-use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator, Place, State};
 use super::schema::Kind;
-use crate::script::{compare, int, nested, step, text, token};
+use crate::script::{nested, step, text, token};
 
 /// The kind of a stream that several children feed.
 fn common(kinds: &[Kind]) -> Kind {
@@ -160,122 +159,14 @@ impl Generator {
             [if self.rng.random_bool(0.5) { token(Token::Label) } else { nested([step("label", [])]) }],
         );
         let label = text(self.label(&chain.state.kind));
+        let without_test = self.rng.random_bool(0.2);
         for (test, branch) in [label, Argument::Pick(Pick::Any), Argument::Pick(Pick::None)].into_iter().zip(branches) {
-            chain.push("option", [test, branch]);
+            match test {
+                // The same as `any`.
+                Argument::Pick(Pick::Any) if without_test => chain.push("option", [branch]),
+                test => chain.push("option", [test, branch]),
+            }
         }
         Self::merge(chain, &states, false);
-    }
-
-    /// All that can be reached, each once: `dedup` remembers from one iteration to the next.
-    fn reachable(&mut self, chain: &mut Chain) {
-        let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
-        self.neighbors(&mut body);
-        body.push("dedup", []);
-        let emits_first = self.rng.random_bool(0.3);
-        if emits_first {
-            // What is written before this repeat must not go to the one before it.
-            chain.push("identity", []);
-            chain.push("emit", []);
-        }
-        chain.push("repeat", [nested(body.steps)]);
-        if !emits_first {
-            chain.push("emit", []);
-        }
-        chain.spreads(Kind::Vertex);
-        chain.loses_history();
-    }
-
-    /// `repeat` over vertices; a condition that may never hold is joined with a count of loops.
-    pub fn repeat(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex {
-            return;
-        }
-        if chain.state.place != Place::Body && self.rng.random_bool(0.15) {
-            return self.reachable(chain);
-        }
-        let body = self.body(&chain.state);
-        let times = self.rng.random_range(0..4);
-        let form = self.rng.random_range(0..7);
-        let until = self.until(&chain.state, times);
-        let modulates = |i: &Instruction| matches!(i.name.as_str(), "repeat" | "times" | "until" | "emit");
-        if form <= 3 && chain.steps.last().is_some_and(modulates) {
-            // What is written before this repeat must not go to the one before it.
-            chain.push("identity", []);
-        }
-        match form {
-            0 => chain.push("times", [int(times)]),
-            1 => chain.push("emit", []),
-            2 => chain.push("until", [until.clone()]),
-            3 => {
-                chain.push("until", [until.clone()]);
-                chain.push("emit", []);
-            }
-            _ => {}
-        }
-        chain.push("repeat", [nested(body.steps)]);
-        match form {
-            0 | 2 | 3 => {}
-            1 | 4 => chain.push("times", [int(times.max(1))]),
-            5 => {
-                chain.push("times", [int(times.max(1))]);
-                if self.rng.random_bool(0.5) {
-                    chain.push("emit", []);
-                } else {
-                    let label = text(self.label(&Kind::Vertex));
-                    chain.push("emit", [nested([step("hasLabel", [label])])]);
-                }
-            }
-            _ => chain.push("until", [until]),
-        }
-        chain.absorbs(&body.state);
-        chain.spreads(Kind::Vertex);
-        if !body.state.history {
-            chain.loses_history();
-        }
-        if chain.state.sack != body.state.sack {
-            chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
-        }
-    }
-
-    /// A body from vertices to vertices that keeps their loop counters.
-    fn body(&mut self, outer: &State) -> Chain {
-        let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
-        let mut body = Chain { steps: Vec::new(), state };
-        self.neighbors(&mut body);
-        if self.rng.random_bool(0.5) {
-            self.sack(&mut body);
-        }
-        if body.state.kind != Kind::Vertex {
-            body.steps.pop();
-            body.state.kind = Kind::Vertex;
-        }
-        match self.rng.random_range(0..6) {
-            0 => self.has(&mut body),
-            1 => self.path_filter(&mut body),
-            2 => {
-                self.depth += 1;
-                if self.depth < self.options.depth_max {
-                    self.where_child(&mut body);
-                }
-                self.depth -= 1;
-            }
-            3 => {
-                let (a, b) = (text(self.edge_label()), text(self.edge_label()));
-                body.push("union", [nested([step("out", [a])]), nested([step("in", [b])])]);
-            }
-            _ => {}
-        }
-        body
-    }
-
-    fn until(&mut self, outer: &State, times: i32) -> Argument {
-        let loops = [step("loops", []), step("is", [compare(Comparison::Gte, times)])];
-        if self.rng.random_bool(0.3) {
-            return nested(loops);
-        }
-        let mut condition = Chain { steps: Vec::new(), state: State { place: Place::Local, ..outer.clone() } };
-        let own: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
-        own.choose(&mut self.rng).expect("not empty")(self, &mut condition);
-        nested([step("or", [nested(loops), nested(condition.steps)])])
     }
 }

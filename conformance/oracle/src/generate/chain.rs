@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub side_effects: Vec<(&'static str, Kind)>,
     /// What traversers carry, if that is known.
     pub sack: Option<Kind>,
+    /// The names of the loops around.
+    pub loops: Vec<&'static str>,
     /// Whether steps that look at the stream as a whole (reductions, cuts, `dedup`) may be made.
     pub may_gather: bool,
     /// Edges just reached from a vertex: `otherV()` knows where they came from.
@@ -105,6 +107,15 @@ pub(crate) struct Generator {
     pub source: Vec<Instruction>,
 }
 
+/// Literals as one list.
+fn listed(literals: Vec<Argument>) -> Vec<Argument> {
+    let values = literals.into_iter().filter_map(|literal| match literal {
+        Argument::Value(value) => Some(value),
+        _ => None,
+    });
+    vec![Argument::Value(Value::list(values.collect()))]
+}
+
 /// A way to go on; it may find that it does not apply and do nothing.
 pub(crate) type Action = fn(&mut Generator, &mut Chain);
 
@@ -117,8 +128,15 @@ impl Generator {
 
     /// A traversal that only reads.
     pub fn read(&mut self) -> Chain {
-        if self.rng.random_bool(0.02) {
-            return self.merged_sacks();
+        if self.rng.random_bool(0.06) {
+            let forms: [fn(&mut Self) -> Chain; 5] = [
+                Self::merged_sacks,
+                Self::one_bulk,
+                Self::folded_side_effect,
+                Self::gathered_sacks,
+                Self::seen_properties,
+            ];
+            return forms.choose(&mut self.rng).expect("not empty")(self);
         }
         let mut chain = self.start();
         if self.rng.random_bool(0.3) {
@@ -138,6 +156,7 @@ impl Generator {
             labels: Vec::new(),
             side_effects: Vec::new(),
             sack: None,
+            loops: Vec::new(),
             may_gather: true,
             from_vertex: false,
             lists_unordered: false,
@@ -150,9 +169,15 @@ impl Generator {
             0..=12 => chain.push("V", []),
             13..=15 => {
                 let ids = (0..self.rng.random_range(1..4)).map(|_| self.vertex_id()).collect();
+                let ids = if self.rng.random_bool(0.1) { listed(ids) } else { ids };
                 chain.steps.push(Instruction::new("V", ids));
             }
-            16..=18 => {
+            16 => {
+                let ids = (0..self.rng.random_range(1..4)).map(|_| self.edge_id()).collect();
+                chain.steps.push(Instruction::new("E", ids));
+                chain.becomes(Kind::Edge);
+            }
+            17 | 18 => {
                 chain.push("E", []);
                 chain.becomes(Kind::Edge);
             }
@@ -216,6 +241,8 @@ impl Generator {
             Self::rarity,
             Self::start_again,
             Self::tree,
+            Self::rare_form,
+            Self::cap_all,
         ];
         if state.sack.is_some() {
             actions.extend([Self::sack as Action; 4]);
@@ -237,6 +264,16 @@ impl Generator {
                 Self::repeat,
             ]);
         }
+        // What needs something that is seldom there comes up often where it is.
+        if state.place == Place::Top && state.history {
+            actions.extend([Self::label_with_as as Action; 2]);
+        }
+        if !state.labels.is_empty() && self.depth < self.options.depth_max {
+            actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
+        }
+        if state.kind == Kind::Vertex && self.depth < self.options.depth_max {
+            actions.extend([Self::repeat as Action; 3]);
+        }
         // What only this kind offers comes up as often as all the rest.
         let own: &[Action] = match &state.kind {
             Kind::Vertex => {
@@ -245,7 +282,7 @@ impl Generator {
             Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
             Kind::List(_) => &[Self::collection, Self::function],
             Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
-            Kind::VertexProperty | Kind::EdgeProperty => &[Self::property_parts],
+            Kind::VertexProperty | Kind::EdgeProperty | Kind::MetaProperty => &[Self::property_parts],
             Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function, Self::convert],
             Kind::Bool | Kind::Date => &[Self::convert],
             _ => &[],
@@ -262,7 +299,8 @@ impl Generator {
 
     /// What only elements offer and is asked less often.
     pub fn special(&mut self, chain: &mut Chain) {
-        match self.rng.random_range(0..5) {
+        match self.rng.random_range(0..7) {
+            4 | 5 if chain.state.kind == Kind::Vertex => self.several_values(chain),
             0 => self.match_patterns(chain),
             1 if chain.state.kind == Kind::Vertex => self.call(chain),
             2 => self.subgraph(chain),

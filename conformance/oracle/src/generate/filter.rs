@@ -256,6 +256,7 @@ impl Generator {
             0 => chain.push("limit", [int(length)]),
             1 => chain.push("range", [int(low), int(if length == 5 { -1 } else { low + length })]),
             2 => chain.push("skip", [int(low)]),
+            _ if length == 1 => chain.push("tail", []),
             _ => chain.push("tail", [int(length)]),
         }
         chain.loses_history();

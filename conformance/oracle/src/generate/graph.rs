@@ -1,11 +1,13 @@
-//! Random graphs: sparse or empty ones too, with self-loops, parallel edges and missing properties.
+//! Random graphs: sparse or empty ones too, with self-loops, parallel edges, missing properties, several values under
+//! a key, and meta-properties.
 
 use mangrove_graph::{UserId, Value, VertexId};
 use mangrove_gremlin::Cardinality;
 use rand::Rng;
 use rand::rngs::SmallRng;
+use smol_str::SmolStr;
 
-use super::schema::{self, EDGE_LABELS, KEYS, VERTEX_LABELS};
+use super::schema::{self, EDGE_LABELS, KEYS, META_KEYS, MULTI_KEYS, VERTEX_LABELS};
 use crate::graph::Graph;
 
 /// Ids of edges start here; those of vertices at 1.
@@ -22,7 +24,15 @@ pub(crate) fn random(rng: &mut SmallRng, vertex_count_max: usize) -> Graph {
         for key in KEYS.iter().filter(|k| k.on_vertices) {
             if rng.random_bool(0.7) {
                 let value = schema::value(rng, &key.kind);
-                graph.set_vertex_property(vertex, Cardinality::Single, key.name, value).expect(FRESH);
+                let meta = if rng.random_bool(0.15) { metas(rng) } else { Vec::new() };
+                graph.set_vertex_property(vertex, Cardinality::Single, key.name, value, &meta).expect(FRESH);
+            }
+        }
+        for key in &MULTI_KEYS {
+            let value_count = if rng.random_bool(0.4) { rng.random_range(1..4) } else { 0 };
+            for _ in 0..value_count {
+                let (value, meta) = (schema::value(rng, &key.kind), metas(rng));
+                graph.set_vertex_property(vertex, Cardinality::List, key.name, value, &meta).expect(FRESH);
             }
         }
         vertices.push(vertex);
@@ -51,6 +61,17 @@ fn ends(rng: &mut SmallRng, graph: &Graph, vertices: &[VertexId]) -> (VertexId, 
         1 => graph.edges().last().map_or((source, target), |(_, e)| (e.source, e.target)),
         _ => (source, target),
     }
+}
+
+/// Some meta-properties, often none.
+fn metas(rng: &mut SmallRng) -> Vec<(SmolStr, Value)> {
+    let mut chosen = Vec::new();
+    for key in &META_KEYS {
+        if rng.random_bool(0.4) {
+            chosen.push((key.name.into(), schema::value(rng, &key.kind)));
+        }
+    }
+    chosen
 }
 
 fn user_id(n: i32) -> Option<UserId> {

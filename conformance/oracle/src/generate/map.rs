@@ -107,32 +107,6 @@ impl Generator {
         }
     }
 
-    pub fn property_parts(&mut self, chain: &mut Chain) {
-        match self.rng.random_range(0..5) {
-            0 => {
-                let name = if chain.state.kind == Kind::VertexProperty { "name" } else { "weight" };
-                chain.push("hasKey", [text(name)]);
-            }
-            3 => {
-                let (value, _) = self.literal();
-                chain.push("hasValue", [Argument::Value(value)]);
-            }
-            4 => {
-                let owner = if chain.state.kind == Kind::VertexProperty { Kind::Vertex } else { Kind::Edge };
-                chain.push("element", []);
-                chain.becomes(owner);
-            }
-            1 => {
-                chain.push("key", []);
-                chain.becomes(Kind::Text);
-            }
-            _ => {
-                chain.push("value", []);
-                chain.becomes(Kind::Mixed);
-            }
-        }
-    }
-
     /// Steps into and over collections.
     pub fn collection(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
@@ -289,7 +263,13 @@ impl Generator {
         }
         chain.state.ordered = false;
         if labels.len() > 1 && self.rng.random_bool(0.4) {
-            chain.push("select", [text(labels[0].0), text(labels[1].0)]);
+            let (one, other) = (text(labels[0].0), text(labels[1].0));
+            if self.rng.random_bool(0.3) {
+                let pop = *[Pop::First, Pop::Last, Pop::All].choose(&mut self.rng).expect("not empty");
+                chain.push("select", [Argument::Pop(pop), one, other]);
+                return chain.becomes(Kind::Opaque);
+            }
+            chain.push("select", [one, other]);
             if labels[0].1.is_element() && labels[0].1 == labels[1].1 && self.rng.random_bool(0.5) {
                 let (arguments, _) = self.by(&labels[0].1);
                 chain.steps.push(Instruction::new("by", arguments));

@@ -16,18 +16,25 @@
 //!
 //! Not generated, since no document fixes the answer or the values have no order of their own: ordering by
 //! elements, shuffling, `until` before together with `emit` after it, reading an element after dropping it, `dedup` in the
-//! body of a `repeat` other than the one that looks for all that can be reached.
+//! body of a `repeat` other than one that looks for all that can be reached, and without bulk (`withBulk(false)`) anything
+//! but what stands behind a `barrier()`.
 
 mod branch;
 mod chain;
+mod configured;
 mod convert;
 mod filter;
+mod forms;
 mod function;
 mod graph;
+mod loops;
 mod map;
 mod matching;
+mod merge;
+mod property;
 mod reduce;
 mod schema;
+mod several;
 mod source;
 mod structure;
 mod write;

@@ -14,7 +14,7 @@ const SIDE_EFFECTS: [&str; 2] = ["x", "y"];
 impl Generator {
     /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`; nor in a branch that
     /// may stay empty.
-    fn may_reduce(chain: &Chain) -> bool {
+    pub fn may_reduce(chain: &Chain) -> bool {
         chain.state.place != Place::Body && chain.state.may_gather
     }
 

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Edge,
     VertexProperty,
     EdgeProperty,
+    /// Properties of vertex properties.
+    MetaProperty,
     /// Integers of one width.
     Int(u8),
     /// Doubles, multiples of a quarter: sums are exact in any order.
@@ -76,6 +78,20 @@ pub(crate) const KEYS: [Key; 11] = [
     Key { name: "weight", kind: Kind::Float, on_vertices: false },
     Key { name: "since", kind: Kind::Int(32), on_vertices: false },
     Key { name: "mix", kind: Kind::Mixed, on_vertices: false },
+    Key { name: "part", kind: Kind::Text, on_vertices: false },
+];
+
+/// Keys under which a vertex may have several values, with meta-properties. What needs one value a key does not ask for
+/// them.
+pub(crate) const MULTI_KEYS: [Key; 2] = [
+    Key { name: "nick", kind: Kind::Text, on_vertices: true },
+    Key { name: "rank", kind: Kind::Int(32), on_vertices: true },
+];
+
+/// Keys of meta-properties.
+pub(crate) const META_KEYS: [Key; 3] = [
+    Key { name: "year", kind: Kind::Int(32), on_vertices: false },
+    Key { name: "by", kind: Kind::Text, on_vertices: false },
     Key { name: "part", kind: Kind::Text, on_vertices: false },
 ];
 

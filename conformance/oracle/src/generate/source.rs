@@ -12,7 +12,9 @@ use crate::script::{compare, int, nested, step, text};
 impl Generator {
     /// Configures the source of a traversal that is about to begin.
     pub fn configure(&mut self, chain: &mut Chain) {
-        match self.rng.random_range(0..16) {
+        match self.rng.random_range(0..19) {
+            16 => self.source.push(step("withBulk", [Argument::Value(Value::Bool(true))])),
+            17 | 18 => self.without_strategies(),
             0..=3 => self.with_sack(chain),
             4 | 5 => self.with_side_effect(chain),
             6..=8 => {
@@ -20,7 +22,7 @@ impl Generator {
                 self.source.push(Instruction::new("withStrategies", vec![strategy]));
             }
             9 => {
-                let strategy = self.partition_strategy(false);
+                let strategy = self.partition_strategy(false, false);
                 self.source.push(Instruction::new("withStrategies", vec![strategy]));
             }
             10 | 11 => self.with_strategy("ProductiveByStrategy"),
@@ -37,6 +39,24 @@ impl Generator {
 
     fn with_strategy(&mut self, name: &str) {
         self.source.push(step("withStrategies", [Argument::Strategy(name.into(), Vec::new())]));
+    }
+
+    /// A strategy that is taken back, beside one that stays.
+    fn without_strategies(&mut self) {
+        let taken_back = match self.rng.random_range(0..4) {
+            0 => self.subgraph_strategy(),
+            1 => self.partition_strategy(false, false),
+            2 => Argument::Strategy("ProductiveByStrategy".into(), Vec::new()),
+            _ => Argument::Strategy("CountStrategy".into(), Vec::new()),
+        };
+        let Argument::Strategy(name, _) = &taken_back else { return };
+        let without = Argument::Strategy(name.clone(), Vec::new());
+        let stays = if self.rng.random_bool(0.3) { vec![self.subgraph_strategy()] } else { Vec::new() };
+        let stays =
+            stays.into_iter().filter(|strategy| !matches!(strategy, Argument::Strategy(other, _) if other == name));
+        let both = stays.chain([taken_back.clone()]).collect();
+        self.source.push(Instruction::new("withStrategies", both));
+        self.source.push(step("withoutStrategies", [without]));
     }
 
     fn with_sack(&mut self, chain: &mut Chain) {
@@ -78,8 +98,8 @@ impl Generator {
         Argument::Strategy("SubgraphStrategy".into(), settings)
     }
 
-    /// A strategy over the key that vertices and edges share; perhaps one that writes too.
-    pub fn partition_strategy(&mut self, writes: bool) -> Argument {
+    /// A strategy over the key that vertices and edges share; perhaps one that writes, or is about properties, too.
+    pub fn partition_strategy(&mut self, writes: bool, of_properties: bool) -> Argument {
         let read = NAMES.choose_multiple(&mut self.rng, 6).map(|name| Value::from(*name)).collect::<Vec<_>>();
         let mut settings = vec![
             ("partitionKey".into(), text("part")),
@@ -88,6 +108,9 @@ impl Generator {
         if writes {
             let name = *NAMES.choose(&mut self.rng).expect("not empty");
             settings.push(("writePartition".into(), text(name)));
+        }
+        if of_properties {
+            settings.push(("includeMetaProperties".into(), Argument::Value(Value::Bool(true))));
         }
         Argument::Strategy("PartitionStrategy".into(), settings)
     }
@@ -113,34 +136,5 @@ impl Generator {
         // Which width comes of two does not matter to what follows: a mixed stream is asked less.
         chain.state.sack = Some(Kind::Mixed);
         chain.state.ordered &= chain.state.kind.is_homogeneous();
-    }
-
-    /// Sacks that become one where traversers meet: at one barrier, since how often equal traversers are merged
-    /// between their steps is nobody's promise.
-    pub fn merged_sacks(&mut self) -> Chain {
-        let mut chain = self.start();
-        chain.steps.clear();
-        self.source.clear();
-        let is_float = self.rng.random_bool(0.5);
-        let initial = if is_float { Value::F64(1.0) } else { Value::I64(1) };
-        let operators = [Operator::Sum, Operator::Max, Operator::Min];
-        let operator = *operators.choose(&mut self.rng).expect("not empty");
-        self.source.push(step("withSack", [Argument::Value(initial), Argument::Operator(operator)]));
-        chain.push("V", []);
-        chain.becomes(Kind::Vertex);
-        if self.rng.random_bool(0.5) {
-            self.has(&mut chain);
-        }
-        self.neighbors(&mut chain);
-        let normalizes = is_float && self.rng.random_bool(0.4);
-        if normalizes {
-            chain.push("barrier", [Argument::NormSack])
-        } else {
-            chain.push("barrier", [])
-        }
-        chain.push("sack", []);
-        chain.spreads(Kind::Opaque);
-        chain.end();
-        chain
     }
 }

@@ -63,8 +63,8 @@ impl Generator {
             chain.becomes(Kind::Text);
         } else if self.rng.random_bool(0.5) {
             chain.push("element", []);
-            chain.push("id", []);
-            chain.becomes(Kind::Int(32));
+            chain.push("label", []);
+            chain.becomes(Kind::Text);
         }
     }
 

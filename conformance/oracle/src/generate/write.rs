@@ -1,8 +1,8 @@
 //! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
 //! are automatic, and the comparison takes them all as one.
 
-use mangrove_graph::{Direction, Token, Value};
-use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Cardinality, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -13,7 +13,7 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     /// A traversal that writes.
     pub fn write(&mut self) -> Chain {
-        let forms: [fn(&mut Self) -> Chain; 15] = [
+        let forms: [fn(&mut Self) -> Chain; 20] = [
             Self::add_one_vertex,
             Self::add_one_edge,
             Self::set_properties,
@@ -27,6 +27,11 @@ impl Generator {
             Self::merge_edges,
             Self::merge_edges,
             Self::merge_edge_by_ends,
+            Self::merge_by_given_maps,
+            Self::set_several,
+            Self::set_several,
+            Self::set_meta,
+            Self::drop_parts,
             Self::write_in_branches,
             Self::drop_some,
         ];
@@ -38,12 +43,12 @@ impl Generator {
     }
 
     /// An id that is free, or now and then taken.
-    fn new_id(&mut self) -> Argument {
+    pub fn new_id(&mut self) -> Argument {
         if self.rng.random_bool(0.1) { self.vertex_id() } else { int(self.rng.random_range(5_000..6_000)) }
     }
 
     /// Some elements, by few filters.
-    fn some(&mut self, kind: &Kind) -> Chain {
+    pub fn some(&mut self, kind: &Kind) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
         chain.push(if *kind == Kind::Vertex { "V" } else { "E" }, []);
@@ -67,11 +72,10 @@ impl Generator {
     fn property_instruction(&mut self, kind: &Kind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
-        match self.rng.random_range(0..7) {
-            5 if *kind == Kind::Vertex => {
-                let kept = if self.rng.random_bool(0.5) { Cardinality::Set } else { Cardinality::List };
-                step("property", [Argument::Cardinality(kept), text(key.name), Argument::Value(value)])
-            }
+        match self.rng.random_range(0..9) {
+            5 if *kind == Kind::Vertex => self.several_instruction(),
+            7 => step("property", [text(key.name), Argument::Value(Value::Null)]),
+            8 => step("property", [nested([step("constant", [text(key.name)])]), Argument::Value(value)]),
             6 => {
                 let entries = vec![(Value::string(key.name), value), (Value::string("note"), Value::I32(1))];
                 step("property", [Argument::Value(Value::map(entries))])
@@ -95,11 +99,19 @@ impl Generator {
         let mut chain = self.start();
         chain.steps.clear();
         let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
-        chain.push("addV", [label]);
+        match self.rng.random_range(0..8) {
+            0 => {
+                chain.push("addV", []);
+                chain.push("property", [token(Token::Label), label]);
+            }
+            1 => chain.push("addV", [nested([step("constant", [label])])]),
+            _ => chain.push("addV", [label]),
+        }
         chain.push("property", [token(Token::Id), id]);
         chain.becomes(Kind::Vertex);
-        for _ in 0..self.rng.random_range(0..3) {
-            let property = self.literal_property(&Kind::Vertex);
+        for _ in 0..self.rng.random_range(0..4) {
+            let several = self.rng.random_bool(0.4);
+            let property = if several { self.several_instruction() } else { self.literal_property(&Kind::Vertex) };
             chain.steps.push(property);
         }
         chain
@@ -109,7 +121,8 @@ impl Generator {
         let mut chain = self.start();
         chain.steps.clear();
         let (label, from, to) = (text(self.edge_label()), self.vertex_id(), self.vertex_id());
-        chain.push("addE", [label]);
+        let from_child = self.rng.random_bool(0.2);
+        chain.push("addE", [if from_child { nested([step("constant", [label])]) } else { label }]);
         chain.push("from", [nested([step("V", [from])])]);
         chain.push("to", [nested([step("V", [to])])]);
         let id = if self.rng.random_bool(0.1) { self.edge_id() } else { int(self.rng.random_range(5_000..6_000)) };
@@ -147,9 +160,21 @@ impl Generator {
         let partitioned = self.perhaps_partitioned();
         let label = text(self.label(&Kind::Vertex));
         chain.push("addV", [label]);
-        if !partitioned {
-            let property = self.literal_property(&Kind::Vertex);
-            chain.steps.push(property);
+        match self.rng.random_range(0..4) {
+            0 | 1 if !partitioned => {
+                let property = self.literal_property(&Kind::Vertex);
+                chain.steps.push(property);
+            }
+            // What is read there is what the step was given.
+            2 if chain.state.kind == Kind::Vertex => {
+                let name =
+                    nested([step("coalesce", [nested([step("values", [text("name")])]), nested([step("label", [])])])]);
+                chain.push("property", [text("name"), name]);
+            }
+            _ => {
+                let several = self.several_instruction();
+                chain.steps.push(several);
+            }
         }
         chain.push("count", []);
         chain.reduces(Kind::Int(64));
@@ -199,119 +224,16 @@ impl Generator {
         chain
     }
 
-    /// `mergeV()`, once or for several traversers: each finds what the ones before it made.
-    fn merge_vertices(&mut self) -> Chain {
-        let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
-        if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
-            chain.steps.clear();
-        }
-        let entry = |generator: &mut Self, key: &'static str, kind: &Kind| {
-            (Value::string(key), value(&mut generator.rng, kind))
-        };
-        let mut wanted = vec![entry(self, "name", &Kind::Text)];
-        if self.rng.random_bool(0.7) {
-            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
-        }
-        chain.push("mergeV", [Argument::Value(Value::map(wanted))]);
-        for merge in [Merge::OnCreate, Merge::OnMatch] {
-            if self.rng.random_bool(0.5) {
-                let entries = vec![entry(self, "age", &Kind::Int(32))];
-                chain.push("option", [Argument::Merge(merge), Argument::Value(Value::map(entries))]);
-            }
-        }
-        chain.spreads(Kind::Vertex);
-        chain
-    }
-
     /// What is made belongs to a part of the graph. Whether a property that names another part holds instead is not
     /// said anywhere: there must be none.
-    fn perhaps_partitioned(&mut self) -> bool {
+    pub fn perhaps_partitioned(&mut self) -> bool {
         let partitioned = self.rng.random_bool(0.2);
         if partitioned {
-            let strategy = self.partition_strategy(true);
+            let of_properties = self.rng.random_bool(0.3);
+            let strategy = self.partition_strategy(true, of_properties);
             self.source.push(step("withStrategies", [strategy]));
         }
         partitioned
-    }
-
-    /// `inject(map, …).mergeV()`: the maps come along the stream.
-    fn merge_from_stream(&mut self) -> Chain {
-        let mut chain = self.start();
-        chain.steps.clear();
-        let mut maps = Vec::new();
-        for _ in 0..self.rng.random_range(1..4) {
-            let label = Value::string(self.label(&Kind::Vertex));
-            let name = value(&mut self.rng, &Kind::Text);
-            maps.push(Argument::Value(Value::map(vec![(Value::Token(Token::Label), label), ("name".into(), name)])));
-        }
-        chain.steps.push(Instruction::new("inject", maps));
-        chain.push("mergeV", []);
-        if self.rng.random_bool(0.5) {
-            let entries = vec![("age".into(), value(&mut self.rng, &Kind::Int(32)))];
-            chain.push("option", [Argument::Merge(Merge::OnCreate), Argument::Value(Value::map(entries))]);
-        }
-        chain.spreads(Kind::Vertex);
-        chain
-    }
-
-    /// `mergeE()` between two vertices by id, or of any edge with a label and a property.
-    fn merge_edges(&mut self) -> Chain {
-        let mut chain = self.start();
-        chain.steps.clear();
-        if self.rng.random_bool(0.3) {
-            chain.push("inject", [int(0), int(0)]);
-        }
-        let id = |argument: Argument| match argument {
-            Argument::Value(id) => id,
-            _ => Value::Null,
-        };
-        let (source, target) = (id(self.vertex_id()), id(self.vertex_id()));
-        let mut wanted = vec![(Value::Token(Token::Label), Value::string(self.edge_label()))];
-        if self.rng.random_bool(0.85) {
-            wanted.push((Value::Direction(Direction::Out), source.clone()));
-        }
-        if self.rng.random_bool(0.85) {
-            wanted.push((Value::Direction(Direction::In), target.clone()));
-        }
-        if self.rng.random_bool(0.3) {
-            wanted.push(("since".into(), value(&mut self.rng, &Kind::Int(32))));
-        }
-        chain.push("mergeE", [Argument::Value(Value::map(wanted))]);
-        if self.rng.random_bool(0.5) {
-            let mut made = vec![("weight".into(), value(&mut self.rng, &Kind::Float))];
-            if self.rng.random_bool(0.5) {
-                made.push((Value::Direction(Direction::Out), source));
-                made.push((Value::Direction(Direction::In), target));
-            }
-            chain.push("option", [Argument::Merge(Merge::OnCreate), Argument::Value(Value::map(made))]);
-        }
-        if self.rng.random_bool(0.5) {
-            let written = vec![("since".into(), value(&mut self.rng, &Kind::Int(32)))];
-            chain.push("option", [Argument::Merge(Merge::OnMatch), Argument::Value(Value::map(written))]);
-        }
-        chain.spreads(Kind::Edge);
-        chain
-    }
-
-    /// `mergeE()` whose ends are described by options.
-    fn merge_edge_by_ends(&mut self) -> Chain {
-        let mut chain = self.start();
-        chain.steps.clear();
-        let entry = |key, end| (Argument::Value(Value::Direction(key)), Argument::Merge(end));
-        let label = Value::string(self.edge_label());
-        let wanted = vec![
-            (token(Token::Label), Argument::Value(label)),
-            entry(Direction::Out, Merge::OutV),
-            entry(Direction::In, Merge::InV),
-        ];
-        chain.push("mergeE", [Argument::Map(wanted)]);
-        for end in [Merge::OutV, Merge::InV] {
-            let Argument::Value(id) = self.vertex_id() else { continue };
-            let description = Value::map(vec![(Value::Token(Token::Id), id)]);
-            chain.push("option", [Argument::Merge(end), Argument::Value(description)]);
-        }
-        chain.spreads(Kind::Edge);
-        chain
     }
 
     /// Writes that only some traversers come by.

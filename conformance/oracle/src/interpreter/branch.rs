@@ -195,6 +195,7 @@ impl Interpreter<'_> {
                 LoopCondition::Always => Ok(true),
                 LoopCondition::Times(n) => Ok(innermost(t) >= n),
                 LoopCondition::Traversal(child) => self.test(child, t),
+                LoopCondition::Predicate(predicate) => super::predicate::passes(predicate, &t.value),
             },
             _ => Ok(false),
         }

@@ -29,17 +29,14 @@ impl Interpreter<'_> {
     }
 
     /// The one value under a key of an element or a map.
-    pub(crate) fn value_of_key(&self, key: &str, value: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn value_of_key(&mut self, key: &str, value: &Value) -> Outcome<Option<Value>> {
         if let Value::Map(entries) = value {
             let found = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == key));
             return Ok(found.map(|(_, v)| v.clone()));
         }
         let mut found: Vec<Value> = Vec::new();
-        for property in self.graph.properties(value)? {
-            let (name, value) = self.key_and_value(&property)?;
-            if name == key {
-                found.push(value);
-            }
+        for property in self.properties_of(value, &[key.into()])? {
+            found.push(self.key_and_value(&property)?.1);
         }
         match found.len() {
             0 => Ok(None),

@@ -11,19 +11,23 @@ use super::{Interpreter, Outcome, Traverser, wrong};
 /// `WithOptions.tokens`, as bytecode has it.
 pub(crate) const TOKENS: &str = "~tinkerpop.valueMap.tokens";
 
-/// `element()`: what a property belongs to.
-pub(crate) fn owner(property: &Value) -> Outcome<Option<Value>> {
-    match property {
-        Value::VertexProperty(property) => Ok(Some(Value::Vertex(property.vertex))),
-        Value::Property(property) => match property.owner {
-            PropertyOwner::Edge(edge) => Ok(Some(Value::Edge(edge))),
-            PropertyOwner::VertexProperty(..) => super::unsupported("meta-properties"),
-        },
-        other => wrong(format!("a {} is no property", other.type_name())),
-    }
-}
-
 impl Interpreter<'_> {
+    /// `element()`: what a property belongs to.
+    pub(crate) fn owner(&self, property: &Value) -> Outcome<Option<Value>> {
+        match property {
+            Value::VertexProperty(property) => Ok(Some(Value::Vertex(property.vertex))),
+            Value::Property(property) => match property.owner {
+                PropertyOwner::Edge(edge) => Ok(Some(Value::Edge(edge))),
+                PropertyOwner::VertexProperty(vertex, key, ordinal) => {
+                    let same =
+                        |p: &Value| matches!(p, Value::VertexProperty(p) if (p.key, p.ordinal) == (key, ordinal));
+                    Ok(self.graph.properties(&Value::Vertex(vertex))?.into_iter().find(same))
+                }
+            },
+            other => wrong(format!("a {} is no property", other.type_name())),
+        }
+    }
+
     /// Key and value of a property object.
     pub(crate) fn key_and_value(&self, property: &Value) -> Outcome<(SmolStr, Value)> {
         match property {
@@ -34,11 +38,13 @@ impl Interpreter<'_> {
     }
 
     /// The properties of an element under these keys (all where there are none): key by key as they were asked for.
-    fn properties_of(&self, element: &Value, keys: &[SmolStr]) -> Outcome<Vec<Value>> {
+    /// Those that the traversal does not see are left out.
+    pub(crate) fn properties_of(&mut self, element: &Value, keys: &[SmolStr]) -> Outcome<Vec<Value>> {
         let all = self.graph.properties(element)?;
         let mut found = Vec::new();
         for property in all {
-            if keys.is_empty() || keys.contains(&self.key_and_value(&property)?.0) {
+            let is_asked_for = keys.is_empty() || keys.contains(&self.key_and_value(&property)?.0);
+            if is_asked_for && self.sees(&property)? {
                 found.push(property);
             }
         }

@@ -44,6 +44,9 @@ fn of_one_text(step: &Step<'_>, arguments: &[Argument], value: &Value) -> Outcom
         "lTrim" => Value::from(text.trim_start()),
         "rTrim" => Value::from(text.trim_end()),
         "replace" => Value::from(text.replace(argument(0)?.as_str(), &argument(1)?)),
+        "split" if matches!(arguments, [Argument::Value(Value::Null)]) => {
+            Value::list(text.split_whitespace().map(Value::from).collect())
+        }
         "split" => match argument(0)?.as_str() {
             "" => Value::list(text.chars().map(|c| Value::from(c.to_string())).collect()),
             separator => Value::list(text.split(separator).filter(|s| !s.is_empty()).map(Value::from).collect()),

@@ -73,14 +73,25 @@ impl Interpreter<'_> {
 
     pub(crate) fn aggregate(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let name = super::step::string(step.argument(0)?)?;
-        let mut gathered = match self.side_effects.get(&name) {
-            Some(Value::BulkSet(old)) => old.to_vec(),
-            _ => Vec::new(),
-        };
+        let mut made = Vec::new();
         for t in &input {
-            gathered.extend(self.by(round_robin(&step.by, 0), t)?.map(|value| (value, 1)));
+            made.extend(self.by(round_robin(&step.by, 0), t)?);
         }
-        self.side_effects.insert(name, Value::BulkSet(gathered.into()));
+        let old = self.side_effects.get(&name).cloned();
+        let reducer = self.source.reducers.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
+        let gathered = match (old, reducer) {
+            (Some(old), Some(operator)) => super::sack::fold_all(operator, old, made)?,
+            (Some(Value::BulkSet(old)), None) => {
+                let all = old.iter().cloned().chain(made.into_iter().map(|value| (value, 1)));
+                Value::BulkSet(all.collect::<Vec<_>>().into())
+            }
+            (Some(old @ (Value::List(_) | Value::Set(_))), None) => {
+                super::sack::fold(mangrove_gremlin::Operator::AddAll, &old, &Value::list(made))?
+            }
+            (None, _) => Value::BulkSet(made.into_iter().map(|value| (value, 1)).collect::<Vec<_>>().into()),
+            (Some(other), None) => return wrong(format!("aggregate() into a {}", other.type_name())),
+        };
+        self.side_effects.insert(name, gathered);
         Ok(input)
     }
 

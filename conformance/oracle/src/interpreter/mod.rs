@@ -26,6 +26,7 @@ mod local;
 mod matching;
 mod navigate;
 mod predicate;
+mod property;
 mod reduce;
 mod result;
 mod sack;
@@ -131,7 +132,9 @@ impl<'g> Interpreter<'g> {
         for instruction in &traversal.steps {
             if let Some(Argument::Value(Value::String(key))) = instruction.arguments.first() {
                 match instruction.name.as_str() {
-                    "aggregate" => drop(self.side_effects.insert(key.clone(), Value::BulkSet(Vec::new().into()))),
+                    "aggregate" | "store" => {
+                        drop(self.side_effects.insert(key.clone(), Value::BulkSet(Vec::new().into())))
+                    }
                     "group" | "groupCount" => drop(self.side_effects.insert(key.clone(), Value::map(Vec::new()))),
                     "tree" => drop(self.side_effects.insert(key.clone(), Value::Tree(Tree::default().into()))),
                     "subgraph" => {
@@ -193,6 +196,8 @@ impl<'g> Interpreter<'g> {
             "out" | "in" | "both" | "outE" | "inE" | "bothE" => self.flat_map(input, |this, t| this.expand(step, t)),
             "outV" | "inV" | "bothV" | "otherV" => self.flat_map(input, |this, t| this.edge_ends(step, t)),
 
+            // The name of 3.7.
+            "store" => self.each(input, |this, t| this.aggregate(step, vec![t])),
             "sack" => self.each(input, |this, t| this.sack(step, t)),
 
             "values" | "properties" => self.flat_map(input, |this, t| this.property_objects(step, t)),
@@ -200,7 +205,7 @@ impl<'g> Interpreter<'g> {
             "valueMap" => self.map(input, |this, t| this.value_map(step, t)),
             "elementMap" => self.map(input, |this, t| this.element_map(step, t)),
             "propertyMap" => self.map(input, |this, t| this.property_map(step, t)),
-            "element" => self.map(input, |_, t| element::owner(&t.value)),
+            "element" => self.map(input, |this, t| this.owner(&t.value)),
             "constant" => self.map(input, |_, _| Ok(Some(step.value(0)?.clone()))),
             "loops" => self.map(input, |_, t| t.loop_count(step.name_argument(0)?).map(|n| Some(Value::I32(n)))),
             "unfold" => self.unfold(input),

@@ -78,7 +78,9 @@ impl Interpreter<'_> {
     /// Ids of vertex properties are no part of a comparison: null stands for them.
     fn detached_property(&self, property: &Value) -> Outcome<DetachedVertexProperty> {
         let (key, value) = self.key_and_value(property)?;
-        Ok(DetachedVertexProperty { id: Value::Null, key, value, meta: Vec::new() })
+        let meta = self.graph.properties(property)?;
+        let meta = meta.iter().map(|meta| self.key_and_value(meta)).collect::<Outcome<_>>()?;
+        Ok(DetachedVertexProperty { id: Value::Null, key, value, meta })
     }
 }
 

@@ -7,6 +7,7 @@ use mangrove_graph::compare::{equivalent, order};
 use mangrove_graph::numeric::{Operation, arithmetic, integer, to_f64, widened};
 use mangrove_gremlin::{Argument, Operator};
 
+use super::local::members;
 use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
 
@@ -33,6 +34,16 @@ impl Interpreter<'_> {
             Some(operator) => merged(operator, input)?,
             None => input,
         };
+        if self.source.one_bulk {
+            // Who meets an equal one here goes on with it as one.
+            let mut seen: Stream = Vec::new();
+            for t in out {
+                if !seen.iter().any(|known| equivalent(&known.value, &t.value)) {
+                    seen.push(t);
+                }
+            }
+            out = seen;
+        }
         if matches!(step.arguments, [Argument::NormSack]) {
             let share = |t: &Traverser| t.sack.as_ref().and_then(to_f64).unwrap_or(0.0);
             let sum: f64 = out.iter().map(share).sum();
@@ -89,6 +100,40 @@ pub(crate) fn fold(operator: Operator, a: &Value, b: &Value) -> Outcome<Value> {
             let (chosen, other) = if order(b, a) == wanted { (b, a) } else { (a, b) };
             if to_f64(chosen).is_some() && to_f64(other).is_some() { widened(chosen, other) } else { chosen.clone() }
         }
-        Operator::Assign | Operator::AddAll => return unsupported(format!("the operator {}", operator.name())),
+        Operator::AddAll => return add_all(a, b),
+        Operator::Assign => b.clone(),
     })
+}
+
+/// Values folded one after the other; what takes collections is given all of them in one.
+pub(crate) fn fold_all(operator: Operator, mut folded: Value, values: Vec<Value>) -> Outcome<Value> {
+    if matches!(operator, Operator::AddAll | Operator::Assign) {
+        return fold(operator, &folded, &Value::list(values));
+    }
+    for value in &values {
+        folded = fold(operator, &folded, value)?;
+    }
+    Ok(folded)
+}
+
+/// A collection with the members of another one, or with one more; a map with the entries of another one.
+fn add_all(a: &Value, b: &Value) -> Outcome<Value> {
+    if let (Value::Map(entries), Value::Map(more)) = (a, b) {
+        let mut all: Vec<(Value, Value)> = entries.to_vec();
+        all.retain(|(key, _)| !more.iter().any(|(other, _)| equivalent(key, other)));
+        all.extend(more.iter().cloned());
+        return Ok(Value::map(all));
+    }
+    let Some(mut all) = members(a) else { return wrong(format!("addAll folds collections, not a {}", a.type_name())) };
+    all.extend(members(b).unwrap_or_else(|| vec![b.clone()]));
+    if !matches!(a, Value::Set(_)) {
+        return Ok(Value::list(all));
+    }
+    let mut distinct: Vec<Value> = Vec::new();
+    for value in all {
+        if !distinct.iter().any(|known| equivalent(known, &value)) {
+            distinct.push(value);
+        }
+    }
+    Ok(Value::Set(distinct.into()))
 }

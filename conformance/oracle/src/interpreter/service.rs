@@ -10,11 +10,18 @@ impl Interpreter<'_> {
     /// A service for one traverser.
     pub(crate) fn call(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
         let name = string(step.argument(0)?)?;
+        let in_map = |wanted: &str| match step.arguments.get(1) {
+            Some(Argument::Value(Value::Map(entries))) => {
+                entries.iter().find(|(key, _)| *key == Value::string(wanted)).map(|(_, value)| value)
+            }
+            _ => None,
+        };
         let setting = |wanted: &str| {
-            step.with.iter().rev().find_map(|with| match with {
+            let with = step.with.iter().rev().find_map(|with| match with {
                 [Argument::Value(Value::String(key)), Argument::Value(value)] if key == wanted => Some(value),
                 _ => None,
-            })
+            });
+            with.or_else(|| in_map(wanted))
         };
         match name.as_str() {
             "tinker.degree.centrality" => {
@@ -36,16 +43,23 @@ impl Interpreter<'_> {
         }
     }
 
-    /// All properties whose text contains a text.
+    /// All properties whose text contains a text, those of vertex properties among them.
     fn search(&mut self, text: &str) -> Outcome<Vec<Value>> {
         let vertices = self.graph.vertices().map(|(v, _)| Value::Vertex(v));
         let owners: Vec<Value> = vertices.chain(self.graph.edges().map(|(e, _)| Value::Edge(e))).collect();
-        let mut found = Vec::new();
+        let mut all = Vec::new();
         for owner in owners {
             for property in self.graph.properties(&owner)? {
-                if matches!(self.key_and_value(&property)?.1, Value::String(value) if value.contains(text)) {
-                    found.push(property);
+                if matches!(property, Value::VertexProperty(_)) {
+                    all.extend(self.graph.properties(&property)?);
                 }
+                all.push(property);
+            }
+        }
+        let mut found = Vec::new();
+        for property in all {
+            if matches!(self.key_and_value(&property)?.1, Value::String(value) if value.contains(text)) {
+                found.push(property);
             }
         }
         Ok(found)

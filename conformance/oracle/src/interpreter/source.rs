@@ -24,6 +24,10 @@ pub(crate) struct Source {
     pub read_only: bool,
     /// Side effects that are there before the traversal begins.
     pub side_effects: Vec<(SmolStr, Value)>,
+    /// How `aggregate()` folds values into some of them.
+    pub reducers: Vec<(SmolStr, Operator)>,
+    /// Whether traversers that become one at a barrier count once.
+    pub one_bulk: bool,
     /// What the traversal sees: what belongs to all of them.
     pub parts: Vec<Part>,
 }
@@ -31,12 +35,25 @@ pub(crate) struct Source {
 /// A part of a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
+    /// The strategy that asks for it.
+    strategy: SmolStr,
     vertices: Option<Bytecode>,
     edges: Option<Bytecode>,
     /// Whether an edge belongs to the part only with both its ends.
     checks_ends: bool,
-    /// The property that new elements get.
-    pub mark: Option<(SmolStr, Value)>,
+    /// What a property of a vertex must have results for.
+    properties: Option<Bytecode>,
+    /// What new elements get.
+    pub mark: Option<Mark>,
+}
+
+/// The property that new elements get.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub key: SmolStr,
+    pub value: Value,
+    /// Whether new properties of vertices get it, too.
+    pub with_meta: bool,
 }
 
 /// Strategies that change how a traversal is run, not what it means.
@@ -56,20 +73,32 @@ impl Source {
         for instruction in instructions {
             match (instruction.name.as_str(), &instruction.arguments[..]) {
                 ("withSack", [initial]) => source.sack = Some(value(initial)?.clone()),
-                ("withSack", [initial, Argument::Operator(merge)]) => {
+                // Values are never shared between traversers: there is nothing to split.
+                (
+                    "withSack",
+                    [initial, Argument::Operator(merge)] | [initial, Argument::Operator(_), Argument::Operator(merge)],
+                ) => {
                     source.sack = Some(value(initial)?.clone());
                     source.merge_sacks = Some(*merge);
                 }
-                ("withSideEffect", [key, given]) => source.side_effects.push((string(key)?, value(given)?.clone())),
+                ("withSideEffect", [key, given, reducer @ ..]) => {
+                    source.side_effects.push((string(key)?, value(given)?.clone()));
+                    match reducer {
+                        [] => {}
+                        [Argument::Operator(operator)] => source.reducers.push((string(key)?, *operator)),
+                        _ => return unsupported("withSideEffect() with these arguments"),
+                    }
+                }
+                ("withBulk", [bulk]) => source.one_bulk = matches!(bulk, Argument::Value(Value::Bool(false))),
                 // What changes how a traversal runs only.
-                ("withPath", []) | ("withBulk", [_]) | ("with", _) => {}
+                ("withPath", []) | ("with", _) => {}
                 ("withStrategies", strategies) => {
                     strategies.iter().try_for_each(|strategy| source.add_strategy(strategy))?;
                 }
                 ("withoutStrategies", names) => {
                     for name in names {
                         match name {
-                            Argument::Strategy(name, _) if NEUTRAL.contains(&name.as_str()) => {}
+                            Argument::Strategy(name, _) => source.remove_strategy(name)?,
                             other => return unsupported(format!("withoutStrategies({other})")),
                         }
                     }
@@ -78,6 +107,17 @@ impl Source {
             }
         }
         Ok(source)
+    }
+
+    fn remove_strategy(&mut self, name: &str) -> Outcome<()> {
+        match name {
+            "ReadOnlyStrategy" => self.read_only = false,
+            "ProductiveByStrategy" => self.productive_by = false,
+            "SubgraphStrategy" | "PartitionStrategy" => self.parts.retain(|part| part.strategy != name),
+            name if NEUTRAL.contains(&name) => {}
+            name => return unsupported(name),
+        }
+        Ok(())
     }
 
     fn add_strategy(&mut self, strategy: &Argument) -> Outcome<()> {
@@ -92,7 +132,9 @@ impl Source {
                 let criterion = |key: &str| setting(key).map(traversal).transpose().map(|found| found.cloned());
                 let unchecked = matches!(setting("checkAdjacentVertices"), Some(Argument::Value(Value::Bool(false))));
                 let (vertices, edges) = (criterion("vertices")?, criterion("edges")?);
-                self.parts.push(Part { vertices, edges, checks_ends: !unchecked, mark: None });
+                let properties = criterion("vertexProperties")?;
+                let strategy = name.clone();
+                self.parts.push(Part { strategy, vertices, edges, properties, checks_ends: !unchecked, mark: None });
             }
             "PartitionStrategy" => {
                 let (Some(key), Some(Argument::Value(Value::Set(read) | Value::List(read)))) =
@@ -103,9 +145,14 @@ impl Source {
                 let among = Predicate::Within(read.iter().cloned().map(Argument::Value).collect());
                 let has = Instruction::new("has", vec![key.clone(), Argument::Predicate(among)]);
                 let criterion = Some(bytecode([has]));
-                let write = setting("writePartition").map(value).transpose()?;
-                let mark = write.map(|write| Ok::<_, super::Failure>((string(key)?, write.clone()))).transpose()?;
-                self.parts.push(Part { vertices: criterion.clone(), edges: criterion, checks_ends: false, mark });
+                let with_meta = matches!(setting("includeMetaProperties"), Some(Argument::Value(Value::Bool(true))));
+                let mark = match setting("writePartition") {
+                    Some(write) => Some(Mark { key: string(key)?, value: value(write)?.clone(), with_meta }),
+                    None => None,
+                };
+                let properties = criterion.clone().filter(|_| with_meta);
+                let (strategy, vertices, edges) = (name.clone(), criterion.clone(), criterion);
+                self.parts.push(Part { strategy, vertices, edges, properties, checks_ends: false, mark });
             }
             name if NEUTRAL.contains(&name) => {}
             name => return unsupported(name),
@@ -146,6 +193,7 @@ impl Interpreter<'_> {
                 Ok(passes(self, &part.vertices, &Value::Vertex(source))?
                     && passes(self, &part.vertices, &Value::Vertex(target))?)
             }
+            Value::VertexProperty(_) => passes(self, &part.properties, element),
             _ => Ok(true),
         }
     }

@@ -1,7 +1,7 @@
 //! Steps with their modulators: bytecode is flat, and `by`, `as`, `from`, `times` … belong to a neighbor.
 
 use mangrove_graph::{Direction, Value};
-use mangrove_gremlin::{Argument, Bytecode, Instruction, Scope};
+use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate, Scope};
 use smol_str::SmolStr;
 
 use super::{Outcome, unsupported, wrong};
@@ -18,6 +18,7 @@ pub(crate) enum LoopCondition<'a> {
     Always,
     Times(u32),
     Traversal(&'a Bytecode),
+    Predicate(&'a Predicate),
 }
 
 /// A step and what modulates it.
@@ -106,7 +107,7 @@ pub(crate) fn traversal(argument: &Argument) -> Outcome<&Bytecode> {
 }
 
 /// The steps that `by()` modulates.
-const TAKES_BY: [&str; 19] = [
+const TAKES_BY: [&str; 20] = [
     "aggregate",
     "cyclicPath",
     "dedup",
@@ -122,6 +123,7 @@ const TAKES_BY: [&str; 19] = [
     "sample",
     "select",
     "simplePath",
+    "store",
     "subgraph",
     "tree",
     "valueMap",
@@ -151,6 +153,7 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 let target = repeat.unwrap_or(&mut pending);
                 let condition = match (name, arguments.first()) {
                     ("times", Some(n)) => LoopCondition::Times(u32::try_from(number(n)?).unwrap_or(0)),
+                    (_, Some(Argument::Predicate(predicate))) => LoopCondition::Predicate(predicate),
                     (_, Some(argument)) => LoopCondition::Traversal(traversal(argument)?),
                     (_, None) => LoopCondition::Always,
                 };

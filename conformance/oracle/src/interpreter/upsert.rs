@@ -5,10 +5,23 @@ use mangrove_graph::{Direction, EdgeId, Token, UserId, Value, VertexId};
 use mangrove_gremlin::{Argument, Cardinality, Merge};
 use smol_str::SmolStr;
 
+use super::property::Written;
 use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, wrong};
 
-type Entries = Vec<(Value, Value)>;
+/// An entry of a map, and how it is written where it is a property.
+#[derive(Clone)]
+struct Entry {
+    key: Value,
+    value: Value,
+    cardinality: Option<Cardinality>,
+}
+
+type Entries = Vec<Entry>;
+
+fn plain((key, value): &(Value, Value)) -> Entry {
+    Entry { key: key.clone(), value: value.clone(), cardinality: None }
+}
 
 /// The maps of a merge, as they are for one traverser.
 struct Maps {
@@ -19,16 +32,22 @@ struct Maps {
 
 impl Interpreter<'_> {
     fn maps(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Maps> {
-        let search = match step.arguments.first() {
+        let mut search = match step.arguments.first() {
             Some(given) => self.entries(given, t)?,
             None => match &t.value {
-                Value::Map(entries) => entries.to_vec(),
+                Value::Map(entries) => entries.iter().map(plain).collect(),
                 other => return wrong(format!("a merge is described by a map, not a {}", other.type_name())),
             },
         };
+        // The mark of a part of the graph is looked for, and made, whatever the map says.
+        for mark in self.source.parts.iter().filter_map(|part| part.mark.as_ref()) {
+            search.push(plain(&(Value::String(mark.key.clone()), mark.value.clone())));
+        }
         let on_create = self.merge_option(step, Merge::OnCreate, t)?.unwrap_or_default();
-        let contradicts =
-            |(key, value): &(Value, Value)| search.iter().any(|(known, wanted)| known == key && !equal(wanted, value));
+        let contradicts = |made: &Entry| {
+            let is_open = |wanted: &Entry| matches!(wanted.value, Value::Direction(_));
+            search.iter().any(|known| known.key == made.key && !is_open(known) && !equal(&known.value, &made.value))
+        };
         if on_create.iter().any(contradicts) {
             return wrong("what is made contradicts what was looked for");
         }
@@ -36,30 +55,35 @@ impl Interpreter<'_> {
     }
 
     fn merge_option(&mut self, step: &Step<'_>, which: Merge, t: &Traverser) -> Outcome<Option<Entries>> {
-        let found = step.options.iter().find_map(|option| match option {
-            [Argument::Merge(merge), given] if *merge == which => Some(given),
-            _ => None,
-        });
-        found.map(|given| self.entries(given, t)).transpose()
+        let Some((given, cardinality)) = option_of(step, which) else { return Ok(None) };
+        let mut entries = self.entries(given, t)?;
+        entries.iter_mut().for_each(|entry| entry.cardinality = entry.cardinality.or(cardinality));
+        Ok(Some(entries))
     }
 
     /// The entries of a literal map, or of one that a child gives.
     fn entries(&mut self, given: &Argument, t: &Traverser) -> Outcome<Entries> {
         match given {
-            Argument::Value(Value::Map(entries)) => Ok(entries.to_vec()),
+            Argument::Value(Value::Map(entries)) => Ok(entries.iter().map(plain).collect()),
+            // Nothing is asked for.
+            Argument::Value(Value::Null) => Ok(Entries::new()),
             Argument::Map(entries) => entries
                 .iter()
                 .map(|(key, value)| {
+                    let (cardinality, value) = match value {
+                        Argument::CardinalityValue(cardinality, value) => (Some(*cardinality), &**value),
+                        value => (None, value),
+                    };
                     let value = match value {
                         Argument::Merge(Merge::OutV) => Value::Direction(Direction::Out),
                         Argument::Merge(Merge::InV) => Value::Direction(Direction::In),
                         value => super::step::value(value)?.clone(),
                     };
-                    Ok((super::step::value(key)?.clone(), value))
+                    Ok(Entry { key: super::step::value(key)?.clone(), value, cardinality })
                 })
                 .collect(),
             Argument::Traversal(child) => match first(self.local_child(child, t)?) {
-                Some(Value::Map(entries)) => Ok(entries.to_vec()),
+                Some(Value::Map(entries)) => Ok(entries.iter().map(plain).collect()),
                 other => unsupported(format!("{other:?} as a map")),
             },
             other => unsupported(format!("{other:?} as a map")),
@@ -80,7 +104,7 @@ impl Interpreter<'_> {
             let made = [&maps.search[..], &maps.on_create].concat();
             let label = label(&made).unwrap_or_else(|| "vertex".into());
             let vertex = Value::Vertex(self.graph.add_vertex(id(&made), &label)?);
-            self.write_entries(&vertex, &made)?;
+            self.write_entries(&vertex, &latest(&made), true)?;
             return Ok(vec![t.moved_to(vertex)]);
         }
         self.matched(step, &mut maps, t, found)
@@ -91,9 +115,8 @@ impl Interpreter<'_> {
         let mut maps = self.maps(step, t)?;
         for which in [Direction::Out, Direction::In] {
             for map in [&mut maps.search, &mut maps.on_create] {
-                let entry = map.iter_mut().find(|(key, _)| *key == Value::Direction(which));
-                if let Some((_, value)) = entry {
-                    *value = match self.edge_end_named(step, value, t)? {
+                if let Some(entry) = map.iter_mut().find(|entry| entry.key == Value::Direction(which)) {
+                    entry.value = match self.edge_end_named(step, &entry.value, t)? {
                         Some(vertex) => Value::Vertex(vertex),
                         None => Value::Null,
                     };
@@ -109,14 +132,14 @@ impl Interpreter<'_> {
         }
         if found.is_empty() {
             let made = [&maps.search[..], &maps.on_create].concat();
-            let end = |which| made.iter().find(|(key, _)| *key == Value::Direction(which)).map(|(_, v)| v.clone());
+            let end = |which| made.iter().find(|e| e.key == Value::Direction(which)).map(|e| e.value.clone());
             let (Some(Value::Vertex(source)), Some(Value::Vertex(target))) = (end(Direction::Out), end(Direction::In))
             else {
                 return wrong("an end of the edge to make is missing");
             };
             let label = label(&made).unwrap_or_else(|| "edge".into());
             let edge = Value::Edge(self.graph.add_edge(id(&made), &label, source, target)?);
-            self.write_entries(&edge, &made)?;
+            self.write_entries(&edge, &latest(&made), true)?;
             return Ok(vec![t.moved_to(edge)]);
         }
         self.matched(step, &mut maps, t, found)
@@ -130,8 +153,14 @@ impl Interpreter<'_> {
             Value::Vertex(vertex) => return Ok(Some(*vertex)),
             id => return Ok(UserId::from_value(id).and_then(|id| self.graph.find_vertex(&id))),
         };
-        let Some(description) = self.merge_option(step, option, t)? else {
-            return wrong("an end without the option that describes it");
+        let description = match option_of(step, option) {
+            None => return wrong("an end without the option that describes it"),
+            Some((Argument::Traversal(child), _)) => match first(self.local_child(child, t)?) {
+                Some(Value::Vertex(vertex)) => return Ok(Some(vertex)),
+                Some(Value::Map(entries)) => entries.iter().map(plain).collect(),
+                other => return unsupported(format!("{other:?} as the end of an edge")),
+            },
+            Some((given, _)) => self.entries(given, t)?,
         };
         let all: Vec<VertexId> = self.graph.vertices().map(|(id, _)| id).collect();
         for vertex in all {
@@ -147,14 +176,14 @@ impl Interpreter<'_> {
         for element in found {
             let there = t.moved_to(element.clone());
             maps.on_match = self.merge_option(step, Merge::OnMatch, &there)?.unwrap_or_default();
-            self.write_entries(&element, &maps.on_match)?;
+            self.write_entries(&element, &maps.on_match, false)?;
             out.push(there);
         }
         Ok(out)
     }
 
     fn is_described(&self, element: &Value, wanted: &Entries) -> Outcome<bool> {
-        for (key, value) in wanted {
+        for Entry { key, value, .. } in wanted {
             let holds = match key {
                 Value::Token(token) => equal(&self.token(*token, element)?, value),
                 Value::Direction(direction) => {
@@ -180,28 +209,44 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
-    fn write_entries(&mut self, element: &Value, entries: &Entries) -> Outcome<()> {
-        for (key, value) in entries {
-            match (key, element) {
-                (Value::String(key), Value::Vertex(vertex)) => {
-                    self.graph.set_vertex_property(*vertex, Cardinality::Single, key, value.clone())?;
-                }
-                (Value::String(key), Value::Edge(edge)) => self.graph.set_edge_property(*edge, key, value.clone())?,
-                _ => {}
+    fn write_entries(&mut self, element: &Value, entries: &Entries, is_new: bool) -> Outcome<()> {
+        for Entry { key, value, cardinality } in entries {
+            if let Value::String(key) = key {
+                // An edge has one value a key, whatever the map says.
+                let cardinality = cardinality.filter(|_| matches!(element, Value::Vertex(_)));
+                let written = Written { cardinality, key: key.clone(), value: value.clone(), meta: Vec::new() };
+                self.write(element, written, is_new)?;
             }
         }
         Ok(())
     }
 }
 
+/// What the step's option of this name says, and how its properties are written.
+fn option_of<'a>(step: &Step<'a>, which: Merge) -> Option<(&'a Argument, Option<Cardinality>)> {
+    step.options.iter().rev().find_map(|option| match option {
+        [Argument::Merge(merge), given] if *merge == which => Some((given, None)),
+        [Argument::Merge(merge), given, Argument::Cardinality(cardinality)] if *merge == which => {
+            Some((given, Some(*cardinality)))
+        }
+        _ => None,
+    })
+}
+
+/// The entries without those whose key comes again: what is looked for and made besides is written once.
+fn latest(made: &[Entry]) -> Entries {
+    let again = |at: usize| made[at + 1..].iter().any(|later| later.key == made[at].key);
+    (0..made.len()).filter(|at| !again(*at)).map(|at| made[at].clone()).collect()
+}
+
 fn label(entries: &Entries) -> Option<SmolStr> {
-    entries.iter().find_map(|(key, value)| match (key, value) {
+    entries.iter().find_map(|entry| match (&entry.key, &entry.value) {
         (Value::Token(Token::Label), Value::String(label)) => Some(label.clone()),
         _ => None,
     })
 }
 
 fn id(entries: &Entries) -> Option<UserId> {
-    let given = entries.iter().find(|(key, _)| *key == Value::Token(Token::Id));
-    given.and_then(|(_, value)| UserId::from_value(value))
+    let given = entries.iter().find(|entry| entry.key == Value::Token(Token::Id));
+    given.and_then(|entry| UserId::from_value(&entry.value))
 }

@@ -1,17 +1,17 @@
-//! Steps that write: `addV`, `addE`, `property`, `drop`.
+//! Steps that make and remove: `addV`, `addE`, `drop`.
 
-use mangrove_graph::{Error, ErrorKind, Token, UserId, Value, VertexId};
-use mangrove_gremlin::{Argument, Cardinality};
+use mangrove_graph::{Token, UserId, Value, VertexId};
+use mangrove_gremlin::Argument;
+use smol_str::SmolStr;
 
-use super::step::{Step, string};
+use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, wrong};
-use crate::script::text;
 
 impl Interpreter<'_> {
     pub(crate) fn add_vertex(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
-        let label = match step.arguments {
-            [] => "vertex".into(),
-            [label] => self.label_argument(label, &t)?,
+        let label = match (self.token_property(Token::Label, step), step.arguments) {
+            (Some(label), _) | (None, [label]) => self.label_argument(label, &t)?,
+            (None, []) => "vertex".into(),
             _ => return unsupported("addV() with several arguments"),
         };
         let id = self.id_property(step, &t)?;
@@ -27,7 +27,7 @@ impl Interpreter<'_> {
         self.finish_adding(step, &t, edge)
     }
 
-    fn label_argument(&mut self, argument: &Argument, t: &Traverser) -> Outcome<smol_str::SmolStr> {
+    fn label_argument(&mut self, argument: &Argument, t: &Traverser) -> Outcome<SmolStr> {
         match self.evaluated(argument, t)? {
             Some(Value::String(label)) => Ok(label),
             _ => wrong("a label must be a string"),
@@ -35,7 +35,7 @@ impl Interpreter<'_> {
     }
 
     /// A literal, or the first result of a child.
-    fn evaluated(&mut self, argument: &Argument, t: &Traverser) -> Outcome<Option<Value>> {
+    pub(crate) fn evaluated(&mut self, argument: &Argument, t: &Traverser) -> Outcome<Option<Value>> {
         match argument {
             Argument::Traversal(child) => Ok(first(self.local_child(child, t)?)),
             argument => Ok(Some(super::step::value(argument)?.clone())),
@@ -60,74 +60,27 @@ impl Interpreter<'_> {
         }
     }
 
+    /// What `property(token, …)` right after the step says.
+    fn token_property<'a>(&self, token: Token, step: &Step<'a>) -> Option<&'a Argument> {
+        step.properties.iter().find_map(|arguments| match arguments {
+            [Argument::Value(Value::Token(known)), given] if *known == token => Some(given),
+            _ => None,
+        })
+    }
+
     /// The id that `property(T.id, …)` right after the step chooses.
     fn id_property(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<UserId>> {
-        for arguments in &step.properties {
-            if let [Argument::Value(Value::Token(Token::Id)), id] = arguments {
-                let id = self.evaluated(id, t)?.and_then(|id| UserId::from_value(&id));
-                return match id {
-                    Some(id) => Ok(Some(id)),
-                    None => wrong("an id must be an integer, a string or a UUID"),
-                };
-            }
+        let Some(id) = self.token_property(Token::Id, step) else { return Ok(None) };
+        match self.evaluated(id, t)?.and_then(|id| UserId::from_value(&id)) {
+            Some(id) => Ok(Some(id)),
+            None => wrong("an id must be an integer, a string or a UUID"),
         }
-        Ok(None)
     }
 
     fn finish_adding(&mut self, step: &Step<'_>, t: &Traverser, element: Value) -> Outcome<Stream> {
         let made = t.moved_to(element);
-        let marks: Vec<_> = self.source.parts.iter().filter_map(|part| part.mark.clone()).collect();
-        for (key, value) in marks {
-            self.set_property(&[text(&key), Argument::Value(value)], Cardinality::Single, &made)?;
-        }
-        for arguments in &step.properties {
-            if !matches!(arguments.first(), Some(Argument::Value(Value::Token(Token::Id)))) {
-                // A child there reads the traverser the step was given, not the new element.
-                if matches!(arguments.last(), Some(Argument::Traversal(_))) {
-                    return unsupported("property() with a child right after addV() or addE()");
-                }
-                // A new vertex keeps every value that is given for one key.
-                let is_repeated = matches!(&made.value, Value::Vertex(_))
-                    && step.properties.iter().filter(|other| key_of(other) == key_of(arguments)).count() > 1;
-                self.set_property(arguments, if is_repeated { Cardinality::List } else { Cardinality::Single }, &made)?;
-            }
-        }
+        self.write_new(&step.properties, t, &made)?;
         Ok(vec![made])
-    }
-
-    pub(crate) fn property(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
-        self.set_property(step.arguments, Cardinality::Single, &t)?;
-        Ok(vec![t])
-    }
-
-    /// Sets a property, with this cardinality where none is given.
-    fn set_property(&mut self, arguments: &[Argument], default: Cardinality, t: &Traverser) -> Outcome<()> {
-        // A map of properties, each with its own cardinality or the default.
-        if let [Argument::Value(Value::Map(entries))] = arguments {
-            for (key, value) in entries.iter() {
-                self.set_property(&[Argument::Value(key.clone()), Argument::Value(value.clone())], default, t)?;
-            }
-            return Ok(());
-        }
-        let (cardinality, key, value) = match arguments {
-            [Argument::Cardinality(c), key, value] => (*c, key, value),
-            [key, value] => (default, key, value),
-            other => return unsupported(format!("property({other:?})")),
-        };
-        let key = string(key)?;
-        let Some(value) = self.evaluated(value, t)? else { return unsupported("property() of a child without result") };
-        if matches!(value, Value::Null) {
-            return unsupported("property() with null");
-        }
-        if !value.is_storable() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "a property cannot hold this value").into());
-        }
-        match &t.value {
-            Value::Vertex(v) => self.graph.set_vertex_property(*v, cardinality, &key, value)?,
-            Value::Edge(e) => self.graph.set_edge_property(*e, &key, value)?,
-            other => return wrong(format!("property() needs an element, not a {}", other.type_name())),
-        }
-        Ok(())
     }
 
     pub(crate) fn drop_elements(&mut self, input: Stream) -> Outcome<Stream> {
@@ -135,14 +88,5 @@ impl Interpreter<'_> {
             self.graph.remove(&t.value)?;
         }
         Ok(Vec::new())
-    }
-}
-
-/// The key that the arguments of a `property()` name, if they name one.
-fn key_of(arguments: &[Argument]) -> Option<&str> {
-    match arguments {
-        [Argument::Cardinality(_), Argument::Value(Value::String(key)), _]
-        | [Argument::Value(Value::String(key)), _] => Some(key),
-        _ => None,
     }
 }

@@ -1,0 +1,193 @@
+//! Whole traversals around one thing that a source configures: what would leave the answer open if it met any other step.
+
+use mangrove_graph::Value;
+use mangrove_gremlin::{Argument, Instruction, Operator};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator};
+use super::schema::{Kind, NAMES, value};
+use crate::script::{nested, step, text};
+
+impl Generator {
+    /// `V()` and a filter, of a source without other configuration.
+    fn plain_start(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        self.source.clear();
+        chain.push("V", []);
+        chain.becomes(Kind::Vertex);
+        if self.rng.random_bool(0.5) {
+            self.has(&mut chain);
+        }
+        chain
+    }
+
+    /// Sacks that become one where traversers meet: at one barrier, since how often equal traversers are merged
+    /// between their steps is nobody's promise.
+    pub fn merged_sacks(&mut self) -> Chain {
+        let mut chain = self.plain_start();
+        let is_float = self.rng.random_bool(0.5);
+        let initial = if is_float { Value::F64(1.0) } else { Value::I64(1) };
+        let operators = [Operator::Sum, Operator::Max, Operator::Min];
+        let operator = Argument::Operator(*operators.choose(&mut self.rng).expect("not empty"));
+        let mut arguments = vec![Argument::Value(initial), operator.clone()];
+        if self.rng.random_bool(0.2) {
+            // One to split, one to merge.
+            arguments.push(operator);
+        }
+        self.source.push(Instruction::new("withSack", arguments));
+        self.neighbors(&mut chain);
+        let normalizes = is_float && self.rng.random_bool(0.4);
+        if normalizes {
+            chain.push("barrier", [Argument::NormSack])
+        } else {
+            chain.push("barrier", [])
+        }
+        chain.push("sack", []);
+        chain.spreads(Kind::Opaque);
+        chain.end();
+        chain
+    }
+
+    /// A sack that holds what was met on the way.
+    pub fn gathered_sacks(&mut self) -> Chain {
+        let mut chain = self.plain_start();
+        self.source.push(step("withSack", [Argument::Value(Value::list(Vec::new()))]));
+        for _ in 0..self.rng.random_range(1..3) {
+            let key = self.key(&Kind::Vertex);
+            let name = if self.rng.random_bool(0.3) { self.multi_key().name } else { key.name };
+            chain.push("sack", [Argument::Operator(Operator::AddAll)]);
+            chain.push("by", [nested([step("values", [text(name)]), step("fold", [])])]);
+            if self.rng.random_bool(0.5) {
+                self.neighbors(&mut chain);
+            }
+        }
+        chain.push("sack", []);
+        chain.spreads(Kind::Opaque);
+        chain.state.lists_unordered = true;
+        chain.end();
+        chain
+    }
+
+    /// Without bulk, traversers that become one at a barrier count once. Only behind a barrier is it certain which have.
+    pub fn one_bulk(&mut self) -> Chain {
+        let mut chain = self.plain_start();
+        self.source.push(step("withBulk", [Argument::Value(Value::Bool(false))]));
+        for _ in 0..self.rng.random_range(1..3) {
+            self.neighbors(&mut chain);
+        }
+        chain.push("barrier", []);
+        chain.loses_history();
+        match self.rng.random_range(0..4) {
+            0 => {
+                chain.push("count", []);
+                chain.reduces(Kind::Int(64));
+            }
+            1 => {
+                chain.push("values", [text("score")]);
+                chain.push("sum", []);
+                chain.reduces(Kind::Int(64));
+            }
+            2 => {
+                let (by, _) = self.by(&Kind::Vertex);
+                chain.push("groupCount", []);
+                chain.steps.push(Instruction::new("by", by));
+                chain.reduces(Kind::Opaque);
+            }
+            _ => {}
+        }
+        chain.end();
+        chain
+    }
+
+    /// A side effect that folds what it is given.
+    pub fn folded_side_effect(&mut self) -> Chain {
+        use Operator::{AddAll, And, Max, Min, Minus, Or, Sum, SumLong};
+        let mut chain = self.plain_start();
+        let (key, kind, operators): (_, _, &[Operator]) = match self.rng.random_range(0..5) {
+            0 => ("age", Kind::Int(32), &[Sum, Minus, Min, Max, SumLong]),
+            1 => ("score", Kind::Int(64), &[Sum, Minus, Min, Max]),
+            2 => ("flag", Kind::Bool, &[And, Or]),
+            3 => ("rank", Kind::Int(32), &[Sum, Max]),
+            _ => ("name", Kind::Text, &[AddAll, AddAll]),
+        };
+        let seed = match &kind {
+            Kind::Text => {
+                let some = NAMES.choose_multiple(&mut self.rng, 2).map(|name| Value::from(*name)).collect::<Vec<_>>();
+                if self.rng.random_bool(0.5) { Value::list(some) } else { Value::Set(some.into()) }
+            }
+            kind => value(&mut self.rng, kind),
+        };
+        let mut arguments = vec![text("r"), Argument::Value(seed)];
+        // What is a collection already needs no word on how it grows.
+        if kind != Kind::Text || self.rng.random_bool(0.5) {
+            arguments.push(Argument::Operator(*operators.choose(&mut self.rng).expect("not empty")));
+        }
+        self.source.push(Instruction::new("withSideEffect", arguments));
+        if self.rng.random_bool(0.4) {
+            self.neighbors(&mut chain);
+        }
+        let name = *["aggregate", "aggregate", "store"].choose(&mut self.rng).expect("not empty");
+        if key == "rank" || self.rng.random_bool(0.5) {
+            chain.push("values", [text(key)]);
+            chain.push(name, [text("r")]);
+        } else {
+            chain.push(name, [text("r")]);
+            chain.push("by", [text(key)]);
+        }
+        chain.push("cap", [text("r")]);
+        chain.state.lists_unordered = true;
+        chain.reduces(Kind::Opaque);
+        chain.end();
+        chain
+    }
+
+    /// A strategy that shows some properties of vertices only, and the steps that it says so of.
+    pub fn seen_properties(&mut self) -> Chain {
+        let mut chain = self.plain_start();
+        let of_parts = self.rng.random_bool(0.3);
+        let strategy = if of_parts { self.partition_strategy(false, true) } else { self.property_strategy() };
+        self.source.push(step("withStrategies", [strategy]));
+        if self.rng.random_bool(0.4) {
+            self.neighbors(&mut chain);
+        }
+        let (single, multi) = (self.key(&Kind::Vertex).name, self.multi_key().name);
+        let keys = match self.rng.random_range(0..4) {
+            0 => Vec::new(),
+            1 => vec![text(single)],
+            2 => vec![text(multi)],
+            _ => vec![text(single), text(multi)],
+        };
+        if self.rng.random_bool(0.5) {
+            chain.steps.push(Instruction::new("values", keys));
+            chain.spreads(Kind::Opaque);
+        } else {
+            chain.steps.push(Instruction::new("properties", keys));
+            chain.spreads(Kind::VertexProperty);
+            if self.rng.random_bool(0.7) {
+                self.property_parts(&mut chain);
+            }
+        }
+        // Maps are refused under such a strategy.
+        if let Some(at) = chain.steps.iter().position(|step| step.name.ends_with("Map")) {
+            chain.steps.truncate(at);
+        }
+        chain.end();
+        chain
+    }
+
+    fn property_strategy(&mut self) -> Argument {
+        let key = self.meta_key();
+        let criterion = match self.rng.random_range(0..4) {
+            0 => step("hasNot", [text(key.name)]),
+            1 => step("has", [text(key.name)]),
+            2 => step("hasKey", [text(self.multi_key().name)]),
+            _ => {
+                let test = self.test(&key.kind);
+                step("has", [text(key.name), test])
+            }
+        };
+        Argument::Strategy("SubgraphStrategy".into(), vec![("vertexProperties".into(), nested([criterion]))])
+    }
+}

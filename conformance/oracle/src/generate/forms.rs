@@ -1,0 +1,156 @@
+//! The rarer forms of steps: predicates where others give literals, lists where others give one value, labels and side
+//! effects by several names, children where a literal would do.
+
+use mangrove_graph::{Direction, Token, Value};
+use mangrove_gremlin::{Argument, Comparison, Instruction, Predicate, Scope};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place};
+use super::schema::{EDGE_LABELS, KEYS, Kind, VERTEX_LABELS, value};
+use crate::script::{compare, int, nested, step, text, token};
+
+impl Generator {
+    /// One of the rarer forms, if what the stream holds has one.
+    pub fn rare_form(&mut self, chain: &mut Chain) {
+        match chain.state.kind.clone() {
+            kind @ (Kind::Vertex | Kind::Edge) => self.rare_form_of_element(chain, &kind),
+            Kind::VertexProperty | Kind::EdgeProperty => {
+                chain.push("hasKey", [Argument::Predicate(among(&KEYS.map(|key| key.name)[..3]))]);
+            }
+            Kind::Text => self.rare_form_of_text(chain),
+            kind @ (Kind::Int(_) | Kind::Float) => self.rare_form_of_number(chain, &kind),
+            Kind::List(inner) if inner.is_homogeneous() => self.rare_form_of_list(chain, &inner),
+            Kind::Record(fields) => {
+                let (name, kind) = fields.choose(&mut self.rng).expect("a record has fields").clone();
+                chain.push("select", [nested([step("constant", [text(name)])])]);
+                chain.becomes(kind);
+            }
+            Kind::Mixed if self.rng.random_bool(0.1) => {
+                chain.push("constant", [Argument::Value(Value::Null)]);
+                chain.becomes(Kind::Opaque);
+            }
+            _ => {}
+        }
+    }
+
+    fn rare_form_of_element(&mut self, chain: &mut Chain, kind: &Kind) {
+        if !chain.state.labels.is_empty() && self.rng.random_bool(0.3) {
+            return self.dedup_by_label(chain);
+        }
+        let key = self.key(kind);
+        let labels = if *kind == Kind::Vertex { VERTEX_LABELS } else { EDGE_LABELS };
+        match self.rng.random_range(0..8) {
+            0 => chain.push("hasLabel", [Argument::Predicate(among(&labels[1..]))]),
+            1 => {
+                let id = if *kind == Kind::Vertex { self.vertex_id() } else { self.edge_id() };
+                let below = Predicate::Compare(Comparison::Lte, Box::new(id));
+                chain.push("hasId", [Argument::Predicate(below)]);
+            }
+            2 => chain.push("has", [token(Token::Label), text(labels[0])]),
+            3 => chain.push("has", [text(key.name), Argument::Value(Value::Null)]),
+            4 => {
+                let (tokens, other) = (Argument::Value(Value::Bool(true)), self.key(kind));
+                if self.rng.random_bool(0.5) {
+                    chain.push("valueMap", [tokens, text(key.name)]);
+                } else {
+                    chain.push("valueMap", [tokens, text(key.name), text(other.name)]);
+                }
+                chain.becomes(Kind::Opaque);
+            }
+            5 => {
+                chain.push("valueMap", []);
+                chain.becomes(Kind::Opaque);
+            }
+            6 if *kind == Kind::Vertex => {
+                let direction = (Value::string("direction"), Value::Direction(Direction::Both));
+                chain.push("call", [text("tinker.degree.centrality"), Argument::Value(Value::map(vec![direction]))]);
+                chain.becomes(Kind::Int(64));
+            }
+            _ => chain.push("barrier", [int(self.rng.random_range(1..2_500))]),
+        }
+    }
+
+    /// `dedup(a)`, of which the label alone is read.
+    fn dedup_by_label(&mut self, chain: &mut Chain) {
+        let Some((name, kind)) = chain.state.labels.first().cloned() else { return };
+        if chain.state.place == Place::Top && chain.state.may_gather {
+            chain.push("dedup", [text(name)]);
+            chain.push("select", [text(name)]);
+            chain.spreads(kind);
+            chain.loses_history();
+        }
+    }
+
+    fn rare_form_of_text(&mut self, chain: &mut Chain) {
+        match self.rng.random_range(0..5) {
+            0 => {
+                chain.push("split", [Argument::Value(Value::Null)]);
+                return chain.becomes(Kind::List(Box::new(Kind::Text)));
+            }
+            1 => chain.push("concat", [text("-"), text("y")]),
+            2 => chain.push("concat", [nested([step("constant", [text("z")])]), nested([step("identity", [])])]),
+            3 => {
+                let first = compare(Comparison::Lt, "c");
+                chain.push("choose", [first, nested([step("toUpper", [])]), nested([step("identity", [])])]);
+                return chain.spreads(Kind::Text);
+            }
+            _ => return chain.push("filter", [compare(Comparison::Neq, "bob")]),
+        }
+        chain.becomes(Kind::Text);
+    }
+
+    /// Numbers that grow until they are large enough.
+    fn rare_form_of_number(&mut self, chain: &mut Chain, kind: &Kind) {
+        if self.rng.random_bool(0.3) || chain.state.place == Place::Body {
+            let test = Argument::Predicate(Predicate::Compare(Comparison::Gte, Box::new(int(10))));
+            chain.push("choose", [test, nested([step("constant", [Argument::Value(value(&mut self.rng, kind))])])]);
+            return chain.spreads(kind.clone());
+        }
+        let enough = compare(Comparison::Gte, self.rng.random_range(30..60));
+        chain.push("repeat", [nested([step("math", [text("_ + 9")])])]);
+        chain.push("until", [enough]);
+        if self.rng.random_bool(0.4) {
+            chain.push("emit", [compare(Comparison::Gt, self.rng.random_range(0..30))]);
+        }
+        chain.spreads(Kind::Float);
+    }
+
+    fn rare_form_of_list(&mut self, chain: &mut Chain, inner: &Kind) {
+        let local = Argument::Scope(Scope::Local);
+        match self.rng.random_range(0..5) {
+            0 => chain.push("sample", [local, int(100_000)]),
+            1 if !chain.state.lists_unordered => {
+                let low = self.rng.random_range(0..2);
+                chain.push("range", [local, int(low), int(low + 2)]);
+            }
+            2 if *inner != Kind::Date => {
+                chain.push("asString", [local]);
+                chain.becomes(Kind::List(Box::new(Kind::Text)));
+            }
+            _ => {
+                let other = Value::list((0..2).map(|_| value(&mut self.rng, inner)).collect());
+                let name = *["combine", "merge", "difference", "intersect"].choose(&mut self.rng).expect("not empty");
+                chain.push(name, [nested([step("constant", [Argument::Value(other)])])]);
+                chain.state.lists_unordered = true;
+                chain.becomes(Kind::List(Box::new(inner.clone())));
+            }
+        }
+    }
+
+    /// Several side effects as one map.
+    pub fn cap_all(&mut self, chain: &mut Chain) {
+        if chain.state.place != Place::Top || chain.state.side_effects.len() < 2 {
+            return;
+        }
+        let names = chain.state.side_effects.iter().map(|(name, _)| text(name)).collect();
+        chain.steps.push(Instruction::new("cap", names));
+        chain.state.lists_unordered = true;
+        chain.reduces(Kind::Opaque);
+        chain.end();
+    }
+}
+
+fn among(names: &[&str]) -> Predicate {
+    Predicate::Within(names.iter().map(|name| text(name)).collect())
+}

@@ -1,0 +1,221 @@
+//! `mergeV()` and `mergeE()` with every option, their maps written out, from the stream, from side effects, or from a
+//! child. What is written where something is found is never what was looked for: the engine writes it when all traversers
+//! have looked.
+
+use mangrove_graph::{Direction, Token, Value};
+use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator};
+use super::schema::{Kind, value};
+use crate::script::{int, nested, step, text, token};
+
+/// A map of literals as an argument.
+fn literal(entries: Vec<(Value, Value)>) -> Argument {
+    Argument::Value(Value::map(entries))
+}
+
+impl Generator {
+    fn entry(&mut self, key: &'static str, kind: &Kind) -> (Value, Value) {
+        (Value::string(key), value(&mut self.rng, kind))
+    }
+
+    /// What a merge writes to vertices: with cardinalities a key, or one for all.
+    fn vertex_option(&mut self, which: Merge) -> Instruction {
+        const ALL: [Cardinality; 3] = [Cardinality::Single, Cardinality::List, Cardinality::Set];
+        let cardinality = *ALL.choose(&mut self.rng).expect("not empty");
+        let (age, key) = (self.entry("age", &Kind::Int(32)), self.multi_key());
+        let several = value(&mut self.rng, &key.kind);
+        let which = Argument::Merge(which);
+        match self.rng.random_range(0..8) {
+            0 => {
+                let several = Argument::CardinalityValue(cardinality, Box::new(Argument::Value(several)));
+                let entries = vec![(text(key.name), several), (Argument::Value(age.0), Argument::Value(age.1))];
+                step("option", [which, Argument::Map(entries)])
+            }
+            1 => {
+                let map = literal(vec![(key.name.into(), several)]);
+                step("option", [which, map, Argument::Cardinality(cardinality)])
+            }
+            2 => step("option", [which, nested([step("constant", [literal(vec![age])])])]),
+            3 => step("option", [which, Argument::Value(Value::Null)]),
+            4 => step("option", [which, literal(vec![("age".into(), Value::Null), ("note".into(), Value::I32(1))])]),
+            _ => step("option", [which, literal(vec![age])]),
+        }
+    }
+
+    /// `mergeV()`, once or for several traversers: each finds what the ones before it made.
+    pub fn merge_vertices(&mut self) -> Chain {
+        let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
+        if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
+            chain.steps.clear();
+        }
+        self.perhaps_partitioned();
+        let mut wanted = vec![self.entry("name", &Kind::Text)];
+        if self.rng.random_bool(0.7) {
+            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
+        }
+        if self.rng.random_bool(0.2) {
+            // An index over several keys has this one too.
+            wanted.push(self.entry("flag", &Kind::Bool));
+        }
+        if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.new_id()) {
+            wanted.push((Value::Token(Token::Id), id));
+        }
+        if self.rng.random_bool(0.1) {
+            wanted.remove(0);
+        }
+        chain.push("mergeV", [literal(wanted)]);
+        for merge in [Merge::OnCreate, Merge::OnMatch] {
+            if self.rng.random_bool(0.6) {
+                let option = self.vertex_option(merge);
+                chain.steps.push(option);
+            }
+        }
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    /// `inject(map, …).mergeV()`: the maps come along the stream.
+    pub fn merge_from_stream(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let mut maps = Vec::new();
+        for _ in 0..self.rng.random_range(1..4) {
+            let label = Value::string(self.label(&Kind::Vertex));
+            let name = value(&mut self.rng, &Kind::Text);
+            maps.push(literal(vec![(Value::Token(Token::Label), label), ("name".into(), name)]));
+        }
+        chain.steps.push(Instruction::new("inject", maps));
+        if self.rng.random_bool(0.3) {
+            chain.push("mergeV", [nested([step("identity", [])])]);
+        } else {
+            chain.push("mergeV", []);
+        }
+        for merge in [Merge::OnCreate, Merge::OnMatch] {
+            if self.rng.random_bool(0.4) {
+                let option = self.vertex_option(merge);
+                chain.steps.push(option);
+            }
+        }
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    /// Merges whose maps are side effects that the source was given.
+    pub fn merge_by_given_maps(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let label = Value::string(self.label(&Kind::Vertex));
+        let wanted = vec![(Value::Token(Token::Label), label), self.entry("name", &Kind::Text)];
+        let (made, met) = (self.entry("age", &Kind::Int(32)), self.entry("score", &Kind::Int(64)));
+        for (name, map) in [("w", wanted), ("c", vec![made]), ("m", vec![met])] {
+            self.source.push(step("withSideEffect", [text(name), literal(map)]));
+        }
+        let given = |name: &str| nested([step("select", [text(name)])]);
+        if self.rng.random_bool(0.3) {
+            chain.push("inject", [int(0), int(0)]);
+        }
+        chain.push("mergeV", [given("w")]);
+        if self.rng.random_bool(0.7) {
+            chain.push("option", [Argument::Merge(Merge::OnCreate), given("c")]);
+        }
+        if self.rng.random_bool(0.7) {
+            chain.push("option", [Argument::Merge(Merge::OnMatch), given("m")]);
+        }
+        chain.spreads(Kind::Vertex);
+        chain
+    }
+
+    fn literal_id(&mut self) -> Value {
+        match self.vertex_id() {
+            Argument::Value(id) => id,
+            _ => Value::Null,
+        }
+    }
+
+    /// `mergeE()` between two vertices by id, or of any edge with a label and a property.
+    pub fn merge_edges(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        if self.rng.random_bool(0.3) {
+            chain.push("inject", [int(0), int(0)]);
+        }
+        self.perhaps_partitioned();
+        let (source, target) = (self.literal_id(), self.literal_id());
+        let mut wanted = vec![(Value::Token(Token::Label), Value::string(self.edge_label()))];
+        if self.rng.random_bool(0.85) {
+            wanted.push((Value::Direction(Direction::Out), source.clone()));
+        }
+        if self.rng.random_bool(0.85) {
+            wanted.push((Value::Direction(Direction::In), target.clone()));
+        }
+        if self.rng.random_bool(0.3) {
+            wanted.push(self.entry("since", &Kind::Int(32)));
+        }
+        if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.edge_id()) {
+            wanted.push((Value::Token(Token::Id), id));
+        }
+        if self.rng.random_bool(0.3) && !chain.steps.is_empty() {
+            chain.steps.clear();
+            chain.push("inject", [literal(wanted.clone()), literal(wanted)]);
+            if self.rng.random_bool(0.5) {
+                chain.push("mergeE", []);
+            } else {
+                chain.push("mergeE", [nested([step("identity", [])])]);
+            }
+        } else {
+            chain.push("mergeE", [literal(wanted)]);
+        }
+        if self.rng.random_bool(0.5) {
+            let mut made = vec![self.entry("weight", &Kind::Float)];
+            if self.rng.random_bool(0.5) {
+                made.push((Value::Direction(Direction::Out), source));
+                made.push((Value::Direction(Direction::In), target));
+            }
+            chain.push("option", [Argument::Merge(Merge::OnCreate), literal(made)]);
+        }
+        if self.rng.random_bool(0.5) {
+            let written = literal(vec![self.entry("weight", &Kind::Float)]);
+            let from_child = self.rng.random_bool(0.3);
+            let written = if from_child { nested([step("constant", [written])]) } else { written };
+            chain.push("option", [Argument::Merge(Merge::OnMatch), written]);
+        }
+        chain.spreads(Kind::Edge);
+        chain
+    }
+
+    /// `mergeE()` whose ends are described by options: by their ids, by a property of one vertex, or by a step label.
+    pub fn merge_edge_by_ends(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        let labelled = self.rng.random_bool(0.4);
+        if labelled {
+            let (from, to) = (self.vertex_id(), self.vertex_id());
+            chain.push("V", [from]);
+            chain.push("as", [text("a")]);
+            chain.push("V", [to]);
+            chain.push("as", [text("b")]);
+        }
+        let entry = |key, end| (Argument::Value(Value::Direction(key)), Argument::Merge(end));
+        let label = Value::string(self.edge_label());
+        let wanted = vec![
+            (token(Token::Label), Argument::Value(label)),
+            entry(Direction::Out, Merge::OutV),
+            entry(Direction::In, Merge::InV),
+        ];
+        chain.push("mergeE", [Argument::Map(wanted)]);
+        for (end, name) in [(Merge::OutV, "a"), (Merge::InV, "b")] {
+            let by_id = literal(vec![(Value::Token(Token::Id), self.literal_id())]);
+            let description = if labelled { nested([step("select", [text(name)])]) } else { by_id };
+            chain.push("option", [Argument::Merge(end), description]);
+        }
+        if self.rng.random_bool(0.4) {
+            let made = literal(vec![self.entry("since", &Kind::Int(32))]);
+            chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
+        }
+        chain.spreads(Kind::Edge);
+        chain
+    }
+}

@@ -1,0 +1,118 @@
+//! Traversals that write several values under a key, and properties of properties.
+
+use mangrove_graph::Value;
+use mangrove_gremlin::{Argument, Cardinality, Instruction};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator};
+use super::schema::{Kind, value};
+use crate::script::{nested, step, text};
+
+impl Generator {
+    fn cardinality(&mut self) -> Cardinality {
+        *[Cardinality::List, Cardinality::Set, Cardinality::Single].choose(&mut self.rng).expect("not empty")
+    }
+
+    /// A `property()` with a cardinality, often with meta-properties, or with a map that says a cardinality a key.
+    pub fn several_instruction(&mut self) -> Instruction {
+        let (cardinality, key) = (self.cardinality(), self.multi_key());
+        let written = Argument::Value(value(&mut self.rng, &key.kind));
+        if self.rng.random_bool(0.2) {
+            let other = self.cardinality();
+            let plain = Argument::Value(value(&mut self.rng, &Kind::Int(32)));
+            let entries =
+                vec![(text(key.name), Argument::CardinalityValue(other, Box::new(written))), (text("age"), plain)];
+            let map = Argument::Map(entries);
+            return match self.rng.random_bool(0.3) {
+                // For those that say nothing themselves.
+                true => step("property", [Argument::Cardinality(cardinality), map]),
+                false => step("property", [map]),
+            };
+        }
+        let mut arguments = vec![Argument::Cardinality(cardinality), text(key.name), written];
+        for _ in 0..self.rng.random_range(0..3) {
+            let meta = self.meta_key();
+            let is_null = self.rng.random_bool(0.1);
+            let value = if is_null { Value::Null } else { value(&mut self.rng, &meta.kind) };
+            arguments.extend([text(meta.name), Argument::Value(value)]);
+        }
+        Instruction::new("property", arguments)
+    }
+
+    /// Values beside those that are there, which are often read afterwards.
+    pub fn set_several(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        for _ in 0..self.rng.random_range(1..3) {
+            let property = self.several_instruction();
+            chain.steps.push(property);
+        }
+        let key = self.multi_key().name;
+        match self.rng.random_range(0..4) {
+            0 => chain.push("values", [text(key)]),
+            1 => chain.push("properties", [text(key)]),
+            2 => chain.push("valueMap", [text(key)]),
+            _ => return chain,
+        }
+        chain.spreads(Kind::Opaque);
+        chain
+    }
+
+    /// Some properties of some vertices.
+    fn some_properties(&mut self) -> Chain {
+        let mut chain = self.some(&Kind::Vertex);
+        let keys = if self.rng.random_bool(0.3) { Vec::new() } else { vec![text(self.multi_key().name)] };
+        chain.steps.push(Instruction::new("properties", keys));
+        if self.rng.random_bool(0.3) {
+            let key = self.meta_key();
+            let test = self.test(&key.kind);
+            chain.push("has", [text(key.name), test]);
+        }
+        chain.spreads(Kind::VertexProperty);
+        chain
+    }
+
+    /// Sets meta-properties of properties that are there.
+    pub fn set_meta(&mut self) -> Chain {
+        let mut chain = self.some_properties();
+        let key = self.meta_key();
+        let written = value(&mut self.rng, &key.kind);
+        match self.rng.random_range(0..6) {
+            0 => chain.push("property", [text(key.name), Argument::Value(Value::Null)]),
+            1 => {
+                let read = nested([step("values", [text("year")])]);
+                let otherwise = nested([step("constant", [Argument::Value(written)])]);
+                chain.push("property", [text(key.name), nested([step("coalesce", [read, otherwise])])]);
+            }
+            _ => chain.push("property", [text(key.name), Argument::Value(written)]),
+        }
+        match self.rng.random_range(0..4) {
+            0 => chain.push("values", [text(key.name)]),
+            1 => chain.push("properties", []),
+            2 => chain.push("valueMap", []),
+            _ => {
+                chain.push("count", []);
+                chain.reduces(Kind::Int(64));
+                return chain;
+            }
+        }
+        chain.spreads(Kind::Opaque);
+        chain
+    }
+
+    /// Drops values, or properties of them.
+    pub fn drop_parts(&mut self) -> Chain {
+        let mut chain = self.some_properties();
+        if self.rng.random_bool(0.5) {
+            let keys = if self.rng.random_bool(0.4) { Vec::new() } else { vec![text(self.meta_key().name)] };
+            chain.steps.push(Instruction::new("properties", keys));
+        } else if self.rng.random_bool(0.4) {
+            let dropped = value(&mut self.rng, &Kind::Text);
+            chain.push("hasValue", [Argument::Value(dropped)]);
+        }
+        chain.push("drop", []);
+        chain.state.ordered = true;
+        chain.end();
+        chain
+    }
+}

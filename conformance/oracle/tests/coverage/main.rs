@@ -1,0 +1,17 @@
+//! What the generator covers of the language: each word ([`words`]), each form of a step ([`forms`]),
+//! and which steps come up inside which ([`pairs`]).
+
+mod forms;
+mod pairs;
+mod words;
+
+use mangrove_gremlin::Bytecode;
+use mangrove_oracle::generate::{Options, case};
+
+const CASE_COUNT: u64 = 20_000;
+
+/// Generated traversals, of which many write.
+fn traversals(count: u64) -> impl Iterator<Item = Bytecode> {
+    let options = Options { write_share: 0.3, ..Options::default() };
+    (0..count).map(move |seed| case(seed, &options).traversal)
+}

@@ -1,0 +1,61 @@
+//! Which steps were generated in the scope of which.
+//!
+//! A scope is the place of a child: `where`, `union`, `order.by`, `choose.option`. How a step behaves alone says little
+//! about how it behaves for one traverser among many, so a pair that never comes up is a blind spot. Most of those that
+//! are left make no sense or have no answer that is fixed; the long form (`ORACLE_CASES=200000`) lists all of them, for a
+//! person to look through.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mangrove_gremlin::{Argument, Bytecode, vocabulary};
+
+use crate::words::LEFT_OUT;
+use crate::{CASE_COUNT, traversals};
+
+/// Fewer pairs than this mean that the generator lost a dimension.
+const PAIRS_MIN: usize = 900;
+
+/// How often each step came up in each scope.
+type Pairs = BTreeMap<String, BTreeMap<String, usize>>;
+
+fn count(traversal: &Bytecode, scope: &str, pairs: &mut Pairs) {
+    let mut modulated = "";
+    for instruction in &traversal.steps {
+        let name = instruction.name.as_str();
+        let is_modulator = matches!(name, "by" | "option" | "from" | "to" | "until" | "emit" | "times" | "with" | "as");
+        let inner = if is_modulator { format!("{modulated}.{name}") } else { name.to_owned() };
+        if !is_modulator {
+            modulated = name;
+            *pairs.entry(scope.to_owned()).or_default().entry(name.to_owned()).or_default() += 1;
+        }
+        // What is written before a repeat is the repeat's all the same.
+        let inner = if matches!(name, "until" | "emit") { format!("repeat.{name}") } else { inner };
+        for argument in &instruction.arguments {
+            if let Argument::Traversal(child) = argument {
+                count(child, &inner, pairs);
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_are_generated_in_the_scopes_of_steps() {
+    let long = std::env::var("ORACLE_CASES").ok().map(|n| n.parse().expect("ORACLE_CASES is a number"));
+    let mut pairs = Pairs::new();
+    traversals(long.unwrap_or(CASE_COUNT)).for_each(|traversal| count(&traversal, "the whole", &mut pairs));
+    let is_left_out = |step: &str| LEFT_OUT.iter().any(|(name, _)| *name == step);
+    let modulators = ["as", "by", "option", "from", "times", "until", "emit", "with"];
+    let steps: BTreeSet<&str> = vocabulary::steps().iter().copied().collect();
+    let steps: Vec<&str> = steps.into_iter().filter(|step| !is_left_out(step) && !modulators.contains(step)).collect();
+    let met: usize = pairs.values().map(BTreeMap::len).sum();
+    println!("{met} pairs of {} steps and {} scopes", steps.len(), pairs.len());
+    for (scope, inside) in &pairs {
+        let total: usize = inside.values().sum();
+        println!("{scope}: {total} steps, {} different", inside.len());
+        if long.is_some() {
+            let never: Vec<&str> = steps.iter().copied().filter(|step| !inside.contains_key(*step)).collect();
+            println!("    never: {}", never.join(" "));
+        }
+    }
+    assert!(met >= PAIRS_MIN, "only {met} pairs");
+}
