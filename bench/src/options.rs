@@ -24,6 +24,8 @@ pub enum Suite {
     Hop,
     /// Whole scans: adjacency, counts, a property
     Scan,
+    /// Properties by columns: maps of many neighbors, the first by a property, groups, a filter
+    Columns,
     /// Transactions that insert one vertex or one edge
     Insert,
     /// LinkBench's mix of operations (GDI paper, Table 3)
@@ -55,7 +57,7 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 20] = [
+    pub const ALL: [Suite; 21] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -63,6 +65,7 @@ impl Suite {
         Suite::Point,
         Suite::Hop,
         Suite::Scan,
+        Suite::Columns,
         Suite::Insert,
         Suite::LinkBench,
         Suite::ReadMostly,
@@ -88,6 +91,7 @@ impl Suite {
             Suite::Point => "point",
             Suite::Hop => "hop",
             Suite::Scan => "scan",
+            Suite::Columns => "columns",
             Suite::Insert => "insert",
             Suite::LinkBench => "linkbench",
             Suite::ReadMostly => "read-mostly",

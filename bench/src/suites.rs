@@ -1,6 +1,7 @@
 //! The suites, one a file.
 
 mod collection;
+mod columns;
 mod durability;
 mod files;
 mod hop;
@@ -36,6 +37,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Point => point::run(&context, report),
         Suite::Hop => hop::run(&context, report),
         Suite::Scan => scan::run(&context, report),
+        Suite::Columns => columns::run(&context, report),
         Suite::Insert => insert::run(&context, report),
         Suite::LinkBench | Suite::ReadMostly | Suite::ReadIntensive | Suite::WriteIntensive | Suite::Lbv => {
             mixes::run(&context, *suite, report)
