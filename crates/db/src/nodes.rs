@@ -53,7 +53,7 @@ mod owned {
     use mangrove_graph::view::*;
     use mangrove_graph::{
         AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers,
-        Result, TabletId, UserId, Value, VertexId,
+        Result, TabletId, UserId, Value, ValueColumns, VertexId,
     };
 
     pub struct OwnedView {
@@ -256,6 +256,16 @@ mod owned {
         fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
             self.own_edges(edges)?;
             self.transaction.edge_properties(edges, keys, out)
+        }
+
+        fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+            self.own_vertices(vertices)?;
+            self.transaction.vertex_columns(vertices, keys, out)
+        }
+
+        fn edge_columns(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+            self.own_edges(edges)?;
+            self.transaction.edge_columns(edges, keys, out)
         }
 
         fn vertex_indexes(&self) -> Vec<IndexInfo> {

@@ -11,6 +11,7 @@
 pub mod adjacency;
 pub mod catalog;
 pub mod codec;
+pub mod columns;
 pub mod compare;
 pub mod datetime;
 pub mod error;
@@ -24,6 +25,7 @@ pub mod view;
 
 pub use adjacency::{AdjacencyRequest, AdjacencyRuns};
 pub use catalog::Catalog;
+pub use columns::{RowValues, ValueColumns};
 pub use datetime::{DateTime, Duration};
 pub use error::{Error, ErrorKind, Remedy, Result};
 pub use ids::{EdgeId, IdRule, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};

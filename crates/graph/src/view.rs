@@ -22,6 +22,7 @@ use smol_str::SmolStr;
 
 use crate::adjacency::{AdjacencyRequest, AdjacencyRuns};
 use crate::catalog::Catalog;
+use crate::columns::{ValueColumns, edge_columns_of_rows, vertex_columns_of_rows};
 use crate::compare;
 use crate::error::{Error, Result};
 use crate::ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, UserId, VertexId};
@@ -378,6 +379,18 @@ pub trait GraphView: Send + Sync {
 
     /// Appends whole properties: of these keys in their order, or all in the order of the page's columns.
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()>;
+
+    /// Appends the values of these keys, or of all that the vertices have, by column: what
+    /// [`GraphView::vertex_properties`] says of values. A key is there once it was asked for by name, whether or not
+    /// anything has a value under it; of all keys, those that may have values, in no order that is promised.
+    fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        vertex_columns_of_rows(self, vertices, keys, out)
+    }
+
+    /// As [`GraphView::vertex_columns`], for edges.
+    fn edge_columns(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        edge_columns_of_rows(self, edges, keys, out)
+    }
 
     /// The indexes that this snapshot may use.
     fn vertex_indexes(&self) -> Vec<IndexInfo>;

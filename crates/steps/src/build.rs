@@ -16,8 +16,8 @@ use mangrove_graph::{Direction, Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::{
-    EdgeTo, Modulate as ModulatePlan, Op, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy, SlotOperand,
-    Stage,
+    EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy,
+    SlotOperand, Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -34,6 +34,7 @@ use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::subgraph::Subgraph;
 use crate::barrier::tree::Tree;
 use crate::barrier::write;
+use crate::keys::Taken;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, Kind as ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
@@ -74,6 +75,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         nodes,
         depth: 0,
         visited: None,
+        taken: Taken::Slots,
     };
     let start = builder.reserve(Placement::Home, What::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
@@ -161,6 +163,8 @@ struct Builder {
     depth: usize,
     /// What the `dedup()`s of the loop have seen whose body is being built.
     visited: Option<Arc<Visited>>,
+    /// Where the next operator that sorts or groups has its keys from.
+    taken: Taken,
 }
 
 impl Builder {
@@ -209,10 +213,26 @@ impl Builder {
 
     fn chain(&mut self, pipeline: &Pipeline, mut tail: End) -> Result<End> {
         let first = self.topology.next();
-        for stage in &pipeline.stages {
+        let mut stages = pipeline.stages.iter().peekable();
+        while let Some(stage) = stages.next() {
+            if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
+                self.taken = Taken::Keys(keys);
+                continue;
+            }
             tail = self.stage(stage, tail, first)?;
         }
         Ok(tail)
+    }
+
+    /// The keys of a `by()` that the operator behind it reads by itself: where all is on one node.
+    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
+        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive: false }) = by else { return None };
+        let reads = self.nodes == 1 && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
+        let key = |slot: &SlotBy| match slot {
+            SlotBy::Key(key) => Some(key.clone()),
+            _ => None,
+        };
+        if reads { by.iter().map(key).collect() } else { None }
     }
 
     /// Builds a pipeline of a scope and leads its results back to a port of the scope's operator.
@@ -440,11 +460,15 @@ impl Builder {
                 return self.stage(&reduce, next, first);
             }
             Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember)),
-            Op::Order { orders, limit } => Box::new(Order::new(orders.clone(), limit.clone())),
+            Op::Order { orders, limit } => {
+                Box::new(Order::new(orders.clone(), std::mem::take(&mut self.taken), limit.clone()))
+            }
             Op::Dedup { slots } => Box::new(Dedup::new(*slots, self.visited.clone())),
             Op::Range { low, high } => Box::new(Range::new(low.clone(), high.clone(), first..self.topology.next())),
             Op::Tail(count) => Box::new(Tail::new(count.clone())),
-            Op::GroupCount { side_effect } => Box::new(GroupCount::new(side_effect.clone(), remember)),
+            Op::GroupCount { side_effect } => {
+                Box::new(GroupCount::new(side_effect.clone(), std::mem::take(&mut self.taken), remember))
+            }
             Op::Aggregate(name) => Box::new(Aggregate::new(name.clone())),
             Op::Tree { side_effect, slot } => Box::new(Tree::new(side_effect.clone(), *slot, remember)),
             Op::Subgraph(name) => Box::new(Subgraph::new(name.clone())),

@@ -20,6 +20,7 @@ pub mod codec;
 pub mod detach;
 pub mod element_order;
 pub mod environment;
+pub mod keys;
 pub mod lookup;
 pub mod nesting;
 pub mod operator;

@@ -17,9 +17,19 @@ use crate::rows::{Column, Slot};
 /// entry of a map.
 pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Result<Slot> {
     let view = &*environment.view;
+    let id = view.key_of(key);
+    if let (Column::Vertices(vertices), Some(id)) = (objects, id) {
+        let mut values = ValueRows::default();
+        view.vertex_values(vertices, id, &mut values)?;
+        return Ok(first_values(values, vertices.len()));
+    }
+    if let (Column::Edges(edges), Some(id)) = (objects, id) {
+        let mut values = ValueRows::default();
+        view.edge_values(edges, id, &mut values)?;
+        return Ok(first_values(values, edges.len()));
+    }
     let kinds = Kinds::of(objects);
     let mut slot: Slot = vec![None; objects.len()];
-    let id = view.key_of(key);
     if let Some(id) = id {
         let mut values = ValueRows::default();
         view.vertex_values(&kinds.vertices.items, id, &mut values)?;
@@ -51,6 +61,19 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
         };
     }
     Ok(slot)
+}
+
+/// The first value of each row.
+fn first_values(values: ValueRows, rows: usize) -> Slot {
+    let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);
+    if is_one_each {
+        return values.value.into_iter().map(Some).collect();
+    }
+    let mut slot: Slot = vec![None; rows];
+    for (row, value) in values.row.into_iter().zip(values.value) {
+        slot[row as usize].get_or_insert(value);
+    }
+    slot
 }
 
 /// `by(T.id)`, `id()` and their kin.

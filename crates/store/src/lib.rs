@@ -39,6 +39,7 @@ mod arena;
 pub mod bulk;
 mod cell;
 mod column;
+mod columns;
 mod compaction;
 mod edge_page;
 mod element;

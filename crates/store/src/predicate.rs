@@ -5,12 +5,15 @@
 //! integer cell lies between two integers whatever types the bounds have. What has no such test is decoded and
 //! asked.
 
+use std::sync::atomic::Ordering;
+
 use mangrove_graph::compare::is_number;
 use mangrove_graph::numeric::{self, to_f64};
 use mangrove_graph::{IndexRange, Value};
 use smol_str::SmolStr;
 
 use crate::cell::{CellKind, RawCell, ValueRegion, packed_text};
+use crate::sync::{AtomicU8, AtomicU64};
 
 /// Whole doubles from here on do not name one integer each.
 const EXACT_MAX: i64 = 1 << 53;
@@ -89,6 +92,46 @@ impl<'a> Predicate<'a> {
         }
     }
 
+    /// Puts the places of the cells that pass in front of `passing` and returns how many they are, where their tags and
+    /// words say it all by one test: numbers of one kind and a range, or one short text and no records. `None` where
+    /// [`Predicate::holds`] has to be asked. The loads are Acquire, as the protocol of columns wants it.
+    pub(crate) fn select(&self, tags: &[AtomicU8], words: &[AtomicU64], passing: &mut [u16]) -> Option<usize> {
+        let tag = |tag: &AtomicU8| tag.load(Ordering::Acquire);
+        let word = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let first = tag(tags.first()?);
+        // No way out before the end: that would be a branch a cell.
+        let is_of_one_type = || tags.iter().fold(0, |other, t| other | (tag(t) ^ first)) == 0;
+        let holds_records = || tags.iter().fold(false, |some, t| some | RawCell { tag: tag(t), word: 0 }.is_record());
+        let first = RawCell { tag: first, word: 0 };
+        match (first.kind(), &self.integers, &self.floats, &self.strings) {
+            (CellKind::Integer(_), Integers::Between(low, high), ..) if is_of_one_type() => {
+                if low > high {
+                    return Some(0);
+                }
+                let width = high.wrapping_sub(*low) as u64;
+                Some(places(passing, words.iter().map(|w| word(w).wrapping_sub(*low as u64) <= width)))
+            }
+            (CellKind::Float(_), _, Floats::Between { low, high }, _) if is_of_one_type() => {
+                let holds = |w| match (RawCell { word: w, ..first }).kind() {
+                    CellKind::Float(n) => {
+                        (n > low.0 || (low.1 && n == low.0)) & (n < high.0 || (high.1 && n == high.0))
+                    }
+                    _ => false,
+                };
+                Some(places(passing, words.iter().map(|w| holds(word(w)))))
+            }
+            (.., Strings::Among(short, _)) if self.is_of_one_value() && short.len() == 1 && !holds_records() => {
+                let cells = tags.iter().zip(words).map(|(t, w)| RawCell { tag: tag(t), word: word(w) });
+                Some(places(passing, cells.map(|cell| (cell.tag == short[0].tag) & (cell.word == short[0].word))))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_of_one_value(&self) -> bool {
+        matches!(self.range, IndexRange::Equal(values) if values.len() == 1)
+    }
+
     fn ask(&self, cell: RawCell, region: &ValueRegion) -> bool {
         let mut found = false;
         region.values(cell, |value| found = found || self.holds_value(value));
@@ -104,6 +147,17 @@ impl<'a> Predicate<'a> {
             _ => self.range.holds(value),
         }
     }
+}
+
+/// Writes the places where there is true one behind the other, without a branch a place; how many they are.
+#[inline]
+fn places(passing: &mut [u16], holds: impl Iterator<Item = bool>) -> usize {
+    let mut count = 0;
+    for (at, holds) in holds.enumerate().take(passing.len()) {
+        passing[count] = at as u16;
+        count += usize::from(holds);
+    }
+    count
 }
 
 /// Whether some value is a number that neither an `i64` nor an `f64` stands for.
@@ -282,6 +336,33 @@ mod tests {
             let (memory, region) = (Memory::new(u64::MAX), ValueRegion::new());
             let cell = region.encode(value.clone(), &memory);
             prop_assert_eq!(Predicate::new(&range).holds(cell, &region), range.holds(&value));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #[test]
+        fn what_is_selected_at_once_is_what_passes_one_by_one(
+            range in any_range(),
+            values in prop_oneof![
+                prop::collection::vec(prop::option::of(any_value()), 1..9),
+                prop::collection::vec((-3..4_i64).prop_map(|n| Some(Value::I64(n))), 1..9),
+                prop::collection::vec((-6..7_i32).prop_map(|n| Some(Value::F64(f64::from(n) / 2.0))), 1..9),
+                prop::collection::vec(prop::option::of("[ab]{0,2}".prop_map(Value::from)), 1..9),
+            ],
+        ) {
+            let (memory, region) = (Memory::new(u64::MAX), ValueRegion::new());
+            let encode = |value: Option<Value>| value.map_or(RawCell::ABSENT, |value| region.encode(value, &memory));
+            let cells: Vec<RawCell> = values.into_iter().map(encode).collect();
+            let tags: Vec<AtomicU8> = cells.iter().map(|cell| AtomicU8::new(cell.tag)).collect();
+            let words: Vec<AtomicU64> = cells.iter().map(|cell| AtomicU64::new(cell.word)).collect();
+            let predicate = Predicate::new(&range);
+            let mut passing = [0; 8];
+            if let Some(count) = predicate.select(&tags, &words, &mut passing) {
+                let one_by_one = (0..cells.len()).filter(|at| predicate.holds(cells[*at], &region));
+                let expected: Vec<u16> = one_by_one.map(|at| at as u16).collect();
+                prop_assert_eq!(&passing[..count], &expected[..]);
+            }
         }
     }
 

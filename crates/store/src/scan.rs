@@ -9,6 +9,7 @@ use mangrove_graph::{
     EdgeId, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
 };
 
+use crate::column::Plain;
 use crate::epoch;
 use crate::page::{PAGE_SLOTS, PageCore};
 use crate::predicate::Predicate;
@@ -19,6 +20,9 @@ use crate::view::StoreView;
 
 /// Slots that one call of a predicate scan tests at most, and a page more: the work of some ten microseconds.
 const PATIENCE_SLOTS: usize = 16 * PAGE_SLOTS as usize;
+
+/// Fewer slots than this are tested one by one.
+const SELECTED_MIN: usize = 16;
 
 /// See [`mangrove_graph::GraphView::scan_vertices`].
 pub(crate) fn vertices(
@@ -159,17 +163,21 @@ impl<T> Walk<'_, T> {
         let Some(column) = core.column(key) else { return };
         let base = number as u64 * PAGE_SLOTS;
         let (before, from) = (self.out.len(), self.offset);
+        let full = before + self.room;
         let used = core.clean_count().unwrap_or_else(|| core.used());
         let id = |at: usize| id(tablet.id, core.slot_number(base, at));
         let pin = &epoch::pin();
         if let Some(plain) = column.plain() {
             match core.clean_count() {
-                Some(_) => self.take(used, id, |at| predicate.holds(plain.get(at), &tablet.values)),
+                Some(_) => {
+                    self.take_selected((used, full), id, plain, predicate);
+                    self.take((used, full), id, |at| predicate.holds(plain.get(at), &tablet.values));
+                }
                 None => {
                     let snapshot = self.snapshot;
                     let passes =
                         |at| core.visible_under(pin, at, snapshot) && predicate.holds(plain.get(at), &tablet.values);
-                    self.take(used, id, passes);
+                    self.take((used, full), id, passes);
                 }
             }
             if plain.held() {
@@ -184,16 +192,44 @@ impl<T> Walk<'_, T> {
         let cell = |at| column.read(at, snapshot, &tablet.undo);
         let passes = |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values);
         match column.few_slots() {
-            Some(slots) => self.take_of(&slots, used, id, passes),
-            None => self.take(used, id, passes),
+            Some(slots) => self.take_of(&slots, (used, full), id, passes),
+            None => self.take((used, full), id, passes),
         }
         self.patience = self.patience.saturating_sub(self.offset - from);
         self.room -= self.out.len() - before;
     }
 
+    /// As [`Walk::take`], many slots at a time, as long as there is room for all of them to pass. Where the predicate
+    /// cannot select among cells it takes none, and [`Walk::take`] goes on from there either way.
+    fn take_selected(
+        &mut self,
+        (used, full): (usize, usize),
+        id: impl Fn(usize) -> T,
+        plain: Plain<'_>,
+        predicate: &Predicate<'_>,
+    ) {
+        let mut passing = [0; PAGE_SLOTS as usize];
+        loop {
+            let end = used.min(self.offset.saturating_add(full - self.out.len()));
+            if end.saturating_sub(self.offset) < SELECTED_MIN {
+                return;
+            }
+            let (tags, words) = plain.arrays(self.offset..end);
+            let Some(count) = predicate.select(tags, words, &mut passing) else { return };
+            let from = self.offset;
+            self.out.extend(passing[..count].iter().map(|at| id(from + usize::from(*at))));
+            self.offset = end;
+        }
+    }
+
     /// As [`Walk::take`], where no others than these slots can pass.
-    fn take_of(&mut self, slots: &[usize], used: usize, id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
-        let full = self.out.len() + self.room;
+    fn take_of(
+        &mut self,
+        slots: &[usize],
+        (used, full): (usize, usize),
+        id: impl Fn(usize) -> T,
+        passes: impl Fn(usize) -> bool,
+    ) {
         for &at in slots.iter().filter(|&&at| at < used) {
             if self.out.len() == full {
                 return;
@@ -210,10 +246,9 @@ impl<T> Walk<'_, T> {
         }
     }
 
-    /// Takes slots that pass from `offset` on until there is no room or `used` is reached.
+    /// Takes slots that pass from `offset` on until there are `full` or `used` is reached.
     #[inline]
-    fn take(&mut self, used: usize, id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
-        let full = self.out.len() + self.room;
+    fn take(&mut self, (used, full): (usize, usize), id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
         while self.offset < used && self.out.len() < full {
             if passes(self.offset) {
                 self.out.push(id(self.offset));

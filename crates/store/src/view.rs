@@ -13,14 +13,14 @@ use mangrove_graph::view::check_places;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor,
     ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
-    PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
+    PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
 };
 
 use crate::epoch;
 use crate::look_up::look_up;
 use crate::store::{Slot, Store};
 use crate::version::Snapshot;
-use crate::{expand, numbers, properties, runs, scan};
+use crate::{columns, expand, numbers, properties, runs, scan};
 
 /// How many elements ahead a batch loads version words, columns and ends.
 pub(crate) const LOOK_AHEAD: usize = 32;
@@ -271,6 +271,18 @@ impl GraphView for StoreView<'_> {
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
         let pin = epoch::pin();
         properties::rows(self, &pin, edges, keys, out);
+        Ok(())
+    }
+
+    fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        let pin = epoch::pin();
+        columns::columns(self, &pin, vertices, keys, out);
+        Ok(())
+    }
+
+    fn edge_columns(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        let pin = epoch::pin();
+        columns::columns(self, &pin, edges, keys, out);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! For a serializable transaction that may write, every read says what could change it: see `tracking`. What is
 //! immutable (labels, ids, the ends of edges) is read without a trace.
 
+use mangrove_graph::columns::{ValueColumns, edge_columns_of_rows, vertex_columns_of_rows};
 use mangrove_graph::view::look_up_in_steps;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion,
@@ -221,6 +222,20 @@ impl GraphView for Transaction {
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
         let items = |row: usize, add: AddItem<'_>| properties_of(ElementRef::Edge(edges[row]), keys, add);
         self.read_batch(edges.len(), out, items, |view, rows, out| view.edge_properties(&edges[rows], keys, out))
+    }
+
+    fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        match self.tracking() {
+            None => self.view()?.vertex_columns(vertices, keys, out),
+            Some(_) => vertex_columns_of_rows(self, vertices, keys, out),
+        }
+    }
+
+    fn edge_columns(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
+        match self.tracking() {
+            None => self.view()?.edge_columns(edges, keys, out),
+            Some(_) => edge_columns_of_rows(self, edges, keys, out),
+        }
     }
 
     fn index_vertices(

@@ -6,9 +6,10 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Graph, edges, expand, vertices};
+use mangrove_graph::columns::{edge_columns_of_rows, vertex_columns_of_rows};
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
-    ScanCursor, Share, Value, ValueRows, VertexId,
+    ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId,
 };
 use mangrove_store::{BulkColumn, ColumnData, WriteCardinality};
 use mangrove_txn::Transaction;
@@ -139,6 +140,7 @@ impl World {
             shuffled.sort_by_key(|v| v.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15));
             check_numbers(view, &shuffled, &edges, key);
         }
+        check_columns(view, &vertices, &edges, &self.keys);
         for _ in 0..12 {
             let (range, key) = (self.range(), self.any(&self.keys.clone()));
             let labels = [LabelFilter::Any, LabelFilter::Sets([self.labels[1], self.along[0]].into())];
@@ -181,6 +183,41 @@ fn check_numbers(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], 
             }
         }
     }
+}
+
+/// Values by column are those of whole properties, of elements that are seen and of others, in any order.
+#[track_caller]
+fn check_columns(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], keys: &[KeyId]) {
+    let scattered = |bits: &u64| bits.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let around = |bits: u64| [bits, bits + 1, bits, bits ^ 1 << 40];
+    let mut mixed: Vec<u64> = vertices.iter().flat_map(|v| around(v.to_bits())).collect();
+    mixed.sort_by_key(scattered);
+    let mixed_vertices: Vec<VertexId> = mixed.into_iter().map(VertexId::from_bits).collect();
+    let mut mixed: Vec<u64> = edges.iter().flat_map(|e| around(e.to_bits())).collect();
+    mixed.sort_by_key(scattered);
+    let mixed_edges: Vec<EdgeId> = mixed.into_iter().map(EdgeId::from_bits).collect();
+    for keys in [None, Some(keys), Some(&keys[1..2])] {
+        for vertices in [vertices, &mixed_vertices] {
+            let (mut found, mut expected) = (ValueColumns::default(), ValueColumns::default());
+            view.vertex_columns(vertices, keys, &mut found).unwrap();
+            vertex_columns_of_rows(view, vertices, keys, &mut expected).unwrap();
+            assert_eq!(by_row(found, vertices.len()), by_row(expected, vertices.len()));
+        }
+        for edges in [edges, &mixed_edges] {
+            let (mut found, mut expected) = (ValueColumns::default(), ValueColumns::default());
+            view.edge_columns(edges, keys, &mut found).unwrap();
+            edge_columns_of_rows(view, edges, keys, &mut expected).unwrap();
+            assert_eq!(by_row(found, edges.len()), by_row(expected, edges.len()));
+        }
+    }
+}
+
+/// Which keys come first is not promised.
+fn by_row(mut columns: ValueColumns, rows: usize) -> Vec<(usize, KeyId, Value)> {
+    let mut all = Vec::new();
+    columns.each_row(rows, |row, values| all.extend(values.map(|(_, key, value)| (row, key, value))));
+    all.sort_by_key(|(row, key, _)| (*row, *key));
+    all
 }
 
 #[track_caller]

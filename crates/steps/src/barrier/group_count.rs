@@ -1,33 +1,52 @@
 //! `groupCount()`: how often each key occurs.
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{ByInstance, FastMap, HeldRows, rows_by_instance};
+use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::environment::Environment;
-use crate::rows::{Remember, Rows};
+use crate::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::rows::{Remember, Rows, Tags};
 
 /// Counts by key in the order in which keys first came.
 #[derive(Default)]
 pub struct Counts {
-    places: FastMap<Equivalent, usize>,
+    table: KeyTable,
     entries: Vec<(Value, u64)>,
+    /// The entries of a batch's rows.
+    places: Vec<u32>,
+}
+
+fn count(count: &mut u64, bulk: u64) -> Result<()> {
+    *count = count
+        .checked_add(bulk)
+        .filter(|n| i64::try_from(*n).is_ok())
+        .ok_or_else(|| Error::evaluation("long overflow: groupCount() needs more than 63 bits"))?;
+    Ok(())
 }
 
 impl Counts {
     fn add(&mut self, key: &Value, bulk: u64) -> Result<()> {
-        let place = *self.places.entry(Equivalent(key.clone())).or_insert_with(|| {
-            self.entries.push((key.clone(), 0));
-            self.entries.len() - 1
+        let entries = &mut self.entries;
+        let place = self.table.place(0, key, |key| {
+            entries.push((key.clone(), 0));
+            entries.len() as u32 - 1
         });
-        let count = &mut self.entries[place].1;
-        *count = count
-            .checked_add(bulk)
-            .filter(|n| i64::try_from(*n).is_ok())
-            .ok_or_else(|| Error::evaluation("long overflow: groupCount() needs more than 63 bits"))?;
-        Ok(())
+        count(&mut self.entries[place as usize].1, bulk)
+    }
+
+    /// Counts numbers, one a row.
+    fn add_numbers(&mut self, numbers: &Numbers, bulk: impl Fn(usize) -> u64) -> Result<()> {
+        self.places.clear();
+        let (entries, places) = (&mut self.entries, &mut self.places);
+        let new = |_, key| {
+            entries.push((key, 0));
+            entries.len() as u32 - 1
+        };
+        self.table.places(numbers, |_| 0, new, |_, place| places.push(place));
+        let mut counted = self.places.iter().enumerate();
+        counted.try_for_each(|(row, place)| count(&mut self.entries[*place as usize].1, bulk(row)))
     }
 
     fn into_value(self) -> Value {
@@ -38,18 +57,21 @@ impl Counts {
 /// About what a key costs.
 const ENTRY_BYTES: u64 = 112;
 
-/// Counts rows by slot 0. With a side effect the counts go there and the rows go on.
+/// Counts rows by slot 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
 pub struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
+    /// The key; none where it is in the slot.
+    readers: Vec<KeyReader>,
     counts: ByInstance<Counts>,
     held: HeldRows,
 }
 
 impl GroupCount {
     /// Counts for the result, or for a side effect.
-    pub fn new(side_effect: Option<Name>, remember: Remember) -> Self {
-        GroupCount { side_effect, remember, counts: ByInstance::default(), held: HeldRows::default() }
+    pub fn new(side_effect: Option<Name>, taken: Taken, remember: Remember) -> Self {
+        let (counts, held) = Default::default();
+        GroupCount { side_effect, remember, readers: taken.readers(), counts, held }
     }
 }
 
@@ -59,23 +81,38 @@ impl Operator<Rows> for GroupCount {
     }
 
     fn rest(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::rest);
         self.counts.is_empty() && self.held.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let keys = match self.readers.first_mut() {
+            None => std::mem::take(&mut batch.slots).into_iter().next().map(Keys::Values),
+            Some(reader) => Some(reader.read(&batch.objects, out.surroundings())?),
+        };
+        let keys = keys.ok_or_else(|| Error::bug("groupCount() has a slot or a key"))?;
         let states = self.counts.group(group);
         let mut new = 0;
-        for row in 0..batch.len() {
-            // An unproductive by() drops the row.
-            let Some(key) = batch.slot(0, row) else { continue };
-            let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
-            let before = counts.entries.len();
-            counts.add(key, batch.bulk(row))?;
-            new += counts.entries.len() - before;
+        match (&keys, &batch.tags) {
+            (Keys::Numbers(numbers), Tags::One) => {
+                let counts = ByInstance::entry(states, 0, Counts::default);
+                let before = counts.entries.len();
+                counts.add_numbers(numbers, |row| batch.bulk(row))?;
+                new = counts.entries.len() - before;
+            }
+            _ => {
+                for row in 0..batch.len() {
+                    // An unproductive by() drops the row.
+                    let Some(key) = keys.value_ref(row) else { continue };
+                    let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
+                    let before = counts.entries.len();
+                    counts.add(&key, batch.bulk(row))?;
+                    new += counts.entries.len() - before;
+                }
+            }
         }
         self.counts.charge(group, new as u64 * ENTRY_BYTES, out)?;
         if self.side_effect.is_some() {
-            batch.slots.clear();
             self.held.add(group, batch, out)?;
         }
         Ok(())

@@ -1,22 +1,38 @@
-//! `order()`: sorts the rows of each instance by slots.
+//! `order()`: sorts the rows of each instance by slots, or by keys of their objects.
+//!
+//! Rows are held until their group has ended. With a limit, only the first of each instance are: whenever twice as many
+//! are held as are needed, they are sorted and cut, and the first key of the last row that is left becomes the *bar*.
+//! A row that comes later and does not pass it can never be among the first, so it is dropped before anything is
+//! made of it; keys that are numbers are compared with the bar as an array. The sort is stable: of rows with equal
+//! keys the one that came first stays in front, so a row whose only key equals the bar does not pass.
+//!
+//! Where the first keys of all held rows are of one type (integers, floats, texts), they are sorted as words
+//! ([`rank`]); values are compared only where words are equal and do not say all.
+
+mod rank;
 
 use std::cmp::Ordering;
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{GraphView, Result};
+use mangrove_graph::{GraphView, Numbers, Result, Value, compare};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::HeldRows;
+use crate::barrier::held::{FastMap, HeldRows};
 use crate::barrier::range::position;
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
+use crate::keys::{KeyReader, Keys, Taken};
 use crate::random::Random;
-use crate::rows::Rows;
+use crate::rows::{Rows, Tags};
 
 /// Sorts; with a limit, keeps only the first of each instance.
 pub struct Order {
+    /// What reads the keys; none where they are in slots.
+    readers: Vec<KeyReader>,
     held: HeldRows,
+    /// The first key of the last row that is kept of a group, where it has one instance and as many rows as are needed.
+    bars: FastMap<GroupId, Value>,
     sorter: Sorter,
 }
 
@@ -29,14 +45,74 @@ struct Sorter {
 }
 
 impl Order {
-    /// Sorts by one slot a way.
-    pub fn new(ways: Vec<Way>, limit: Option<Operand>) -> Self {
+    /// Sorts by one slot or key a way.
+    pub fn new(ways: Vec<Way>, taken: Taken, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
-        Order { held: HeldRows::default(), sorter: Sorter { ways, limit, random: Random::default() } }
+        let sorter = Sorter { ways, limit, random: Random::default() };
+        Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }
+    }
+
+    /// Puts the keys into slots, of the rows that pass the bar.
+    fn take_keys(&mut self, group: GroupId, batch: Rows, environment: &Environment) -> Result<Rows> {
+        if self.readers.is_empty() {
+            return Ok(batch);
+        }
+        let objects = &batch.objects;
+        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, environment));
+        let keys = keys.collect::<Result<Vec<Keys<'_>>>>()?;
+        let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
+        let passing = match (bar, keys.first()) {
+            (Some(bar), Some(Keys::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
+            (Some(bar), Some(Keys::Values(slot))) => {
+                let passes = |row: &u32| slot[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
+                Some((0..slot.len() as u32).filter(passes).collect())
+            }
+            _ => None,
+        };
+        Ok(match passing {
+            Some(rows) => {
+                let slots = keys.iter().map(|keys| keys.gather(&rows)).collect();
+                Rows { slots, ..batch.take(&rows) }
+            }
+            None => {
+                let slots = keys.into_iter().map(Keys::into_slot).collect();
+                Rows { slots, ..batch }
+            }
+        })
     }
 }
 
 impl Sorter {
+    /// Whether rows with this first key may come before the last one that is kept so far.
+    fn passes(&self, key: &Value, bar: &Value) -> bool {
+        let order = match self.ways.first() {
+            Some(Way::Asc) => compare::order(key, bar),
+            Some(Way::Desc) => compare::order(bar, key),
+            Some(Way::Shuffle) | None => return true,
+        };
+        order.is_lt() || (order.is_eq() && self.ways.len() > 1)
+    }
+
+    /// The rows whose numbers pass; `None` where they and the bar cannot be compared as words.
+    fn numbers_that_pass(&self, numbers: &Numbers, bar: &Value) -> Option<Vec<u32>> {
+        let way = *self.ways.first()?;
+        let bar = rank::of_number(bar, numbers.kind?.is_float(), way)?;
+        let below = if self.ways.len() > 1 { bar.checked_add(1) } else { Some(bar) };
+        let mut passing = vec![0; numbers.len()];
+        let mut count = 0;
+        let mut take = |row: usize, rank: u64| {
+            // Without a branch a row: few pass, and which cannot be foreseen.
+            passing[count] = row as u32;
+            count += usize::from(below.is_none_or(|below| rank < below));
+        };
+        match numbers.kind?.is_float() {
+            true => numbers.floats.iter().enumerate().for_each(|(row, n)| take(row, rank::of_float(*n, way))),
+            false => numbers.integers.iter().enumerate().for_each(|(row, n)| take(row, rank::of_integer(*n, way))),
+        }
+        passing.truncate(count);
+        Some(passing)
+    }
+
     /// The rows in order; with a limit, only the first of each instance.
     fn sort(&mut self, rows: &Rows, view: &dyn GraphView) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -45,10 +121,21 @@ impl Sorter {
         }
         let elements = ElementOrder::of(rows.slots.iter().flatten().flatten(), view)?;
         let ways = &self.ways;
-        order.sort_by(|&a, &b| {
-            let (a, b) = (a as usize, b as usize);
-            rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
-        });
+        let ranks = match (&rows.tags, &ways[..], rows.slots.first()) {
+            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(slot)) if !rest.contains(&Way::Shuffle) => {
+                rank::ranks(slot, *way)
+            }
+            _ => None,
+        };
+        match ranks {
+            Some(ranks) => rank::sort(ranks, ways.len() == 1, &mut order, |a, b| {
+                compare_rows(rows, ways, &elements, a as usize, b as usize)
+            }),
+            None => order.sort_by(|&a, &b| {
+                let (a, b) = (a as usize, b as usize);
+                rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
+            }),
+        }
         if let Some((_, limit)) = self.limit {
             self.cut(rows, &mut order, limit);
         }
@@ -67,6 +154,14 @@ impl Sorter {
             taken = taken.saturating_add(rows.bulk(row));
             keep
         });
+    }
+
+    /// The bar that sorted and cut rows set, if they are as many as are needed.
+    fn bar(&self, rows: &Rows) -> Option<Value> {
+        let (_, limit) = self.limit.as_ref()?;
+        let held = (0..rows.len()).map(|row| rows.bulk(row)).fold(0, u64::saturating_add);
+        let is_set = rows.tags == Tags::One && held >= *limit && !self.ways.contains(&Way::Shuffle);
+        is_set.then(|| rows.slot(0, rows.len().checked_sub(1)?).cloned()).flatten()
     }
 }
 
@@ -94,20 +189,23 @@ impl Operator<Rows> for Order {
     }
 
     fn rest(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::rest);
         self.sorter.random.rest();
-        self.held.is_empty()
+        self.held.is_empty() && self.bars.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if self.sorter.ways.contains(&Way::Shuffle) {
             self.sorter.random.begin(out);
         }
+        let batch = self.take_keys(group, batch, out.surroundings())?;
         // An unproductive by() drops the row.
-        let complete: Vec<u32> = (0..batch.len())
-            .filter(|&r| (0..batch.slots.len()).all(|s| batch.slot(s, r).is_some()))
-            .map(|r| r as u32)
-            .collect();
-        let rows = if complete.len() == batch.len() { batch } else { batch.take(&complete) };
+        let is_complete = |r: &usize| batch.slots.iter().all(|slot| slot[*r].is_some());
+        let rows = if (0..batch.len()).all(|r| is_complete(&r)) {
+            batch
+        } else {
+            batch.take(&(0..batch.len()).filter(is_complete).map(|r| r as u32).collect::<Vec<_>>())
+        };
         if rows.is_empty() {
             return Ok(());
         }
@@ -115,12 +213,21 @@ impl Operator<Rows> for Order {
         if self.sorter.limit.is_none() {
             return Ok(());
         }
-        let Order { held, sorter } = self;
+        let Order { readers, held, bars, sorter } = self;
         let view = &out.surroundings().view;
-        held.thin(group, out, |rows| Ok(rows.take(&sorter.sort(rows, &**view)?)))
+        held.thin(group, out, |rows| {
+            let rows = rows.take(&sorter.sort(rows, &**view)?);
+            if !readers.is_empty()
+                && let Some(bar) = sorter.bar(&rows)
+            {
+                bars.insert(group, bar);
+            }
+            Ok(rows)
+        })
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.bars.remove(&group);
         if let Some(mut rows) = self.held.take(group, out) {
             let order = self.sorter.sort(&rows, &*out.surroundings().view)?;
             rows.slots.clear();

@@ -3,7 +3,7 @@
 //!
 //! The result is the one that [`Values`] and [`Reduce`] one behind the other give, in value and in type, and so are
 //! the errors: integers are added as an array only where no partial sum can leave the type, floats in the order of the
-//! rows. What is no such property, and what has bulks or several instances, takes the long way.
+//! rows. Rows with bulks or of several instances are added one by one, and what is no such property takes the long way.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
@@ -37,12 +37,9 @@ impl ReduceValues {
         }
     }
 
-    /// Reads a batch as numbers; false where it has others values or rows that count more than once.
+    /// Reads a batch as numbers; false where it has other values.
     fn read(&mut self, batch: &Rows, environment: &Environment) -> Result<bool> {
         self.numbers.clear();
-        if batch.tags != Tags::One || batch.bulk.is_some() {
-            return Ok(false);
-        }
         let view = &environment.view;
         let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match &batch.objects {
@@ -67,9 +64,16 @@ impl Operator<Rows> for ReduceValues {
         if self.numbers.is_empty() {
             return Ok(());
         }
-        let kind = Kind::Language(self.reduction);
-        let state = ByInstance::entry(self.reduce.states(group), 0, || Partial::new(kind));
-        fold(state, kind, &self.numbers)
+        let (kind, numbers) = (Kind::Language(self.reduction), &self.numbers);
+        let states = self.reduce.states(group);
+        if batch.tags == Tags::One && batch.bulk.is_none() {
+            return fold(ByInstance::entry(states, 0, || Partial::new(kind)), kind, numbers);
+        }
+        (0..numbers.len()).zip(&numbers.row).try_for_each(|(at, row)| {
+            let row = *row as usize;
+            let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
+            add_one(state, kind, numbers, at, batch.bulk(row))
+        })
     }
 
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -98,6 +102,18 @@ fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
         return Ok(());
     }
     (0..numbers.len()).filter_map(|at| numbers.value(at)).try_for_each(|value| state.add(kind, value, 1))
+}
+
+/// Adds one of some numbers to a reduction so far.
+fn add_one(state: &mut Partial, kind: Kind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
+    // What is added mostly, without a value.
+    if let (Partial::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
+        && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
+    {
+        *sum = more;
+        return Ok(());
+    }
+    numbers.value(at).map_or(Ok(()), |value| state.add(kind, value, bulk))
 }
 
 /// Adds numbers to a sum where that can be done on the array; false, and nothing done, where it cannot.
@@ -197,8 +213,16 @@ mod tests {
                     assert!(batch.iter().all(|value| numbers.push(0, value)));
                     fold(&mut by_array, kind, &numbers)
                 });
+                let mut one_by_one_of_arrays = Partial::new(kind);
+                let added = batches.iter().try_for_each(|batch| {
+                    let mut numbers = Numbers::default();
+                    assert!(batch.iter().all(|value| numbers.push(0, value)));
+                    (0..numbers.len()).try_for_each(|at| add_one(&mut one_by_one_of_arrays, kind, &numbers, at, 1))
+                });
+                let one_by_one = text(one_by_one.and_then(|()| by_value.result()));
+                prop_assert_eq!(&one_by_one, &text(added.and_then(|()| one_by_one_of_arrays.result())));
                 prop_assert_eq!(
-                    text(one_by_one.and_then(|()| by_value.result())),
+                    one_by_one,
                     text(at_once.and_then(|()| by_array.result())),
                     "{:?}", reduction
                 );

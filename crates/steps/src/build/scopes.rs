@@ -46,9 +46,10 @@ impl Builder {
                 Ok(next)
             }
             Op::Group { side_effect, value } => {
+                let taken = std::mem::take(&mut self.taken);
                 let next = self.attach(&tail, Need::Home, what)?;
                 self.inside(value, next.from, 1)?;
-                let operator = Group::new(side_effect.clone(), joining(value), self.remember(stage));
+                let operator = Group::new(side_effect.clone(), taken, joining(value), self.remember(stage));
                 self.set(next.from, operator);
                 Ok(next)
             }

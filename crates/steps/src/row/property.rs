@@ -8,7 +8,8 @@ mod maps;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Error, KeyId, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueRows, VertexPropertyValue,
+    Error, KeyId, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueColumns, ValueRows,
+    VertexPropertyValue,
 };
 use mangrove_plan::logical::Name;
 
@@ -39,6 +40,7 @@ impl RowOperator for Values {
         let mut found = Found::default();
         match known_keys(&self.keys, &*environment.view).as_deref() {
             Some([key]) => values_of_key(&kinds, *key, environment, &mut found)?,
+            Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, environment, &mut found)?,
             keys => read_properties(&kinds, keys, environment, |row, property| {
                 let value = match property {
                     Met::Vertex(_, property) | Met::Edge(_, property) => property.value,
@@ -76,6 +78,23 @@ fn values_of_key(kinds: &Kinds<'_>, key: KeyId, environment: &Environment, found
             }
         }
     }
+    Ok(())
+}
+
+/// Several keys of elements: a column each.
+fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], environment: &Environment, found: &mut Found) -> Result<()> {
+    let (vertices, edges) = (&kinds.vertices.items, &kinds.edges.items);
+    let mut columns = ValueColumns::default();
+    environment.view.vertex_columns(vertices, Some(keys), &mut columns)?;
+    found.reserve(columns.len());
+    columns.each_row(vertices.len(), |at, values| {
+        values.for_each(|(_, _, value)| found.push(kinds.vertices.row(at), value));
+    });
+    environment.view.edge_columns(edges, Some(keys), &mut columns)?;
+    found.reserve(columns.len());
+    columns.each_row(edges.len(), |at, values| {
+        values.for_each(|(_, _, value)| found.push(kinds.edges.row(at), value));
+    });
     Ok(())
 }
 
@@ -184,6 +203,11 @@ struct Found {
 }
 
 impl Found {
+    fn reserve(&mut self, more: usize) {
+        self.rows.reserve(more);
+        self.values.reserve(more);
+    }
+
     fn push(&mut self, row: usize, value: Value) {
         self.rows.push(row as u32);
         self.values.push(value);

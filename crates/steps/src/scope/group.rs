@@ -4,32 +4,34 @@
 //! .by(count())` keeps one number a key and no members.
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
 use crate::environment::Environment;
+use crate::keys::{KeyReader, KeyTable, Keys, Taken};
 use crate::rows::{Remember, Rows, Tags};
 
 /// The keys of one group outside.
-struct Keys {
+struct Members {
     scope_group: GroupId,
-    places: FastMap<(u32, Equivalent), u32>,
+    table: KeyTable,
     /// Instance outside, key, and the first result of its members.
     entries: Vec<(u32, Value, Option<Value>)>,
     /// Instances outside, once the stream has ended.
     instances: u32,
 }
 
-/// Groups rows by slot 0.
+/// Groups rows by slot 0, or by a key of their objects.
 pub struct Group {
     side_effect: Option<Name>,
+    /// The key; none where it is in the slot.
+    readers: Vec<KeyReader>,
     /// How numbers under one key become one.
     joining: Option<FoldOperator>,
     remember: Remember,
-    groups: FastMap<GroupId, Keys>,
+    groups: FastMap<GroupId, Members>,
     outside: FastMap<GroupId, GroupId>,
     held: HeldRows,
 }
@@ -42,42 +44,75 @@ const EXIT: usize = 1;
 
 impl Group {
     /// Groups for the result, or for a side effect.
-    pub fn new(side_effect: Option<Name>, joining: Option<FoldOperator>, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, taken: Taken, joining: Option<FoldOperator>, remember: Remember) -> Self {
         let (groups, outside, held) = Default::default();
-        Group { side_effect, joining, remember, groups, outside, held }
+        Group { side_effect, readers: taken.readers(), joining, remember, groups, outside, held }
     }
 
-    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Keys {
+    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Members {
         let outside = &mut self.outside;
         self.groups.entry(group).or_insert_with(|| {
             let scope_group = out.open_group(group);
             outside.insert(scope_group, group);
-            Keys { scope_group, places: FastMap::default(), entries: Vec::new(), instances: 0 }
+            Members { scope_group, table: KeyTable::default(), entries: Vec::new(), instances: 0 }
         })
     }
 
-    fn enter(&mut self, group: GroupId, batch: &Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let keys = self.keys(group, out);
-        let before = keys.entries.len();
-        let mut members = Vec::with_capacity(batch.len());
-        let mut tags = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            // An unproductive by() drops the row.
-            let Some(key) = batch.slot(0, row) else { continue };
-            let tag = batch.tag(row);
-            let place = *keys.places.entry((tag, Equivalent(key.clone()))).or_insert_with(|| {
-                keys.entries.push((tag, key.clone(), None));
-                keys.entries.len() as u32 - 1
-            });
-            members.push(row as u32);
-            tags.push(place);
-        }
-        out.context().charge((keys.entries.len() - before) as u64 * ENTRY_BYTES)?;
-        let mut inside = batch.take(&members);
+    fn enter(&mut self, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let mut readers = std::mem::take(&mut self.readers);
+        let entered = self.enter_by(readers.first_mut(), group, &mut batch, out);
+        self.readers = readers;
+        let (scope_group, members, tags) = entered?;
+        let mut inside = if members.len() == batch.len() { batch } else { batch.take(&members) };
         inside.slots.clear();
         inside.tags = Tags::Many(tags);
-        let scope_group = keys.scope_group;
         out.emit(ENTER, scope_group, inside)
+    }
+
+    /// The group inside, the rows that have a key, and their instances.
+    fn enter_by(
+        &mut self,
+        reader: Option<&mut KeyReader>,
+        group: GroupId,
+        batch: &mut Rows,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
+        let found = match reader {
+            None => Keys::Values(std::mem::take(&mut batch.slots).into_iter().next().unwrap_or_default()),
+            Some(reader) => reader.read(&batch.objects, out.surroundings())?,
+        };
+        let Members { scope_group, table, entries, .. } = self.keys(group, out);
+        let before = entries.len();
+        let mut members = Vec::with_capacity(batch.len());
+        let mut tags = Vec::with_capacity(batch.len());
+        let mut new = |tag, key| {
+            entries.push((tag, key, None));
+            entries.len() as u32 - 1
+        };
+        match &found {
+            Keys::Numbers(numbers) => {
+                table.places(
+                    numbers,
+                    |row| batch.tag(row),
+                    new,
+                    |row, place| {
+                        members.push(row as u32);
+                        tags.push(place);
+                    },
+                );
+            }
+            Keys::Values(slot) => {
+                for (row, key) in slot.iter().enumerate() {
+                    // An unproductive by() drops the row.
+                    let Some(key) = key else { continue };
+                    let tag = batch.tag(row);
+                    members.push(row as u32);
+                    tags.push(table.place(tag, key, |key| new(tag, key.clone())));
+                }
+            }
+        }
+        out.context().charge((entries.len() - before) as u64 * ENTRY_BYTES)?;
+        Ok((*scope_group, members, tags))
     }
 
     /// All members have been through: one map an instance outside.
@@ -152,17 +187,18 @@ impl Operator<Rows> for Group {
     }
 
     fn rest(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::rest);
         self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
     }
 
-    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port == 0 {
-            self.enter(group, &batch, out)?;
             if self.side_effect.is_some() {
-                batch.slots.clear();
-                self.held.add(group, batch, out)?;
+                let mut kept = batch.clone();
+                kept.slots.clear();
+                self.held.add(group, kept, out)?;
             }
-            return Ok(());
+            return self.enter(group, batch, out);
         }
         let Some(keys) = self.outside.get(&group).and_then(|outside| self.groups.get_mut(outside)) else {
             return Ok(());

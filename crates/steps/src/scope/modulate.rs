@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
@@ -41,6 +41,22 @@ pub enum Taker {
         /// Only whether there is a result.
         exists: bool,
     },
+}
+
+impl Taker {
+    /// What it takes of objects; `None` where a pipeline has to be run for that.
+    fn take(&self, objects: &Column, environment: &Environment) -> Result<Option<Slot>> {
+        Ok(Some(match self {
+            Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
+            Taker::Key(key) => key_slot(objects, key, environment)?,
+            Taker::Token(token) => token_slot(objects, *token, environment)?,
+            Taker::Column(column) => column_slot(objects, *column)?,
+            Taker::Test(test) => {
+                (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
+            }
+            Taker::Pipeline { .. } => return Ok(None),
+        }))
+    }
 }
 
 /// Objects that one `by()` is applied to.
@@ -149,8 +165,36 @@ impl Modulate {
         }
     }
 
-    fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// The slots of rows of which only the objects themselves are asked for, and no pipeline.
+    fn of_objects(&self, rows: &Rows, environment: &Environment) -> Result<Option<Vec<Slot>>> {
+        let places = match &self.over {
+            Over::Current => self.by.len(),
+            Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
+            _ => return Ok(None),
+        };
+        if self.pipelines > 0 {
+            return Ok(None);
+        }
+        let mut slots = Vec::with_capacity(places);
+        for taker in self.by.iter().cycle().take(places) {
+            let Some(mut slot) = taker.take(&rows.objects, environment)? else { return Ok(None) };
+            if self.productive {
+                slot.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
+            }
+            slots.push(slot);
+        }
+        Ok(Some(slots))
+    }
+
+    fn enter(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let environment = out.surroundings();
+        // What needs no scope goes on at once, unless something before it waits.
+        if self.queue.is_empty()
+            && let Some(slots) = self.of_objects(&rows, environment)?
+        {
+            rows.slots = slots;
+            return out.emit(self.pipelines, group, rows);
+        }
         let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment)?;
         let mut scoped: Vec<(usize, usize, Rows)> = Vec::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
@@ -158,13 +202,9 @@ impl Modulate {
                 continue;
             }
             let objects = Column::from_values(values);
-            job.results = match &self.by[job.by] {
-                Taker::Identity => objects.into_values().into_iter().map(Some).collect(),
-                Taker::Key(key) => key_slot(&objects, key, environment)?,
-                Taker::Token(token) => token_slot(&objects, *token, environment)?,
-                Taker::Column(column) => column_slot(&objects, *column)?,
-                Taker::Test(test) => objects.into_values().iter().map(|v| Some(Value::Bool(test.holds(v)))).collect(),
-                Taker::Pipeline { number, .. } => {
+            job.results = match (self.by[job.by].take(&objects, environment)?, &self.by[job.by]) {
+                (Some(slot), _) => slot,
+                (None, Taker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
@@ -172,6 +212,7 @@ impl Modulate {
                     scoped.push((at, *number, inside));
                     vec![None; from.len()]
                 }
+                (None, _) => return Err(Error::bug("only a pipeline's results are waited for")),
             };
         }
         let running = scoped.len();
@@ -348,10 +389,11 @@ pub struct Lookup(pub Taker);
 impl crate::row::RowOperator for Lookup {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
         let slot = match &self.0 {
-            Taker::Key(key) => key_slot(&rows.objects, key, environment)?,
-            Taker::Token(token) => token_slot(&rows.objects, *token, environment)?,
-            Taker::Column(column) => column_slot(&rows.objects, *column)?,
-            Taker::Identity | Taker::Test(_) | Taker::Pipeline { .. } => return Ok(rows),
+            Taker::Identity | Taker::Test(_) => return Ok(rows),
+            taker => match taker.take(&rows.objects, environment)? {
+                Some(slot) => slot,
+                None => return Ok(rows),
+            },
         };
         let kept: Vec<u32> = (0..rows.len() as u32).filter(|r| slot[*r as usize].is_some()).collect();
         let values = slot.into_iter().flatten().collect();

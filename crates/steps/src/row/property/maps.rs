@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Direction, Error, GraphView, Result, Token, Value, VertexId};
+use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, ValueColumns, VertexId};
 use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{Met, read_properties, refuse_strangers};
@@ -15,17 +15,114 @@ use crate::rows::{Column, Rows};
 
 type Entries = Vec<(Value, Value)>;
 
+/// What the values of a key become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A list, also of one.
+    List,
+    /// The last of them.
+    Last,
+}
+
+/// Makes the maps of a batch: values are read by column, and a map is made at once, as large as it will be.
+#[derive(Default)]
+struct MapMaker {
+    names: NameCache,
+    columns: ValueColumns,
+}
+
+impl MapMaker {
+    /// Makes the maps of the vertices. `head` puts the `head_len` entries in front.
+    fn vertices(
+        &mut self,
+        kinds: &Kinds<'_>,
+        keys: Option<&[KeyId]>,
+        shape: Shape,
+        view: &dyn GraphView,
+        (head_len, head): (usize, impl FnMut(usize, &mut Entries)),
+        maps: &mut [Entries],
+    ) -> Result<()> {
+        let items = &kinds.vertices.items;
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.columns.clear();
+        view.vertex_columns(items, keys, &mut self.columns)?;
+        self.fill(items.len(), shape, view, (head_len, head), |at| kinds.vertices.row(at), maps);
+        Ok(())
+    }
+
+    /// As [`MapMaker::vertices`], of the edges.
+    fn edges(
+        &mut self,
+        kinds: &Kinds<'_>,
+        keys: Option<&[KeyId]>,
+        view: &dyn GraphView,
+        (head_len, head): (usize, impl FnMut(usize, &mut Entries)),
+        maps: &mut [Entries],
+    ) -> Result<()> {
+        let items = &kinds.edges.items;
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.columns.clear();
+        view.edge_columns(items, keys, &mut self.columns)?;
+        self.fill(items.len(), Shape::Last, view, (head_len, head), |at| kinds.edges.row(at), maps);
+        Ok(())
+    }
+
+    fn fill(
+        &mut self,
+        count: usize,
+        shape: Shape,
+        view: &dyn GraphView,
+        (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
+        row_of: impl Fn(usize) -> usize,
+        maps: &mut [Entries],
+    ) {
+        let names: Vec<Value> = self.columns.keys().iter().map(|key| self.names.key_value(*key, view)).collect();
+        self.columns.each_row(count, |at, values| {
+            let mut map = Entries::with_capacity(head_len + values.key_count());
+            head(at, &mut map);
+            for (place, name) in names.iter().enumerate() {
+                let Some(mut value) = values.next_of(place) else { continue };
+                match shape {
+                    Shape::Last => std::iter::from_fn(|| values.next_of(place)).for_each(|next| value = next),
+                    Shape::List => {
+                        let mut list = vec![value];
+                        list.extend(std::iter::from_fn(|| values.next_of(place)));
+                        value = Value::list(list);
+                    }
+                }
+                map.push((name.clone(), value));
+            }
+            maps[row_of(at)] = map;
+        });
+    }
+
+    /// Adds the meta-properties of vertex properties.
+    fn meta(&mut self, kinds: &Kinds<'_>, keys: Option<&[KeyId]>, view: &dyn GraphView, maps: &mut [Entries]) {
+        for (row, object) in &kinds.others {
+            if let Value::VertexProperty(owner) = object {
+                for (key, value) in owner.meta.iter().filter(|(key, _)| keys.is_none_or(|keys| keys.contains(key))) {
+                    maps[*row].push((self.names.key_value(*key, view), value.clone()));
+                }
+            }
+        }
+    }
+}
+
 /// `valueMap()`: of a vertex a list a key, of an edge or vertex property a value a key.
 pub struct ValueMap {
     keys: Vec<Name>,
     tokens: MapTokens,
-    names: NameCache,
+    maker: MapMaker,
 }
 
 impl ValueMap {
     /// A map of these keys (none given: all), with the tokens first that are asked for.
     pub fn new(keys: Vec<Name>, tokens: MapTokens) -> Self {
-        ValueMap { keys, tokens, names: NameCache::default() }
+        ValueMap { keys, tokens, maker: MapMaker::default() }
     }
 }
 
@@ -33,31 +130,32 @@ impl RowOperator for ValueMap {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         refuse_strangers(&kinds, "valueMap()")?;
-        let mut maps = vec![Entries::new(); rows.len()];
-        if self.tokens != MapTokens::default() {
-            put_tokens(&kinds, environment, &mut self.names, &mut maps)?;
-            let MapTokens { ids, labels } = self.tokens;
-            maps.iter_mut().for_each(|map| map.retain(|(token, _)| is_asked_for(token, ids, labels)));
-        }
-        // Lists grow here and become values when they are whole.
-        let mut lists: Vec<(usize, Value, Vec<Value>)> = Vec::new();
         let view = &*environment.view;
         let keys = known_keys(&self.keys, view);
-        read_properties(&kinds, keys.as_deref(), environment, |row, property| match property {
-            Met::Vertex(_, p) => {
-                let key = self.names.key_value(p.key, view);
-                let same = lists.iter_mut().rev().take_while(|l| l.0 == row).find(|l| l.1 == key);
-                match same {
-                    Some((.., list)) => list.push(p.value),
-                    None => lists.push((row, key, vec![p.value])),
-                }
-            }
-            Met::Edge(_, p) => maps[row].push((self.names.key_value(p.key, view), p.value)),
-            Met::Meta(_, key, value) => maps[row].push((self.names.key_value(key, view), value.clone())),
-        })?;
-        for (row, key, list) in lists {
-            maps[row].push((key, Value::list(list)));
+        let keys = keys.as_deref();
+        let mut maps = vec![Entries::new(); rows.len()];
+        let MapTokens { ids, labels } = self.tokens;
+        let tokens = usize::from(ids) + usize::from(labels);
+        let mut heads = Heads::default();
+        if tokens > 0 {
+            heads = Heads::of(&kinds, environment, &mut self.maker.names)?;
         }
+        let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
+            map.extend(ids.then(|| (Value::Token(Token::Id), std::mem::take(id))));
+            map.extend(labels.then(|| (Value::Token(Token::Label), std::mem::take(label))));
+        };
+        let head =
+            |at: usize, map: &mut Entries| heads.vertices.get_mut(at).into_iter().for_each(|head| put(head, map));
+        self.maker.vertices(&kinds, keys, Shape::List, view, (tokens, head), &mut maps)?;
+        let head = |at: usize, map: &mut Entries| heads.edges.get_mut(at).into_iter().for_each(|head| put(head, map));
+        self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
+        if tokens > 0 {
+            put_property_tokens(&kinds, environment, &mut maps)?;
+            for (row, _) in &kinds.others {
+                maps[*row].retain(|(token, _)| is_asked_for(token, ids, labels));
+            }
+        }
+        self.maker.meta(&kinds, keys, view, &mut maps);
         drop(kinds);
         Ok(rows.with_objects(into_column(maps)))
     }
@@ -105,13 +203,13 @@ impl RowOperator for PropertyMap {
 /// `elementMap()`: a value a key (the last of several), after id and label and, of an edge, its ends.
 pub struct ElementMap {
     keys: Vec<Name>,
-    names: NameCache,
+    maker: MapMaker,
 }
 
 impl ElementMap {
     /// A map of these keys; none given: all.
     pub fn new(keys: Vec<Name>) -> Self {
-        ElementMap { keys, names: NameCache::default() }
+        ElementMap { keys, maker: MapMaker::default() }
     }
 }
 
@@ -119,18 +217,27 @@ impl RowOperator for ElementMap {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         refuse_strangers(&kinds, "elementMap()")?;
-        let mut maps = vec![Entries::new(); rows.len()];
-        put_tokens(&kinds, environment, &mut self.names, &mut maps)?;
-        put_ends(&kinds, environment, &mut self.names, &mut maps)?;
         let view = &*environment.view;
         let keys = known_keys(&self.keys, view);
-        read_properties(&kinds, keys.as_deref(), environment, |row, property| {
-            let (key, value) = match property {
-                Met::Vertex(_, p) | Met::Edge(_, p) => (p.key, p.value),
-                Met::Meta(_, key, value) => (key, value.clone()),
-            };
-            put(&mut maps[row], self.names.key_value(key, view), value);
-        })?;
+        let keys = keys.as_deref();
+        let mut maps = vec![Entries::new(); rows.len()];
+        let Heads { mut vertices, mut edges } = Heads::of(&kinds, environment, &mut self.maker.names)?;
+        let mut ends = ends(&kinds, environment, &mut self.maker.names)?;
+        let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
+            map.push((Value::Token(Token::Id), std::mem::take(id)));
+            map.push((Value::Token(Token::Label), std::mem::take(label)));
+        };
+        let head = |at: usize, map: &mut Entries| put(&mut vertices[at], map);
+        self.maker.vertices(&kinds, keys, Shape::Last, view, (2, head), &mut maps)?;
+        let head = |at: usize, map: &mut Entries| {
+            put(&mut edges[at], map);
+            let (source, target) = std::mem::take(&mut ends[at]);
+            map.push((Value::Direction(Direction::In), target));
+            map.push((Value::Direction(Direction::Out), source));
+        };
+        self.maker.edges(&kinds, keys, view, (4, head), &mut maps)?;
+        put_property_tokens(&kinds, environment, &mut maps)?;
+        self.maker.meta(&kinds, keys, view, &mut maps);
         drop(kinds);
         Ok(rows.with_objects(into_column(maps)))
     }
@@ -148,34 +255,29 @@ fn into_column(maps: Vec<Entries>) -> Column {
     Column::Values(maps.into_iter().map(Value::map).collect())
 }
 
-/// Puts an entry into a map, in place of an older one under the same key.
-fn put(map: &mut Entries, key: Value, value: Value) {
-    match map.iter_mut().find(|(k, _)| *k == key) {
-        Some(entry) => entry.1 = value,
-        None => map.push((key, value)),
+/// Id and label of the elements of a batch.
+#[derive(Default)]
+struct Heads {
+    vertices: Vec<(Value, Value)>,
+    edges: Vec<(Value, Value)>,
+}
+
+impl Heads {
+    fn of(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> Result<Self> {
+        let view = &*environment.view;
+        let vertices = ids_and_labels(view, names, &kinds.vertices.items)?;
+        let (mut ids, mut labels) = (Vec::new(), Vec::new());
+        view.edge_user_ids(&kinds.edges.items, &mut ids)?;
+        view.edge_labels(&kinds.edges.items, &mut labels)?;
+        let labels = labels.into_iter().map(|label| Value::String(names.label(label, view)));
+        Ok(Heads { vertices, edges: ids.into_iter().zip(labels).collect() })
     }
 }
 
-fn put_token(map: &mut Entries, token: Token, value: Value) {
-    map.push((Value::Token(token), value));
-}
-
-/// Id and label of elements; id, key and value of vertex properties.
-fn put_tokens(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache, maps: &mut [Entries]) -> Result<()> {
-    let view = &*environment.view;
-    let vertices = ids_and_labels(view, names, &kinds.vertices.items)?;
-    for (at, (id, label)) in vertices.into_iter().enumerate() {
-        let map = &mut maps[kinds.vertices.row(at)];
-        put_token(map, Token::Id, id);
-        put_token(map, Token::Label, label);
-    }
-    let (mut ids, mut labels) = (Vec::new(), Vec::new());
-    view.edge_user_ids(&kinds.edges.items, &mut ids)?;
-    view.edge_labels(&kinds.edges.items, &mut labels)?;
-    for (at, (id, label)) in ids.into_iter().zip(labels).enumerate() {
-        let map = &mut maps[kinds.edges.row(at)];
-        put_token(map, Token::Id, id);
-        put_token(map, Token::Label, Value::String(names.label(label, view)));
+/// Puts id, key and value of vertex properties into their maps.
+fn put_property_tokens(kinds: &Kinds<'_>, environment: &Environment, maps: &mut [Entries]) -> Result<()> {
+    if kinds.others.is_empty() {
+        return Ok(());
     }
     let (rows, properties): (Vec<usize>, Vec<Value>) =
         kinds.others.iter().map(|(row, value)| (*row, (*value).clone())).unzip();
@@ -197,18 +299,17 @@ fn ids_and_labels(view: &dyn GraphView, names: &mut NameCache, vertices: &[Verte
     Ok(ids.into_iter().zip(labels).map(|(id, label)| (id, Value::String(names.label(label, view)))).collect())
 }
 
-/// Target and source of edges, as maps of their id and label.
-fn put_ends(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache, maps: &mut [Entries]) -> Result<()> {
+/// Source and target of edges, as maps of their id and label.
+fn ends(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> Result<Vec<(Value, Value)>> {
     let view = &*environment.view;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     view.edge_ends(&kinds.edges.items, &mut sources, &mut targets)?;
-    for (direction, vertices) in [(Direction::In, targets), (Direction::Out, sources)] {
-        for (at, (id, label)) in ids_and_labels(view, names, &vertices)?.into_iter().enumerate() {
-            let end = vec![(Value::Token(Token::Id), id), (Value::Token(Token::Label), label)];
-            maps[kinds.edges.row(at)].push((Value::Direction(direction), Value::map(end)));
-        }
-    }
-    Ok(())
+    let mut references = |vertices: &[VertexId]| -> Result<Vec<Value>> {
+        let reference =
+            |(id, label)| Value::map(vec![(Value::Token(Token::Id), id), (Value::Token(Token::Label), label)]);
+        Ok(ids_and_labels(view, names, vertices)?.into_iter().map(reference).collect())
+    };
+    Ok(references(&sources)?.into_iter().zip(references(&targets)?).collect())
 }
 
 /// Puts what a `by()` made of a map's values in their place.

@@ -1,0 +1,132 @@
+//! Keys as words: what is less has the smaller word.
+//!
+//! Of integers and of floats the word says all: two are equal if their words are. The word of a text are its first
+//! eight bytes, so equal words say nothing yet. Integers of all widths go together, and floats of both; an integer and
+//! a float do not, as not every integer is a double. The words of a descending order are those of the ascending one
+//! turned round, so equal keys stay in the order in which they came either way.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::{NumberType, Value, numeric};
+use mangrove_gremlin::Order as Way;
+
+use crate::rows::Slot;
+
+/// A word a row, and whether equal words are equal keys.
+pub(super) struct Ranks {
+    words: Vec<u64>,
+    is_exact: bool,
+}
+
+fn turned(word: u64, way: Way) -> u64 {
+    if way == Way::Desc { !word } else { word }
+}
+
+/// The word of an integer.
+pub(super) fn of_integer(number: i64, way: Way) -> u64 {
+    turned(number as u64 ^ (1 << 63), way)
+}
+
+/// The word of a float: NaN after everything else, and one zero.
+pub(super) fn of_float(number: f64, way: Way) -> u64 {
+    let bits = if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() };
+    // Those of negative numbers run the other way.
+    let sign = bits >> 63 != 0;
+    turned(if sign { !bits } else { bits | (1 << 63) }, way)
+}
+
+/// The word of a number among floats, or among integers; `None` for a value of another kind.
+pub(super) fn of_number(value: &Value, among_floats: bool, way: Way) -> Option<u64> {
+    match (value, among_floats) {
+        (Value::F32(n), true) => Some(of_float(f64::from(*n), way)),
+        (Value::F64(n), true) => Some(of_float(*n, way)),
+        (value, false) => Some(of_integer(numeric::integer(value)?, way)),
+        _ => None,
+    }
+}
+
+fn of_text(value: &Value, way: Way) -> Option<u64> {
+    let Value::String(text) = value else { return None };
+    let mut word = [0; 8];
+    let len = text.len().min(word.len());
+    word[..len].copy_from_slice(&text.as_bytes()[..len]);
+    Some(turned(u64::from_be_bytes(word), way))
+}
+
+/// The words of keys that are all of one kind.
+pub(super) fn ranks(keys: &Slot, way: Way) -> Option<Ranks> {
+    let first = keys.first()?.as_ref()?;
+    if matches!(first, Value::String(_)) {
+        let words = keys.iter().map(|key| of_text(key.as_ref()?, way)).collect::<Option<_>>()?;
+        return Some(Ranks { words, is_exact: false });
+    }
+    let is_float = NumberType::of(first)?.is_float();
+    let words = keys.iter().map(|key| of_number(key.as_ref()?, is_float, way)).collect::<Option<_>>()?;
+    Some(Ranks { words, is_exact: true })
+}
+
+/// Puts rows in order: by their words, and by `compare` where words do not tell (or are not the only keys).
+pub(super) fn sort(ranks: Ranks, is_only_key: bool, order: &mut Vec<u32>, compare: impl Fn(u32, u32) -> Ordering) {
+    let mut rows: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
+    if ranks.is_exact && is_only_key {
+        // Rows differ, so this is stable.
+        rows.sort_unstable();
+    } else {
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)).then(a.1.cmp(&b.1)));
+    }
+    order.clear();
+    order.extend(rows.into_iter().map(|(_, row)| row));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::compare;
+    use proptest::prelude::*;
+
+    fn any_keys() -> impl Strategy<Value = Vec<Value>> {
+        fn keys(one: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<Value>> {
+            prop::collection::vec(one, 1..12)
+        }
+        let floats = vec![0.0, -0.0, 1.5, -1.5, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 5e-324];
+        let integer = || prop_oneof![any::<i64>(), -2..3_i64, Just(i64::MIN), Just(i64::MAX)];
+        prop_oneof![
+            keys(prop_oneof![integer().prop_map(Value::I64), any::<i8>().prop_map(Value::I8)]),
+            keys(prop_oneof![
+                prop::sample::select(floats.clone()).prop_map(Value::F64),
+                prop::sample::select(floats).prop_map(|n| Value::F32(n as f32)),
+            ]),
+            keys("[ab\0ß]{0,3}([ab]{6,8})?".prop_map(Value::from)),
+            keys(prop_oneof![integer().prop_map(Value::I64), Just(Value::F64(0.5)), Just(Value::from("a"))]),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn words_sort_as_values_do(keys in any_keys(), descending in any::<bool>()) {
+            let way = if descending { Way::Desc } else { Way::Asc };
+            let slot: Slot = keys.iter().cloned().map(Some).collect();
+            let in_order = |a: u32, b: u32| {
+                let (a, b) = (&keys[a as usize], &keys[b as usize]);
+                if descending { compare::order(b, a) } else { compare::order(a, b) }
+            };
+            let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
+            expected.sort_by(|a, b| in_order(*a, *b));
+            if let Some(ranks) = ranks(&slot, way) {
+                let mut order = Vec::new();
+                sort(ranks, true, &mut order, in_order);
+                prop_assert_eq!(order, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_several_kinds_have_no_words() {
+        let slot = |values: Vec<Value>| values.into_iter().map(Some).collect::<Slot>();
+        for values in [vec![1.into(), 0.5.into()], vec!["a".into(), 1.into()], vec![true.into()], vec![Value::Null]] {
+            assert!(ranks(&slot(values), Way::Asc).is_none());
+        }
+        assert!(ranks(&vec![Some(1.into()), None], Way::Asc).is_none());
+    }
+}

@@ -1,0 +1,267 @@
+//! What operators that sort and group take of their rows by themselves: the values of keys, as numbers where they are.
+//!
+//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need a value a row and nothing of what a
+//! [`Modulate`](crate::scope::modulate::Modulate) is for. Where rows and state are on one node, these operators read the
+//! key's column themselves ([`Taken::Keys`]), and a property that holds numbers of one type reaches them as an array
+//! ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of those that fit a word.
+
+use std::borrow::Cow;
+
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{NumberType, Numbers, Result, Value};
+use mangrove_plan::logical::Name;
+
+use crate::barrier::held::FastMap;
+use crate::environment::Environment;
+use crate::lookup::key_slot;
+use crate::rows::{Column, Slot};
+
+/// Where an operator's `by()` values come from.
+#[derive(Clone, Debug, Default)]
+pub enum Taken {
+    /// From the slots of its rows, which an operator before has filled.
+    #[default]
+    Slots,
+    /// From these keys of its rows' objects, one a `by()`.
+    Keys(Vec<Name>),
+}
+
+impl Taken {
+    /// The readers of the keys; none where there are slots.
+    pub fn readers(self) -> Vec<KeyReader> {
+        match self {
+            Taken::Slots => Vec::new(),
+            Taken::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
+        }
+    }
+}
+
+/// Reads one key of the objects of batches.
+pub struct KeyReader {
+    key: Name,
+    numbers: Numbers,
+    /// Whether all batches of the run have held numbers so far: else nobody asks for them in vain again.
+    holds_numbers: bool,
+}
+
+/// The first value of each object.
+pub enum Keys<'a> {
+    /// A number each.
+    Numbers(&'a Numbers),
+    /// Anything, or nothing.
+    Values(Slot),
+}
+
+impl KeyReader {
+    /// Reads this key.
+    pub fn new(key: Name) -> Self {
+        KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
+    }
+
+    /// Forgets what the values of a run were.
+    pub fn rest(&mut self) {
+        self.holds_numbers = true;
+    }
+
+    /// The first value of each object.
+    pub fn read(&mut self, objects: &Column, environment: &Environment) -> Result<Keys<'_>> {
+        if !self.holds_numbers || !self.read_numbers(objects, environment)? {
+            self.holds_numbers = false;
+            return Ok(Keys::Values(key_slot(objects, &self.key, environment)?));
+        }
+        let is_one_each = self.numbers.len() == objects.len() && (0..).zip(&self.numbers.row).all(|(n, row)| n == *row);
+        if is_one_each {
+            return Ok(Keys::Numbers(&self.numbers));
+        }
+        let mut slot: Slot = vec![None; objects.len()];
+        for (at, row) in self.numbers.row.iter().enumerate() {
+            let first = &mut slot[*row as usize];
+            if first.is_none() {
+                *first = self.numbers.value(at);
+            }
+        }
+        Ok(Keys::Values(slot))
+    }
+
+    fn read_numbers(&mut self, objects: &Column, environment: &Environment) -> Result<bool> {
+        self.numbers.clear();
+        let view = &environment.view;
+        let Some(key) = view.key_of(&self.key) else { return Ok(false) };
+        match objects {
+            Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
+            Column::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
+            Column::Values(_) => Ok(false),
+        }
+    }
+}
+
+impl Keys<'_> {
+    /// The value of a row, where it is if it is somewhere.
+    pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
+        match self {
+            Keys::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
+            Keys::Values(slot) => slot[row].as_ref().map(Cow::Borrowed),
+        }
+    }
+
+    /// The value of a row.
+    pub fn value(&self, row: usize) -> Option<Value> {
+        match self {
+            Keys::Numbers(numbers) => numbers.value(row),
+            Keys::Values(slot) => slot[row].clone(),
+        }
+    }
+
+    /// The values of these rows.
+    pub fn gather(&self, rows: &[u32]) -> Slot {
+        rows.iter().map(|row| self.value(*row as usize)).collect()
+    }
+
+    /// The values of all rows.
+    pub fn into_slot(self) -> Slot {
+        match self {
+            Keys::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
+            Keys::Values(slot) => slot,
+        }
+    }
+}
+
+/// A value that fits a word, and a number for its type: equal ones are equivalent values, and the other way round.
+type Word = (u8, u64);
+
+/// Types of words that are no numbers: a text of up to eight bytes; its length is added.
+const TEXT: u8 = 16;
+
+/// The word of a number of fixed width.
+fn number_word(kind: NumberType, bits: u64) -> Word {
+    (kind as u8, bits)
+}
+
+/// Equivalent floats have the same bits: there is one NaN, and one zero.
+fn float_bits(number: f64) -> u64 {
+    match number {
+        n if n.is_nan() => f64::NAN.to_bits(),
+        // Negative zero becomes the other.
+        n => (n + 0.0).to_bits(),
+    }
+}
+
+fn word_of(value: &Value) -> Option<Word> {
+    Some(match value {
+        Value::String(text) => {
+            let mut word = [0; 8];
+            word.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+            (TEXT + text.len() as u8, u64::from_le_bytes(word))
+        }
+        Value::F32(n) => number_word(NumberType::F32, float_bits(f64::from(*n))),
+        Value::F64(n) => number_word(NumberType::F64, float_bits(*n)),
+        other => number_word(NumberType::of(other)?, mangrove_graph::numeric::integer(other)? as u64),
+    })
+}
+
+/// Numbers keys by instance, as they come: equivalent ones have the same number.
+#[derive(Default)]
+pub struct KeyTable {
+    words: FastMap<(u32, Word), u32>,
+    others: FastMap<(u32, Equivalent), u32>,
+}
+
+impl KeyTable {
+    /// The number of a key of an instance; `new` is called for one that it is to have.
+    pub fn place(&mut self, tag: u32, key: &Value, new: impl FnOnce(&Value) -> u32) -> u32 {
+        match word_of(key) {
+            Some(word) => *self.words.entry((tag, word)).or_insert_with(|| new(key)),
+            None => *self.others.entry((tag, Equivalent(key.clone()))).or_insert_with(|| new(key)),
+        }
+    }
+
+    /// As [`KeyTable::place`], for every one of a batch's numbers; `each` is shown row and number.
+    pub fn places(
+        &mut self,
+        numbers: &Numbers,
+        tag: impl Fn(usize) -> u32,
+        mut new: impl FnMut(u32, Value) -> u32,
+        mut each: impl FnMut(usize, u32),
+    ) {
+        let Some(kind) = numbers.kind else { return };
+        let mut place = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
+            let tag = tag(row);
+            let place = self.words.entry((tag, number_word(kind, bits))).or_insert_with(|| new(tag, value()));
+            each(row, *place);
+        };
+        if kind.is_float() {
+            let numbers = numbers.floats.iter().enumerate();
+            numbers.for_each(|(row, n)| place(row, float_bits(*n), &|| kind.float(*n)));
+        } else {
+            let numbers = numbers.integers.iter().enumerate();
+            numbers.for_each(|(row, n)| place(row, *n as u64, &|| kind.integer(*n)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::fake_view::{environment_of, modern};
+    use mangrove_graph::compare::equivalent;
+    use proptest::prelude::*;
+
+    fn any_key() -> impl Strategy<Value = Value> {
+        let floats = vec![0.0, -0.0, 1.0, f64::NAN, -f64::NAN, f64::INFINITY];
+        prop_oneof![
+            (-1..2_i8).prop_map(Value::I8),
+            (-1..2_i32).prop_map(Value::I32),
+            (-1..2_i64).prop_map(Value::I64),
+            prop::sample::select(floats.clone()).prop_map(Value::F64),
+            prop::sample::select(floats).prop_map(|n| Value::F32(n as f32)),
+            "[ab\0]{0,3}".prop_map(Value::from),
+            "[ab]{7,9}".prop_map(Value::from),
+            Just(Value::Bool(true)),
+            Just(Value::Null),
+            Just(Value::Char('a')),
+            Just(Value::list(vec![1.into()])),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        #[test]
+        fn keys_have_one_place_if_they_are_equivalent(keys in prop::collection::vec((0..2_u32, any_key()), 0..12)) {
+            let mut table = KeyTable::default();
+            let mut count = 0;
+            let mut next = || {
+                count += 1;
+                count - 1
+            };
+            let by_value: Vec<u32> = keys.iter().map(|(tag, key)| table.place(*tag, key, |_| next())).collect();
+            for (at, (tag, key)) in keys.iter().enumerate() {
+                for (other, (other_tag, other_key)) in keys.iter().enumerate() {
+                    let same = tag == other_tag && equivalent(key, other_key);
+                    prop_assert_eq!(by_value[at] == by_value[other], same, "{:?} {:?}", key, other_key);
+                }
+                // A number in an array is the same key.
+                let mut numbers = Numbers::default();
+                if numbers.push(0, key) {
+                    let mut found = Vec::new();
+                    table.places(&numbers, |_| *tag, |_, _| u32::MAX, |row, place| found.push((row, place)));
+                    prop_assert_eq!(found, vec![(0, by_value[at])]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_of_numbers_with_gaps_is_no_array() {
+        let g = modern();
+        let environment = environment_of(&g);
+        let mut age = KeyReader::new("age".into());
+        let people = Column::Vertices(vec![g.josh, g.marko]);
+        assert!(matches!(age.read(&people, &environment).unwrap(), Keys::Numbers(n) if n.integers == [32, 29]));
+        let all = Column::Vertices(vec![g.josh, g.lop, g.marko]);
+        let slot = age.read(&all, &environment).unwrap().into_slot();
+        assert_eq!(slot, vec![Some(32.into()), None, Some(29.into())]);
+        let mut nick = KeyReader::new("nick".into());
+        assert_eq!(nick.read(&all, &environment).unwrap().gather(&[2, 0]), vec![Some("m".into()), None]);
+        assert!(KeyReader::new("age".into()).read(&Column::Values(vec![1.into()]), &environment).is_err());
+    }
+}
