@@ -171,10 +171,11 @@ mod tests {
             let count = values.key_count();
             seen.push((row, count, values.map(|(_, key, value)| (key.0, value)).collect::<Vec<_>>()));
         });
-        let expected: Vec<(usize, usize, Vec<(u32, Value)>)> = vec![
-            (0, 2, vec![(7, 1.into()), (3, 3.into()), (3, 4.into())]),
-            (1, 1, vec![(3, 5.into())]),
-            (2, 2, vec![(7, 2.into()), (3, 6.into())]),
+        let value = Value::I32;
+        let expected = vec![
+            (0, 2, vec![(7, value(1)), (3, value(3)), (3, value(4))]),
+            (1, 1, vec![(3, value(5))]),
+            (2, 2, vec![(7, value(2)), (3, value(6))]),
             (3, 0, vec![]),
         ];
         assert_eq!(seen, expected);

@@ -146,8 +146,8 @@ fn read_cells<T: Element>(
 ) {
     loop {
         cells.clear();
-        for row in 0..elements.len().min(LOOK_AHEAD) {
-            source_of(layout, sources, row).into_iter().for_each(|ahead| ahead.column.prefetch(elements[row].at()));
+        for (row, element) in elements.iter().enumerate().take(LOOK_AHEAD) {
+            source_of(layout, sources, row).into_iter().for_each(|ahead| ahead.column.prefetch(element.at()));
         }
         for (row, element) in elements.iter().enumerate() {
             if let Some(ahead) = elements.get(row + LOOK_AHEAD)
