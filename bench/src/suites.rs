@@ -16,6 +16,7 @@ mod optimizations;
 mod point;
 mod scan;
 mod supernode;
+mod turnover;
 mod wire;
 
 use mangrove::Result;
@@ -44,7 +45,10 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         }
         Suite::Optimizations => optimizations::run(&context, report),
         Suite::Collection => collection::run(&context, report),
-        Suite::Locality => locality::run(&context, report),
+        Suite::Locality => {
+            turnover::run(&context, report)?;
+            locality::run(&context, report)
+        }
         Suite::Supernode => supernode::run(&context, report),
         Suite::Large => large::run(&context, report),
         Suite::Durability => durability::run(&context, report),

@@ -40,6 +40,9 @@ const STARTS: [(&str, usize, usize); 4] = [("scan", 0, 0), ("1 hop", 1, 4_000), 
 const BATCH: usize = 1_024;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    if !context.options.wants("churn", "edges replaced") {
+        return Ok(());
+    }
     let churned = churn(context, report)?;
     let fresh = copy(&churned)?;
     let (size, copied) = (audit::check(&churned)?, audit::check(&fresh)?);
@@ -87,7 +90,7 @@ fn churn(context: &Context<'_>, report: &mut Growing<'_>) -> Result<Database> {
 }
 
 /// The vertices and edges of a graph, without properties, in a new database.
-fn copy(from: &Database) -> Result<Database> {
+pub(super) fn copy(from: &Database) -> Result<Database> {
     let transaction = from.begin_read()?;
     let view = transaction.view();
     let to = Database::in_memory();
