@@ -65,14 +65,13 @@ impl Withdrawn {
 }
 
 impl Lists {
-    /// How many places are listed as holes of a settled page, which is settled no more as far as this is concerned.
-    fn unsettle(&mut self, page: PageOf) -> usize {
-        self.roomy.remove(&page).or_else(|| self.cramped.remove(&page)).unwrap_or(0)
-    }
-
-    /// How many places `take` may hand out.
-    fn to_be_had(&self) -> u64 {
-        (self.open.values().map(Vec::len).sum::<usize>() + self.roomy.values().sum::<usize>()) as u64
+    /// How many places are listed as holes of a settled page, which is settled no more as far as this is concerned; and
+    /// how many of them were to be had.
+    fn unsettle(&mut self, page: PageOf) -> (usize, usize) {
+        match self.roomy.remove(&page) {
+            Some(holes) => (holes, holes),
+            None => (self.cramped.remove(&page).unwrap_or(0), 0),
+        }
     }
 }
 
@@ -94,24 +93,26 @@ impl FreePlaces {
         if lowest.get().is_empty() {
             lowest.remove();
         }
-        self.len.store(self.len.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        self.add(-1);
         Some(bits)
     }
 
     /// Gives back the place of an element by its id. `holes` as for [`FreePlaces::take`].
     pub(crate) fn give(&self, page: PageOf, bits: u64, holes: impl FnOnce(PageOf) -> Vec<u64>) {
         let mut lists = self.lists.lock();
-        let was_roomy = lists.roomy.contains_key(&page);
         let mut more = 1;
-        if lists.unsettle(page) > 0 {
-            let places = holes(page);
-            if !was_roomy {
-                more += places.len() as u64;
-            }
-            lists.open.entry(page).or_default().extend(places);
+        let (holes_listed, to_be_had) = lists.unsettle(page);
+        if holes_listed > 0 {
+            more += holes_listed - to_be_had;
+            lists.open.entry(page).or_default().extend(holes(page));
         }
         lists.open.entry(page).or_default().push(bits);
-        self.len.store(self.len.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+        self.add(more as i64);
+    }
+
+    /// Counts places that are to be had from now on, or no more; by who has the lock.
+    fn add(&self, places: i64) {
+        self.len.store(self.len.load(Ordering::Relaxed).wrapping_add_signed(places), Ordering::Relaxed);
     }
 
     /// Takes the places of a page out if they are as many as `count_holes` says, asked while nobody is handed one:
@@ -124,8 +125,8 @@ impl FreePlaces {
             return None;
         }
         let open = lists.open.remove(&page).unwrap_or_default();
-        let holes = lists.unsettle(page);
-        self.len.store(lists.to_be_had(), Ordering::Relaxed);
+        let (holes, to_be_had) = lists.unsettle(page);
+        self.add(-((open.len() + to_be_had) as i64));
         Some(Withdrawn { page, open, holes })
     }
 
@@ -136,20 +137,21 @@ impl FreePlaces {
         let settled = if is_settled { withdrawn_len } else { holes };
         let mut lists = self.lists.lock();
         if !is_settled && !open.is_empty() {
+            self.add(open.len() as i64);
             lists.open.entry(page).or_default().extend(open);
         }
-        match settled {
-            0 => {}
-            _ if settled * ROOMY_PART >= capacity => drop(lists.roomy.insert(page, settled)),
-            _ => drop(lists.cramped.insert(page, settled)),
+        if settled > 0 && settled * ROOMY_PART >= capacity {
+            self.add(settled as i64);
+            lists.roomy.insert(page, settled);
+        } else if settled > 0 {
+            lists.cramped.insert(page, settled);
         }
-        self.len.store(lists.to_be_had(), Ordering::Relaxed);
     }
 
     /// How many places are free.
     pub(crate) fn len(&self) -> u64 {
         let lists = self.lists.lock();
-        lists.to_be_had() + lists.cramped.values().sum::<usize>() as u64
+        self.len.load(Ordering::Relaxed) + lists.cramped.values().sum::<usize>() as u64
     }
 }
 

@@ -454,8 +454,8 @@ impl Store {
         };
         let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
         // The pin first: a place that is on its way back then stays there, until the page is settled or is not.
-        let withdrawn = free.withdraw(PageOf { number, tablet: tablet.id }, || core.count_holes(&pin));
-        let Some(withdrawn) = withdrawn.filter(|withdrawn| withdrawn.len() > 0) else { return false };
+        let page = PageOf { number, tablet: tablet.id };
+        let Some(withdrawn) = free.withdraw(page, || core.count_holes(&pin)) else { return false };
         let settling = self.settle_page(tablet, kind, number, oldest, withdrawn.len());
         if settling == Settling::TooYoung {
             tablet.note_holes();
