@@ -125,7 +125,7 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
 }
 
 /// What the child says, to the end of its pipe.
-fn lines(child: &mut Child) -> Receiver<String> {
+pub fn lines(child: &mut Child) -> Receiver<String> {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let (sender, receiver) = channel();
     // It ends with the child.
@@ -135,7 +135,7 @@ fn lines(child: &mut Child) -> Receiver<String> {
 }
 
 /// One line in one write, past what a test's output is captured by.
-fn say(line: &str) {
+pub fn say(line: &str) {
     io::stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 

@@ -6,12 +6,15 @@
 //! they take checkpoints and change segments, while they recover, while they load in bulk, and while they start and stop:
 //! each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill of a run met fails it.
 //!
+//! Rules of the schema have kills of their own ([`rules`]): they are made and dropped while others write.
+//!
 //! `MANGROVE_KILLS` says how many times (in all), `MANGROVE_FIRST` the seed of the first round; a failure prints the
 //! round's seed. A seed decides what is done and when the kill comes, as far as time can be repeated.
 
 mod chance;
 mod embedded;
 mod phase;
+mod rules;
 mod server;
 mod workload;
 
