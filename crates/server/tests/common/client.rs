@@ -140,11 +140,14 @@ impl Client {
         String::from_utf8(self.binary().await).unwrap()
     }
 
-    /// The next binary message.
+    /// The next binary message; that the server asks whether the client is there is passed over.
     pub async fn binary(&mut self) -> Vec<u8> {
-        match self.socket.next().await.unwrap().unwrap() {
-            Message::Binary(bytes) => bytes.to_vec(),
-            other => panic!("a binary message is expected, not {other:?}"),
+        loop {
+            match self.socket.next().await.unwrap().unwrap() {
+                Message::Binary(bytes) => return bytes.to_vec(),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => panic!("a binary message is expected, not {other:?}"),
+            }
         }
     }
 
