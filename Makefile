@@ -5,8 +5,10 @@ SHELL := /bin/bash
 CARGO ?= cargo
 PYTHON ?= python3
 
-# What CI's cases are multiplied by in `make test-full`, and how long `make soak` goes on.
+# How many random cases of transactions and files `make test-full` runs, how many times as many random traversals as CI (with
+# the oracle's own checks half an hour on two cores), and how long `make soak` goes on.
 FULL_CASES ?= 100000
+FULL_TIMES ?= 60
 SOAK_HOURS ?= 4
 FUZZ_SECONDS ?= 60
 # What is served, and how: make serve ARGS="--load modern.json"
@@ -35,7 +37,7 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 .PHONY: test-full
 test-full: tools ## `make test` with many more random cases, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_CASES=$(FULL_CASES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_CASES=$(FULL_CASES) MANGROVE_TIMES=$(FULL_TIMES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours

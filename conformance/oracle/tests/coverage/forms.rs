@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Bytecode};
 
-use crate::{CASE_COUNT, traversals};
+use crate::TRAVERSALS;
 
 /// What must come up; of each step the form or forms that change its meaning.
 #[rustfmt::skip] // A form a line would be pages of them.
@@ -110,7 +110,7 @@ fn count(traversal: &Bytecode, forms: &mut BTreeMap<String, usize>) {
 #[test]
 fn every_form_of_a_step_is_generated() {
     let mut forms = BTreeMap::new();
-    traversals(CASE_COUNT).for_each(|traversal| count(&traversal, &mut forms));
+    TRAVERSALS.iter().for_each(|traversal| count(traversal, &mut forms));
     for (form, times) in &forms {
         println!("{times:8} {form}");
     }
