@@ -62,13 +62,15 @@ impl PackedEnds {
         PackedEnds { slots, before, ends: slots.iter().map(|at| of[at].get()).collect() }
     }
 
+    /// The place of a slot's ends, if it is in the set.
+    fn place(&self, at: usize) -> Option<usize> {
+        let below = self.slots.words()[at / 64] & ((1 << (at % 64)) - 1);
+        self.slots.contains(at).then(|| usize::from(self.before[at / 64]) + below.count_ones() as usize)
+    }
+
     /// The ends of a slot; of one that is not in the set those of no edge.
     fn get(&self, at: usize) -> (VertexId, VertexId) {
-        if !self.slots.contains(at) {
-            return (VertexId::from_bits(0), VertexId::from_bits(0));
-        }
-        let below = self.slots.words()[at / 64] & ((1 << (at % 64)) - 1);
-        self.ends[usize::from(self.before[at / 64]) + below.count_ones() as usize]
+        self.place(at).map_or((VertexId::from_bits(0), VertexId::from_bits(0)), |place| self.ends[place])
     }
 
     fn bytes(&self) -> usize {
@@ -189,8 +191,12 @@ impl EdgePage {
 
     #[inline]
     pub(crate) fn prefetch_ends(&self, at: usize, pin: &Pin) {
-        if let Some(ends) = self.ends.get(pin).and_then(|ends| ends.get(at)) {
-            crate::prefetch::prefetch(ends);
+        if let Some(ends) = self.ends.get(pin) {
+            ends.get(at).into_iter().for_each(crate::prefetch::prefetch);
+        } else if let Some(packed) = self.packed.get(pin)
+            && let Some(place) = packed.place(at)
+        {
+            crate::prefetch::prefetch(&packed.ends[place]);
         }
     }
 
