@@ -10,6 +10,7 @@ pub(super) fn to_date(object: &Value) -> Result<Value> {
     let date = match object {
         Value::DateTime(date) => Some(*date),
         Value::String(text) => DateTime::parse(text),
+        Value::BigInt(millis) => i64::try_from(&**millis).ok().map(DateTime::from_epoch_millis),
         number => numeric::integer(number).map(DateTime::from_epoch_millis),
     };
     date.map(Value::DateTime).ok_or_else(|| {
@@ -40,8 +41,9 @@ pub(super) fn difference(object: &Value, given: &[Given<'_>]) -> Result<Value> {
         None | Some(Value::Null) => DateTime::from_epoch_millis(0),
         Some(other) => needed(other, "dateDiff")?,
     };
-    let millis = |date: DateTime| date.epoch_millis();
-    let difference = millis(date).zip(millis(other)).and_then(|(a, b)| a.checked_sub(b));
+    let nanos = |date: DateTime| i128::from(date.seconds) * 1_000_000_000 + i128::from(date.nanos);
+    // A part of a millisecond is cut off, on either side of zero.
+    let difference = i64::try_from((nanos(date) - nanos(other)) / 1_000_000).ok();
     difference.map(Value::I64).ok_or_else(|| Error::evaluation("long overflow: the dates lie too far apart"))
 }
 
