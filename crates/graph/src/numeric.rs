@@ -178,7 +178,7 @@ pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
             Operation::Add => x + y,
             Operation::Subtract => x - y,
             Operation::Multiply => x * y,
-            Operation::Divide => x / y,
+            Operation::Divide => divided(&x, &y),
         })));
     }
     if wide > 10 {
@@ -213,6 +213,17 @@ pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
         Operation::Divide => x.checked_div(y).ok_or_else(by_zero)?,
     };
     narrow(result, wide).ok_or_else(|| Error::evaluation("long overflow: the result needs more than 64 bits"))
+}
+
+/// The quotient of decimals: exact if it ends, else rounded to the places of the longer operand, and to ten at least.
+fn divided(x: &BigDecimal, y: &BigDecimal) -> BigDecimal {
+    const PLACES_MIN: i64 = 10;
+    let quotient = x / y;
+    if &quotient * y == *x {
+        return quotient;
+    }
+    let places = x.fractional_digit_count().max(y.fractional_digit_count()).max(PLACES_MIN);
+    quotient.with_scale_round(places, bigdecimal::RoundingMode::HalfUp)
 }
 
 fn float_operation(op: Operation, x: f64, y: f64) -> f64 {
@@ -265,7 +276,7 @@ pub fn mean(sum: &Value, count: u64) -> Result<Value> {
     match sum {
         Value::BigInt(_) | Value::Decimal(_) => {
             let total = decimal(sum).ok_or_else(|| Error::bug("a big number has a decimal form"))?;
-            Ok(Value::Decimal(Arc::new(total / BigDecimal::from(count))))
+            Ok(Value::Decimal(Arc::new(divided(&total, &BigDecimal::from(count)))))
         }
         _ => {
             let total = to_f64(sum)
@@ -314,6 +325,16 @@ mod tests {
         let big = Value::F64((1_u64 << 60) as f64);
         assert_eq!(compare(&big, &decimal("1152921504606846990")), Some(Ordering::Less));
         assert_eq!(compare(&big, &Value::I64((1 << 60) + 4)), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn a_quotient_of_decimals_ends() {
+        let decimal = |digits: &str| Value::Decimal(Arc::new(digits.parse().unwrap()));
+        let divide = |a: &str, b: &str| arithmetic(Operation::Divide, &decimal(a), &decimal(b)).unwrap();
+        assert_eq!(divide("1", "8"), decimal("0.125"));
+        assert_eq!(divide("2", "3"), decimal("0.6666666667"));
+        assert_eq!(divide("3.23456789012345", "3"), decimal("1.07818929670782"));
+        assert_eq!(mean(&decimal("4"), 3).unwrap(), decimal("1.3333333333"));
     }
 
     #[test]

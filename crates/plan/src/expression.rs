@@ -87,22 +87,21 @@ const FUNCTIONS: &[(&str, Unary)] = &[
     ("tanh", Unary::Tanh),
 ];
 
-const CONSTANTS: &[(&str, f64)] = &[
-    ("pi", std::f64::consts::PI),
-    ("π", std::f64::consts::PI),
-    ("e", std::f64::consts::E),
-    ("φ", 1.618_033_988_749_895),
-];
-
 impl Expression {
-    /// Its value, the variables being these.
-    pub fn value(&self, variables: &[f64]) -> f64 {
-        match self {
+    /// Its value, the variables being these; `None` for a division by zero.
+    pub fn value(&self, variables: &[f64]) -> Option<f64> {
+        Some(match self {
             Expression::Number(number) => *number,
             Expression::Variable(variable) => variables.get(*variable).copied().unwrap_or(f64::NAN),
-            Expression::Unary(function, operand) => function.of(operand.value(variables)),
-            Expression::Binary(operator, left, right) => operator.of(left.value(variables), right.value(variables)),
-        }
+            Expression::Unary(function, operand) => function.of(operand.value(variables)?),
+            Expression::Binary(operator, left, right) => {
+                let (left, right) = (left.value(variables)?, right.value(variables)?);
+                if right == 0.0 && matches!(operator, Binary::Divide | Binary::Remainder) {
+                    return None;
+                }
+                operator.of(left, right)
+            }
+        })
     }
 }
 
@@ -124,7 +123,8 @@ impl Unary {
             Unary::Log => x.ln(),
             Unary::Log10 => x.log10(),
             Unary::Log1p => x.ln_1p(),
-            Unary::Log2 => x.log2(),
+            // As Java's math has to make it, to the last digit.
+            Unary::Log2 => x.ln() / std::f64::consts::LN_2,
             Unary::Signum => {
                 if x == 0.0 {
                     0.0
@@ -266,9 +266,6 @@ impl<'a> Parser<'a> {
             }
             return Ok(Expression::Unary(*function, Box::new(self.operand(depth + 1)?)));
         }
-        if let Some((_, number)) = CONSTANTS.iter().find(|(name, _)| *name == word) {
-            return Ok(Expression::Number(*number));
-        }
         let known = self.variables.iter().position(|name| name == word);
         Ok(Expression::Variable(known.unwrap_or_else(|| {
             self.variables.push(word.into());
@@ -313,7 +310,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, variables: &[f64], expected: f64) {
         let (expression, _) = parse(text).unwrap();
-        let value = expression.value(variables);
+        let value = expression.value(variables).unwrap();
         assert!((value - expected).abs() < 1e-12, "{text} is {value}, not {expected}");
     }
 
@@ -327,6 +324,13 @@ mod tests {
         check("7 % 4 - 1", &[], 2.0);
         check("sin _ + 1", &[0.0], 1.0);
         check("sqrt(a * a) / 2e0", &[3.0], 1.5);
+    }
+
+    #[test]
+    fn nothing_is_divided_by_zero() {
+        for text in ["1 / 0", "1 % 0", "2 * (3 / (1 - 1))"] {
+            assert_eq!(parse(text).unwrap().0.value(&[]), None, "{text}");
+        }
     }
 
     #[test]

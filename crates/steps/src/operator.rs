@@ -1,6 +1,7 @@
 //! `Operator`: how one value is folded into another, by `sack()`, `fold()` and side effects with a reducer.
 //!
-//! Null is nothing: folded into a value, or a value into it, the value stays. Numbers meet in the wider of their types,
+//! Null folded into a value leaves the value. A value folded into null is the value with `min`, `max` and the others, and null
+//! with the four of arithmetic. Numbers meet in the wider of their types,
 //! with `min` and `max` too, whose result has that type whichever side it is from.
 
 use mangrove_flow::QueryContext;
@@ -11,6 +12,9 @@ use crate::row::function::put;
 
 /// `b` folded into `a`.
 pub fn apply(operator: Operator, a: &Value, b: &Value) -> Result<Value> {
+    if matches!((operator, a), (Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div, Value::Null)) {
+        return Ok(Value::Null);
+    }
     if let (Value::Null, other) | (other, Value::Null) = (a, b)
         && !matches!(operator, Operator::Assign)
     {
@@ -111,8 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn null_is_nothing_except_to_assign() {
-        check(Operator::Sum, Value::Null, 3, 3);
+    fn null_changes_nothing_and_is_no_sum_to_begin_with() {
+        check(Operator::Sum, 3, Value::Null, 3);
+        check(Operator::Sum, Value::Null, 3, Value::Null);
+        check(Operator::Max, Value::Null, 3, 3);
         check(Operator::Max, 3, Value::Null, 3);
         check(Operator::Assign, 3, Value::Null, Value::Null);
     }

@@ -133,7 +133,11 @@ impl Formula<'_> {
             if self.takes('*') {
                 result *= self.power()?;
             } else if self.takes('/') {
-                result /= self.power()?;
+                let divisor = self.power()?;
+                if divisor == 0.0 {
+                    return wrong("division by zero");
+                }
+                result /= divisor;
             } else {
                 return Ok(result);
             }

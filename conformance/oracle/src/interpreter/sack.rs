@@ -72,10 +72,13 @@ fn merged(operator: Operator, input: Stream) -> Outcome<Stream> {
     Ok(out)
 }
 
-/// `b` folded into `a`. Null is nothing.
+/// `b` folded into `a`. Null is nothing, except that arithmetic begins at no null.
 pub(crate) fn fold(operator: Operator, a: &Value, b: &Value) -> Outcome<Value> {
     if operator == Operator::Assign {
         return Ok(b.clone());
+    }
+    if matches!((a, operator), (Value::Null, Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div)) {
+        return Ok(Value::Null);
     }
     if let (Value::Null, other) | (other, Value::Null) = (a, b) {
         return Ok(other.clone());

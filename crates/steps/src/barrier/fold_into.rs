@@ -41,6 +41,11 @@ impl Operator<Rows> for FoldInto {
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || self.seed.clone());
             let object = batch.object(row);
+            // A collection takes what comes as its members, collections too; only sacks take their members.
+            let object = match (self.fold, &self.seed) {
+                (Fold::AddAll, Value::List(_) | Value::Set(_)) => Value::list(vec![object]),
+                _ => object,
+            };
             *state = operator::apply_times(self.fold, state, &object, batch.bulk(row), out.context())?;
         }
         Ok(())

@@ -154,8 +154,12 @@ fn normalize(rows: &mut Rows) -> Result<()> {
     let mut totals: FastMap<u32, Value> = FastMap::default();
     for (row, sack) in sacks.iter().enumerate() {
         let share = numeric::times(sack, rows.bulk(row))?;
-        let total = totals.entry(rows.tag(row)).or_insert(Value::Null);
-        *total = crate::operator::apply(mangrove_gremlin::Operator::Sum, total, &share)?;
+        match totals.entry(rows.tag(row)) {
+            hashbrown::hash_map::Entry::Vacant(place) => drop(place.insert(share)),
+            hashbrown::hash_map::Entry::Occupied(mut total) => {
+                *total.get_mut() = numeric::arithmetic(numeric::Operation::Add, total.get(), &share)?;
+            }
+        }
     }
     let divided = sacks.iter().enumerate().map(|(row, sack)| {
         let total = totals.get(&rows.tag(row)).unwrap_or(&Value::Null);

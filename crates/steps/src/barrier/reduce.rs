@@ -140,6 +140,7 @@ fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
     Ok(())
 }
 
+/// The better of two, the old one where neither is; of numbers, in the wider of their types.
 fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
     use mangrove_graph::compare::is_number;
     // NaN is comparable to nothing; a number beside it wins.
@@ -153,7 +154,8 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
         Error::evaluation(format!("{step} cannot compare a {} with a {}", new.type_name(), old.type_name()))
     })?;
     let better = if largest { order.is_gt() } else { order.is_lt() };
-    Ok(if better { new } else { old })
+    let (best, other) = if better { (new, old) } else { (old, new) };
+    Ok(if is_number(&best) && is_number(&other) { numeric::widened(&best, &other) } else { best })
 }
 
 /// A reducing barrier.

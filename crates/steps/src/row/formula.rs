@@ -39,14 +39,15 @@ impl RowOperator for Math {
                 })?);
             }
             kept.push(row as u32);
-            results.push(Value::F64(self.expression.value(&variables)));
+            let result = self.expression.value(&variables);
+            results.push(Value::F64(result.ok_or_else(|| Error::evaluation("division by zero in math()"))?));
         }
         Ok(rows.derive(&kept, Column::Values(results)))
     }
 }
 
 /// A template filled in. A name is a property of the row's element, or else what stands in its slot (a map's entry, a
-/// side effect, a step label). A row with a variable that stands for nothing is dropped.
+/// side effect, a step label). A row with a variable that stands for nothing, or for null, is dropped.
 pub struct Format {
     parts: Vec<Part>,
 }
@@ -71,9 +72,8 @@ impl RowOperator for Format {
                 match part {
                     Part::Text(fixed) => text.push_str(fixed),
                     Part::Name(_) | Part::By => {
-                        let Some(value) = columns.next().and_then(|column| column[row].as_ref()) else {
-                            continue 'rows;
-                        };
+                        let value = columns.next().and_then(|column| column[row].as_ref());
+                        let Some(value) = value.filter(|value| **value != Value::Null) else { continue 'rows };
                         texts.write(value, &mut text);
                     }
                 }
