@@ -39,7 +39,11 @@ pub(crate) fn as_number(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>
         Value::String(text) => match (text.parse::<i32>(), text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(number), _, _) => Value::I32(number),
             (_, Ok(number), _) => Value::I64(number),
-            (_, _, Ok(number)) if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => Value::F64(number),
+            (_, _, Ok(number)) if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+                // The narrowest type that writes it alike.
+                let single = number as f32;
+                if format!("{single:e}") == format!("{number:e}") { Value::F32(single) } else { Value::F64(number) }
+            }
             _ => return wrong(format!("{text} is no number")),
         },
         other if to_f64(other).is_some() => other.clone(),

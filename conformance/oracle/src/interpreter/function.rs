@@ -20,7 +20,7 @@ pub(crate) fn of_text(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> 
     }
     let Some(all) = members(value) else { return Ok(Some(of_one_text(step, &step.arguments[1..], value)?)) };
     let made = all.iter().map(|member| of_one_text(step, &step.arguments[1..], member)).collect::<Outcome<Vec<_>>>()?;
-    Ok(Some(if matches!(value, Value::Set(_)) { distinct(made) } else { Value::list(made) }))
+    Ok(Some(Value::list(made)))
 }
 
 fn of_one_text(step: &Step<'_>, arguments: &[Argument], value: &Value) -> Outcome<Value> {
@@ -43,13 +43,18 @@ fn of_one_text(step: &Step<'_>, arguments: &[Argument], value: &Value) -> Outcom
         "trim" => Value::from(text.trim()),
         "lTrim" => Value::from(text.trim_start()),
         "rTrim" => Value::from(text.trim_end()),
+        "replace" if argument(0)?.is_empty() => value.clone(),
         "replace" => Value::from(text.replace(argument(0)?.as_str(), &argument(1)?)),
         "split" if matches!(arguments, [Argument::Value(Value::Null)]) => {
             Value::list(text.split_whitespace().map(Value::from).collect())
         }
         "split" => match argument(0)?.as_str() {
+            "" if text.is_empty() => Value::list(vec![value.clone()]),
             "" => Value::list(text.chars().map(|c| Value::from(c.to_string())).collect()),
-            separator => Value::list(text.split(separator).filter(|s| !s.is_empty()).map(Value::from).collect()),
+            separator => {
+                let behind = text.ends_with(separator).then_some("");
+                Value::list(text.split(separator).filter(|s| !s.is_empty()).chain(behind).map(Value::from).collect())
+            }
         },
         "substring" => substring(text, arguments)?,
         other => return unsupported(format!("{other}()")),
@@ -149,6 +154,9 @@ impl Interpreter<'_> {
 
 fn conjoin(members: &[Value], separator: Option<&Value>) -> Outcome<Option<Value>> {
     let Some(Value::String(separator)) = separator else { return unsupported("conjoin() without a text") };
+    if !members.is_empty() && members.iter().all(|m| matches!(m, Value::Null)) {
+        return Ok(Some(Value::Null));
+    }
     let present = members.iter().filter(|m| !matches!(m, Value::Null));
     let texts = present.map(text_of).collect::<Outcome<Vec<String>>>()?;
     Ok(Some(Value::from(texts.join(separator.as_str()))))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use mangrove_graph::compare::{self, Equivalent};
-use mangrove_graph::{Error, ErrorKind, PathValue, Result, Tree, Value, numeric};
+use mangrove_graph::{Error, ErrorKind, Result, Tree, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::{Name, Operand, Reduction};
 
@@ -186,7 +186,7 @@ fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value) -> Vec<Va
 }
 
 /// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, which stays a collection of its
-/// kind (a bulk set becomes a list). Other objects pass as they are.
+/// kind (a bulk set and a path become lists). Other objects pass as they are.
 pub struct LocalRange {
     operands: (Operand, Option<Operand>),
     low: u64,
@@ -253,13 +253,7 @@ fn part(object: &Value, low: u64, high: u64) -> Result<Value> {
         Value::List(values) => Value::list(values[range(values.len())].to_vec()),
         Value::Set(values) => Value::Set(values[range(values.len())].to_vec().into()),
         Value::Map(entries) => Value::map(entries[range(entries.len())].to_vec()),
-        Value::Path(path) => {
-            let range = range(path.objects.len());
-            Value::Path(Arc::new(PathValue {
-                objects: path.objects[range.clone()].to_vec(),
-                labels: path.labels[range].to_vec(),
-            }))
-        }
+        Value::Path(path) => Value::list(path.objects[range(path.objects.len())].to_vec()),
         Value::BulkSet(set) => Value::list(spelled_out(&bulk_part(set, low, high))?),
         other => other.clone(),
     })

@@ -129,11 +129,14 @@ pub(crate) fn put(entries: &mut Vec<(Value, Value)>, key: Value, value: Value) {
     }
 }
 
-/// The members as one text; nulls are left out.
+/// The members as one text; nulls are left out. Of nothing but nulls comes null.
 fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts) -> Result<Value> {
     let Some(Value::String(separator)) = given.value() else {
         return Err(Error::invalid("conjoin() takes a string to put between members"));
     };
+    if !members.is_empty() && members.iter().all(|member| matches!(member, Value::Null)) {
+        return Ok(Value::Null);
+    }
     let mut text = String::new();
     for (at, member) in members.iter().filter(|member| !matches!(member, Value::Null)).enumerate() {
         text.push_str(if at > 0 { separator } else { "" });

@@ -6,7 +6,7 @@ use bigdecimal::BigDecimal;
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::function::NumberType;
 use num_bigint::BigInt;
-use num_traits::{FromPrimitive, ToPrimitive, Zero};
+use num_traits::{ToPrimitive, Zero};
 
 use super::class;
 
@@ -14,8 +14,8 @@ use super::class;
 pub(super) fn to_bool(object: &Value) -> Result<Value> {
     let parsed = match object {
         Value::Bool(value) => Some(*value),
-        Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
-        Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Some(true),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Some(false),
         Value::BigInt(number) => Some(!number.is_zero()),
         Value::Decimal(number) => Some(!number.is_zero()),
         number => numeric::to_f64(number).map(|number| number != 0.0 && !number.is_nan()),
@@ -29,7 +29,7 @@ pub(super) fn to_bool(object: &Value) -> Result<Value> {
     })
 }
 
-/// A number of a type, or of the one that fits: a number as it is, a text as the narrowest from int on, a date as its
+/// A number of a type, or of the one that fits: a number as it is, a text as [`parse`] reads it, a date as its
 /// milliseconds. Null stays null.
 pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value> {
     let number = match object {
@@ -56,35 +56,103 @@ pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value>
     }
 }
 
+/// A number as Java's commonest reader of them has it: `0x1F` and `017` (octal) as in Java, a suffix `L`, `f` or `d`, and
+/// what has a point or an exponent in the narrowest type that keeps its digits, from float on.
 fn parse(text: &str) -> Option<Value> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", text.strip_prefix('+').unwrap_or(text)),
-    };
-    let radix = match digits.get(..2) {
-        Some("0x" | "0X") => Some(16),
-        _ => None,
-    };
-    let whole = match radix {
-        Some(radix) => BigInt::parse_bytes(format!("{sign}{}", &digits[2..]).as_bytes(), radix),
-        None if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
-            BigInt::parse_bytes(format!("{sign}{digits}").as_bytes(), 10)
+    let text = text.trim();
+    let (digits, suffix) = match text.char_indices().next_back()? {
+        (at, c @ ('l' | 'L' | 'f' | 'F' | 'd' | 'D')) if !is_hexadecimal(text) => {
+            (&text[..at], Some(c.to_ascii_lowercase()))
         }
-        None => None,
+        _ => (text, None),
     };
-    if let Some(whole) = whole {
-        return Some(match (whole.to_i32(), whole.to_i64()) {
-            (Some(n), _) => Value::I32(n),
-            (None, Some(n)) => Value::I64(n),
-            (None, None) => Value::BigInt(Arc::new(whole)),
-        });
+    match suffix {
+        Some('l') => whole_from(digits, 10).map(|number| narrowest(number, true)),
+        Some(suffix) => fraction(digits, suffix == 'f'),
+        None => match java_whole(digits) {
+            Some(number) => Some(narrowest(number, false)),
+            None if unsigned(digits).bytes().all(|b| b.is_ascii_digit()) => None,
+            None => shortest_fraction(digits),
+        },
     }
-    let decimal = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number: f64 = if decimal { text.parse().ok()? } else { return None };
-    if number.is_finite() {
-        return Some(Value::F64(number));
+}
+
+fn unsigned(digits: &str) -> &str {
+    digits.strip_prefix(['-', '+']).unwrap_or(digits)
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    unsigned(text).starts_with("0x") || unsigned(text).starts_with("0X")
+}
+
+/// A whole number in the notation that its first digits say.
+fn java_whole(text: &str) -> Option<BigInt> {
+    let digits = unsigned(text);
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => whole_from(&format!("{sign}{digits}"), 16),
+        None if digits.len() > 1 && digits.starts_with('0') => whole_from(&format!("{sign}{digits}"), 8),
+        None => whole_from(text, 10),
     }
-    text.parse::<BigDecimal>().ok().map(|number| Value::Decimal(Arc::new(number)))
+}
+
+fn whole_from(text: &str, radix: u32) -> Option<BigInt> {
+    let digits = unsigned(text);
+    // The reader of big numbers takes underscores between digits.
+    let plain = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+    plain.then(|| BigInt::parse_bytes(text.as_bytes(), radix))?
+}
+
+fn narrowest(whole: BigInt, long: bool) -> Value {
+    match (whole.to_i32(), whole.to_i64()) {
+        (Some(n), _) if !long => Value::I32(n),
+        (_, Some(n)) => Value::I64(n),
+        _ => Value::BigInt(Arc::new(whole)),
+    }
+}
+
+/// Whether these are the characters of a number with a point or an exponent; Rust reads words, too.
+fn is_fraction(digits: &str) -> bool {
+    digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'))
+}
+
+/// Whether a number has no digit but zeros; one that is merely small must not become a zero.
+fn is_zero(digits: &str) -> bool {
+    digits.bytes().take_while(|b| !matches!(b, b'e' | b'E')).all(|b| !matches!(b, b'1'..=b'9'))
+}
+
+/// The number of a float (or double), or of the next type that can hold it.
+fn fraction(digits: &str, float: bool) -> Option<Value> {
+    if !is_fraction(digits) {
+        return None;
+    }
+    let (single, double): (f32, f64) = (digits.parse().ok()?, digits.parse().ok()?);
+    let zero = is_zero(digits);
+    if float && single.is_finite() && (single != 0.0 || zero) {
+        return Some(Value::F32(single));
+    }
+    if double.is_finite() && (double != 0.0 || zero) {
+        return Some(Value::F64(double));
+    }
+    digits.parse::<BigDecimal>().ok().map(|number| Value::Decimal(Arc::new(number)))
+}
+
+/// The narrowest type that writes the number with the same digits.
+fn shortest_fraction(digits: &str) -> Option<Value> {
+    if !is_fraction(digits) {
+        return None;
+    }
+    let (single, double): (f32, f64) = (digits.parse().ok()?, digits.parse().ok()?);
+    let exact = digits.parse::<BigDecimal>().ok()?;
+    let same = |written: String| written.parse::<BigDecimal>().is_ok_and(|written| written == exact);
+    let zero = is_zero(digits);
+    if single.is_finite() && (single != 0.0 || zero) && format!("{single:e}") == format!("{double:e}") {
+        return Some(Value::F32(single));
+    }
+    if double.is_finite() && (double != 0.0 || zero) && same(format!("{double:e}")) {
+        return Some(Value::F64(double));
+    }
+    Some(Value::Decimal(Arc::new(exact)))
 }
 
 /// The number in another type; fractions are cut off. `None` where it does not fit.
@@ -103,6 +171,8 @@ fn cast(number: &Value, to: NumberType) -> Option<Value> {
             }
             Value::F32(float)
         }
+        // The double that is written as the float is.
+        NumberType::Double if matches!(number, Value::F32(_)) => Value::F64(decimal_text(number)?.parse().ok()?),
         NumberType::Double => match numeric::to_f64(number)? {
             infinite if infinite.is_infinite() && matches!(number, Value::BigInt(_) | Value::Decimal(_)) => {
                 return None;
@@ -114,11 +184,19 @@ fn cast(number: &Value, to: NumberType) -> Option<Value> {
             Value::BigInt(number) => BigDecimal::from((**number).clone()),
             number => match numeric::integer(number) {
                 Some(integer) => BigDecimal::from(integer),
-                // The shortest text of a double is the decimal that people mean by it.
-                None => format!("{:?}", numeric::to_f64(number)?).parse().ok()?,
+                None => decimal_text(number)?.parse().ok()?,
             },
         })),
     })
+}
+
+/// The shortest text of a float, which is the decimal that people mean by it; `None` for what has no digits.
+fn decimal_text(number: &Value) -> Option<String> {
+    match number {
+        Value::F32(n) if n.is_finite() => Some(format!("{n:e}")),
+        Value::F64(n) if n.is_finite() => Some(format!("{n:e}")),
+        _ => None,
+    }
 }
 
 /// Decimals whose exponent goes beyond this are no whole numbers to work with.
@@ -134,7 +212,10 @@ fn whole(number: &Value) -> Option<BigInt> {
         }
         number => match numeric::integer(number) {
             Some(integer) => Some(BigInt::from(integer)),
-            None => BigInt::from_f64(numeric::to_f64(number)?.trunc()),
+            None => {
+                let digits: BigDecimal = decimal_text(number)?.parse().ok()?;
+                Some(digits.with_scale_round(0, bigdecimal::RoundingMode::Down).into_bigint_and_exponent().0)
+            }
         },
     }
 }

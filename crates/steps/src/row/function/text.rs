@@ -1,12 +1,12 @@
 //! Functions of texts, and values as texts.
 //!
 //! Null stays null, except that it has no text of its own: `asString()` of it is an error. With `Scope.local` a
-//! function is applied to every member of a list; anything that is neither text nor (locally) a list of texts is an
+//! function is applied to every member of a list or set, which gives a list; anything that is neither text nor (locally) a list of texts is an
 //! error, never taken for its text.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
+use bigdecimal::BigDecimal;
 use hashbrown::HashMap;
 use mangrove_graph::{Detached, Error, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
@@ -16,9 +16,6 @@ use crate::detach::detach;
 use crate::environment::Environment;
 use crate::row::local::elements;
 use crate::rows::Column;
-
-/// Decimals with more places before or behind the point are written with an exponent.
-const PLAIN_DIGITS_MAX: u64 = 100;
 
 /// Makes texts of values. Elements are shown by ids and labels, which are read for all values of a batch at once.
 #[derive(Default)]
@@ -49,15 +46,19 @@ impl Texts {
             Value::BigInt(value) => write!(text, "{value}"),
             Value::F32(value) => write_float(f64::from(*value), format!("{value:?}"), format!("{value:e}"), text),
             Value::F64(value) => write_float(*value, format!("{value:?}"), format!("{value:e}"), text),
-            // A decimal may have more zeros than memory holds.
-            Value::Decimal(value) if value.fractional_digit_count().unsigned_abs() <= PLAIN_DIGITS_MAX => {
-                write!(text, "{}", value.to_plain_string())
-            }
-            Value::Decimal(value) => text.write_str(&value.to_scientific_notation()),
+            Value::Decimal(value) => write_decimal(value, text),
             Value::Char(value) => write!(text, "{value}"),
             Value::String(value) => text.write_str(value),
             Value::Uuid(value) => write!(text, "{value}"),
-            Value::DateTime(_) | Value::Duration(_) | Value::Bytes(_) => {
+            Value::DateTime(moment) => {
+                text.push_str(&without_empty_seconds(&moment.to_string()));
+                Ok(())
+            }
+            Value::Tree(tree) => {
+                self.write_map(&crate::row::local::branches(tree).collect::<Vec<_>>(), text);
+                Ok(())
+            }
+            Value::Duration(_) | Value::Bytes(_) => {
                 let literal = mangrove_gremlin::Argument::Value(value.clone()).to_string();
                 let inner = literal.split_once(['\'', '"']).and_then(|(_, rest)| rest.rsplit_once(['\'', '"']));
                 text.write_str(inner.map_or(&*literal, |(inner, _)| inner))
@@ -185,6 +186,33 @@ fn write_float(value: f64, plain: String, scientific: String, text: &mut String)
     }
 }
 
+/// A decimal as Java writes it: with an exponent if it is a multiple of ten, or too small for six places.
+fn write_decimal(value: &BigDecimal, text: &mut String) -> std::fmt::Result {
+    let (digits, scale) = value.as_bigint_and_exponent();
+    let digits = digits.to_string();
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
+    let exponent = i128::from(digits.len() as i64 - 1) - i128::from(scale);
+    if scale >= 0 && exponent >= -6 {
+        return write!(text, "{}", value.to_plain_string());
+    }
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    write!(text, "{sign}{first}{point}{rest}E{exponent:+}")
+}
+
+/// A date and time in ISO 8601 as Java writes it: without seconds where they are zero, and fractions of three, six or nine
+/// digits.
+fn without_empty_seconds(text: &str) -> String {
+    let Some((date, time)) = text.split_once('T') else { return text.to_owned() };
+    let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at(zone);
+    let clock = match clock.split_once('.') {
+        Some((clock, fraction)) => format!("{clock}.{fraction:0<width$}", width = fraction.len().next_multiple_of(3)),
+        None => clock.strip_suffix(":00").filter(|clock| clock.len() == 5).unwrap_or(clock).to_owned(),
+    };
+    format!("{date}T{clock}{zone}")
+}
+
 /// The elements and properties in a value.
 fn gather(value: &Value, found: &mut Vec<Value>) {
     match value {
@@ -200,6 +228,10 @@ fn gather(value: &Value, found: &mut Vec<Value>) {
             gather(&entry.0, found);
             gather(&entry.1, found);
         }
+        Value::Tree(tree) => crate::row::local::branches(tree).for_each(|(key, below)| {
+            gather(&key, found);
+            gather(&below, found);
+        }),
         _ => {}
     }
 }
@@ -223,11 +255,7 @@ pub(super) fn apply(
         Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) if local => {
             let members = elements(object)?.unwrap_or_default();
             let made: Vec<Value> = members.iter().map(one).collect::<Result<_>>()?;
-            Ok(if matches!(object, Value::Set(_)) {
-                Value::Set(Arc::new(super::collection::distinct(made)))
-            } else {
-                Value::list(made)
-            })
+            Ok(Value::list(made))
         }
         value => one(value),
     }
@@ -254,7 +282,7 @@ fn of_text(function: TextFunction, text: &str, given: &[Given<'_>]) -> Result<Va
         TextFunction::TrimStart => Value::from(text.trim_start_matches(is_space)),
         TextFunction::TrimEnd => Value::from(text.trim_end_matches(is_space)),
         TextFunction::Replace => match (string(function, argument(0))?, string(function, argument(1))?) {
-            (Some(old), Some(new)) => {
+            (Some(old), Some(new)) if !old.is_empty() => {
                 let found = text.matches(old).count();
                 check_text("replace", text.len().saturating_add(found.saturating_mul(new.len())))?;
                 Value::from(text.replace(old, new))
@@ -267,8 +295,9 @@ fn of_text(function: TextFunction, text: &str, given: &[Given<'_>]) -> Result<Va
     })
 }
 
+/// What Java calls white space: a space that keeps words together is none.
 fn is_space(c: char) -> bool {
-    c.is_whitespace() || c.is_control()
+    (c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}')) || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
 fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>> {
@@ -283,12 +312,17 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
     }
 }
 
-/// The parts between separators; without one between spaces, with an empty one the characters.
+/// The parts between separators; without one between spaces, with an empty one the characters. Separators beside each
+/// other, and those in front, are as one, but behind the last one there is an empty part.
 fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
     match separator {
         None => text.split_whitespace().map(Value::from).collect(),
+        Some("") if text.is_empty() => vec![Value::from("")],
         Some("") => text.chars().map(|c| Value::from(c.to_string())).collect(),
-        Some(separator) => text.split(separator).filter(|part| !part.is_empty()).map(Value::from).collect(),
+        Some(separator) => {
+            let last = text.ends_with(separator).then_some("");
+            text.split(separator).filter(|part| !part.is_empty()).chain(last).map(Value::from).collect()
+        }
     }
 }
 
