@@ -151,7 +151,7 @@ impl Graph {
             }
             return Ok(());
         }
-        let same = |p: &VertexProperty| p.key == key && mangrove_graph::compare::equal(&p.value, &value);
+        let same = |p: &VertexProperty| p.key == key && mangrove_graph::compare::equivalent(&p.value, &value);
         let known = properties.iter().position(|p| cardinality == Cardinality::Set && same(p));
         let at = known.unwrap_or_else(|| {
             let ordinal = properties.iter().filter(|p| p.key == key).map(|p| p.ordinal + 1).max().unwrap_or(0);

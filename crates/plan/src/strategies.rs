@@ -2,7 +2,7 @@
 //!
 //! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph. Behind every step that comes to
 //! vertices or edges stands a filter of those that belong to the part; a hop from vertex to vertex whose edge is
-//! filtered too becomes a hop to the edge, its filter, and a hop to the other end, nested so that paths do not show
+//! filtered too (by `SubgraphStrategy`; a partition tests only what a traversal comes to) becomes a hop to the edge, its filter, and a hop to the other end, nested so that paths do not show
 //! the edge. What is tested by a criterion is not filtered itself.
 //!
 //! The verifying strategies look for what they forbid and change nothing.
@@ -26,6 +26,9 @@ pub struct Subset {
     pub properties: Option<Traversal>,
     /// Whether an edge belongs to the part only if both its ends do.
     pub checks_ends: bool,
+    /// Whether a hop from vertex to vertex leads only along edges that belong to the part. In a partition it does not: there
+    /// only elements that a traversal comes to are tested.
+    pub tests_hops: bool,
     /// What new elements get, and (with true) new vertex properties too.
     pub mark: Option<(Name, Operand, bool)>,
 }
@@ -67,7 +70,7 @@ impl Subset {
                 steps.push(node);
                 steps.extend(self.edge_filters().into_iter().map(plain));
             }
-            Step::Expand { to_edges, direction, .. } if self.edges.is_some() => {
+            Step::Expand { to_edges, direction, .. } if self.tests_hops && self.edges.is_some() => {
                 *to_edges = true;
                 let end = match direction {
                     Direction::Out => EdgeEnd::Target,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{PathValue, Value};
+use mangrove_graph::{Error, PathValue, Result, Value};
 use mangrove_plan::logical::{Name, Segment};
 
 /// A remembered way; `None` is the empty one.
@@ -54,21 +54,27 @@ pub fn to_value(path: &Path) -> PathValue {
     PathValue { objects: objects(path), labels }
 }
 
-/// A part of the path as a value. Where a label is not there, it goes to that end.
-pub fn segment(path: &Path, segment: &Segment) -> PathValue {
+/// A part of the path as a value. A label that is not there is an error.
+pub fn segment(path: &Path, segment: &Segment) -> Result<PathValue> {
     let mut value = to_value(path);
     if *segment == Segment::default() {
-        return value;
+        return Ok(value);
     }
-    let place = |label: &Option<Name>| {
-        let label = label.as_ref()?;
-        value.labels.iter().rposition(|labels| labels.contains(label))
+    let place = |label: &Option<Name>, end: &str| {
+        let Some(label) = label else { return Ok(None) };
+        let found = value.labels.iter().rposition(|labels| labels.contains(label));
+        found.map(Some).ok_or_else(|| {
+            Error::evaluation(format!(
+                "Could not locate path {end}-label: {label}; as('{label}') puts it on a step before"
+            ))
+        })
     };
-    let end = place(&segment.to).map_or(value.objects.len(), |at| at + 1);
-    let start = place(&segment.from).unwrap_or(0).min(end);
+    let start = place(&segment.from, "from")?.unwrap_or(0);
+    let end = place(&segment.to, "to")?.map_or(value.objects.len(), |at| at + 1);
+    let start = start.min(end);
     value.objects = value.objects[start..end].to_vec();
     value.labels = value.labels[start..end].to_vec();
-    value
+    Ok(value)
 }
 
 /// A path may be as long as memory allows: it is taken apart in a loop, not by recursion.

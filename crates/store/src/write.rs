@@ -499,7 +499,9 @@ pub(crate) fn add_value(
     meta: Vec<(KeyId, Value)>,
 ) {
     let twin = match cardinality {
-        WriteCardinality::Set => multi.values.iter_mut().find(|v| mangrove_graph::compare::equal(&v.value, &value)),
+        WriteCardinality::Set => {
+            multi.values.iter_mut().find(|v| mangrove_graph::compare::equivalent(&v.value, &value))
+        }
         _ => None,
     };
     if let Some(twin) = twin {

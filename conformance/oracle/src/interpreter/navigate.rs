@@ -70,7 +70,7 @@ impl Interpreter<'_> {
                 continue;
             }
             let (edge, neighbor) = (Value::Edge(edge), Value::Vertex(neighbor));
-            if !self.sees(&edge)? {
+            if !self.sees_edge(&edge, step.name.ends_with('E'))? {
                 continue;
             }
             if step.name.ends_with('E') {

@@ -41,6 +41,8 @@ pub(crate) struct Part {
     edges: Option<Bytecode>,
     /// Whether an edge belongs to the part only with both its ends.
     checks_ends: bool,
+    /// Whether a hop from vertex to vertex leads only along edges that belong to it.
+    tests_hops: bool,
     /// What a property of a vertex must have results for.
     properties: Option<Bytecode>,
     /// What new elements get.
@@ -134,7 +136,15 @@ impl Source {
                 let (vertices, edges) = (criterion("vertices")?, criterion("edges")?);
                 let properties = criterion("vertexProperties")?;
                 let strategy = name.clone();
-                self.parts.push(Part { strategy, vertices, edges, properties, checks_ends: !unchecked, mark: None });
+                self.parts.push(Part {
+                    strategy,
+                    vertices,
+                    edges,
+                    properties,
+                    checks_ends: !unchecked,
+                    tests_hops: true,
+                    mark: None,
+                });
             }
             "PartitionStrategy" => {
                 let (Some(key), Some(Argument::Value(Value::Set(read) | Value::List(read)))) =
@@ -152,7 +162,15 @@ impl Source {
                 };
                 let properties = criterion.clone().filter(|_| with_meta);
                 let (strategy, vertices, edges) = (name.clone(), criterion.clone(), criterion);
-                self.parts.push(Part { strategy, vertices, edges, properties, checks_ends: false, mark });
+                self.parts.push(Part {
+                    strategy,
+                    vertices,
+                    edges,
+                    properties,
+                    checks_ends: false,
+                    tests_hops: false,
+                    mark,
+                });
             }
             name if NEUTRAL.contains(&name) => {}
             name => return unsupported(name),
@@ -164,9 +182,18 @@ impl Source {
 impl Interpreter<'_> {
     /// Whether the traversal sees the element.
     pub(crate) fn sees(&mut self, element: &Value) -> Outcome<bool> {
+        self.sees_by(element, |_| true)
+    }
+
+    /// Whether the traversal comes to the edge, or else passes along it.
+    pub(crate) fn sees_edge(&mut self, edge: &Value, comes_to: bool) -> Outcome<bool> {
+        self.sees_by(edge, |part| comes_to || part.tests_hops)
+    }
+
+    fn sees_by(&mut self, element: &Value, counts: impl Fn(&Part) -> bool) -> Outcome<bool> {
         let parts = std::mem::take(&mut self.source.parts);
         let mut all = Ok(true);
-        for part in &parts {
+        for part in parts.iter().filter(|part| counts(part)) {
             if matches!(all, Ok(true)) {
                 all = self.belongs(part, element);
             }

@@ -17,6 +17,9 @@ pub(super) fn union(call: &Call<'_>) -> Result<Step> {
 
 /// `coalesce(…)`.
 pub(super) fn coalesce(call: &Call<'_>) -> Result<Step> {
+    if call.arguments.is_empty() {
+        return Ok(Step::Discard);
+    }
     Ok(Step::Coalesce(children(&call.site, call.arguments)?))
 }
 
@@ -97,7 +100,7 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
 }
 
 /// `branch(what)` with `option()`s: every option that matches is taken, `Pick.any` always, `Pick.none` where no other
-/// does.
+/// does, `Pick.unproductive` where there is nothing to match.
 pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
@@ -122,7 +125,13 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
         };
         let filter = match given {
             Argument::Pick(Pick::Any) => None,
-            Argument::Pick(_) => {
+            Argument::Pick(Pick::Unproductive) => {
+                let step = Step::FilterTraversal(FilterKind::None, vec![Traversal { steps: decides.steps.clone() }]);
+                traversal.steps.insert(0, node(step));
+                branches.push(traversal);
+                continue;
+            }
+            Argument::Pick(Pick::None) => {
                 otherwise.push(traversal);
                 continue;
             }

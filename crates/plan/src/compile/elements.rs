@@ -74,7 +74,7 @@ fn assignment(
     }
     let (key, key_from) = match key {
         Given::Traversal(_) => (Name::default(), Some(Box::new(child(site, key)?))),
-        key => (name(site, key, "a property key")?, None),
+        key => (property_key(site, key)?, None),
     };
     let (cardinality, value) = match value {
         Given::CardinalityValue(own, value) => (Some(*own), &**value),
@@ -90,6 +90,23 @@ fn assignment(
         value: property_value(site, value)?,
         meta: meta.collect::<Result<_>>()?,
     }))
+}
+
+/// What TinkerPop keeps for itself, keys of properties do not begin with.
+const HIDDEN: char = '~';
+
+/// The key of a property to be written.
+fn property_key(site: &Site<'_>, key: &Given) -> Result<Name> {
+    let key = name(site, key, "a property key")?;
+    if key.is_empty() {
+        return Err(site.invalid("Property key can not be the empty string"));
+    }
+    if key.starts_with(HIDDEN) {
+        return Err(site.invalid(format_args!(
+            "Property key can not be a hidden key: {key}; begin it with something else than ~"
+        )));
+    }
+    Ok(key)
 }
 
 fn token_assignment(site: &Site<'_>, token: Token, value: &Given) -> Result<Assignment> {

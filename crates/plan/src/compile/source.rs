@@ -242,6 +242,7 @@ fn subgraph(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
         edges: criterion("edges")?,
         properties: criterion("vertexProperties")?,
         checks_ends: !unchecked,
+        tests_hops: true,
         mark: None,
     })
 }
@@ -266,6 +267,7 @@ fn partition(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
         edges: Some(criterion.clone()),
         properties: meta.then_some(criterion),
         checks_ends: false,
+        tests_hops: false,
         mark,
     })
 }

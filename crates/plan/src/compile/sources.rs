@@ -1,7 +1,7 @@
 //! Where traversers come from: `V`, `E`, `inject`, `call`, and the steps that make elements, `addV` and `addE`.
 
 use mangrove_graph::value::Detached;
-use mangrove_graph::{Result, Token, UserId, Value};
+use mangrove_graph::{Error, Result, Token, UserId, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
 
 use super::arguments::{child, describe, ids, misfit, name, operand};
@@ -85,7 +85,7 @@ pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
         more => return Err(misfit(&call.site, "nothing, a label or a traversal that gives one", more)),
     };
     pass_over_options(call)?;
-    let mut made = Made::read(call)?;
+    let mut made = Made::read(call, call.arguments.first())?;
     made.keep_repeated();
     Ok(Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id })
 }
@@ -102,7 +102,7 @@ pub(super) fn add_edge(call: &mut Call<'_>) -> Result<Step> {
         return Err(call.site.unsupported("as the first step it needs both ends: addE(…).from(…).to(…)"));
     }
     pass_over_options(call)?;
-    let made = Made::read(call)?;
+    let made = Made::read(call, call.arguments.first())?;
     Ok(Step::AddEdge { label: made.label.unwrap_or(given), from, to, properties: made.properties, id: made.id })
 }
 
@@ -148,12 +148,17 @@ impl Made {
         }
     }
 
-    fn read(call: &mut Call<'_>) -> Result<Made> {
+    /// Reads them, behind a label that the step itself may have been given.
+    fn read(call: &mut Call<'_>, label: Option<&Given>) -> Result<Made> {
         let mut made = Made::default();
         for modulator in call.take("property") {
             for assignment in assignments(&modulator.site, modulator.arguments)? {
                 match assignment {
+                    Assignment::Token(Token::Id, _) if made.id.is_some() => return Err(set_twice(&modulator, "T.id")),
                     Assignment::Token(Token::Id, value) => made.id = Some(checked_id(&modulator, value)?),
+                    Assignment::Token(_, _) if label.is_some() || made.label.is_some() => {
+                        return Err(set_twice(&modulator, "T.label"));
+                    }
                     Assignment::Token(_, value) => made.label = Some(value),
                     Assignment::Property(property) => made.properties.push(property),
                 }
@@ -161,6 +166,12 @@ impl Made {
         }
         Ok(made)
     }
+}
+
+fn set_twice(modulator: &Modulator<'_>, token: &str) -> Error {
+    modulator
+        .site
+        .invalid(format_args!("{token} has already been set, and an element has one: leave one of the two out"))
 }
 
 fn checked_id(modulator: &Modulator<'_>, id: Argument) -> Result<Argument> {

@@ -26,7 +26,7 @@ impl RowOperator for PathOf {
         let mut kept = Vec::with_capacity(rows.len());
         let mut values = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
-            let mut found: PathValue = path::segment(&rows.path(row), &self.segment);
+            let mut found: PathValue = path::segment(&rows.path(row), &self.segment)?;
             if self.slot {
                 // An unproductive by() drops the row.
                 let Some(Value::List(objects)) = rows.slot(0, row) else { continue };
@@ -55,20 +55,28 @@ impl RowOperator for PathShape {
         let simple = self.simple;
         let segment = &self.segment;
         let whole = *segment == Segment::default();
-        Ok(rows.filter(|rows, row| {
+        let mut failure = None;
+        let kept = rows.filter(|rows, row| {
             let repeats = if slot {
                 match rows.slot(0, row) {
                     Some(Value::List(objects)) => has_repetition(objects.iter().cloned()),
                     _ => return false,
                 }
             } else if !whole {
-                has_repetition(path::segment(&rows.path(row), segment).objects.into_iter())
+                match path::segment(&rows.path(row), segment) {
+                    Ok(part) => has_repetition(part.objects.into_iter()),
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        return false;
+                    }
+                }
             } else {
                 let path = rows.path(row);
                 has_repetition(newest_first(&path).map(|node| node.object.clone()))
             };
             repeats != simple
-        }))
+        });
+        failure.map_or(Ok(kept), Err)
     }
 }
 

@@ -158,7 +158,7 @@ impl Modulate {
     /// The objects of one row that are gathered into a list; `None` where it has none to take apart.
     fn parts(&self, rows: &Rows, row: usize) -> Result<Option<Vec<Value>>> {
         match (&self.over, rows.object(row)) {
-            (Over::PathObjects(segment), _) => Ok(Some(path::segment(&rows.path(row), segment).objects)),
+            (Over::PathObjects(segment), _) => Ok(Some(path::segment(&rows.path(row), segment)?.objects)),
             (Over::TreeObjects, _) => Ok(Some(path::objects(&rows.path(row)))),
             (Over::MapValues, Value::Map(entries)) => Ok(Some(entries.iter().map(|(_, v)| v.clone()).collect())),
             (_, object) => elements(&object),

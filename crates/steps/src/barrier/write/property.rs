@@ -146,9 +146,10 @@ impl<'a> Write<'a> {
 
     /// Only vertices have several values under a key, and only their properties have properties.
     fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
-        if !matches!(self.cardinality, None | Some(Cardinality::Single)) {
+        if self.cardinality.is_some() {
             return Err(Error::evaluation(format!(
-                "{owner} has one value a key: `{name}` can only be written with single cardinality"
+                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without saying so; \
+                 a cardinality can only be set for a vertex"
             )));
         }
         if !self.meta.is_empty() {

@@ -113,6 +113,9 @@ impl<'a> MapSource<'a> {
             (Value::Direction(Direction::Out), end) if edges => found.ends[0] = Some(end.clone()),
             (Value::Direction(Direction::In), end) if edges => found.ends[1] = Some(end.clone()),
             (Value::String(name), value) => {
+                if name.is_empty() {
+                    return Err(Error::invalid("Property key can not be the empty string"));
+                }
                 if name.starts_with(HIDDEN) {
                     return Err(Error::invalid(format!("Property key can not be a hidden key: {name}")));
                 }
