@@ -192,9 +192,7 @@ fn strategy(f: &mut Formatter<'_>, name: &str, configuration: &[(smol_str::SmolS
     }
     write!(f, "new {name}(")?;
     for (i, (key, value)) in configuration.iter().enumerate() {
-        f.write_str(if i > 0 { ", " } else { "" })?;
-        quoted(f, key)?;
-        write!(f, ": {value}")?;
+        write!(f, "{}{key}: {value}", if i > 0 { ", " } else { "" })?;
     }
     f.write_char(')')
 }
