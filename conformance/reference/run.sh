@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Asks TinkerPop's own TinkerGraph, fetched from Maven Central, what the corpus has on record and about random cases.
+# Usage: run.sh REFERENCE                     (what CI runs: the record, and a slice of random cases)
+#        run.sh REFERENCE corpus [--record]
+#        run.sh REFERENCE cases FIRST COUNT [--writes SHARE]
+#        run.sh REFERENCE ask GRAPH SCRIPT
+# REFERENCE is this crate's program, target/debug/mangrove-reference.
+set -euo pipefail
+program=$(realpath "${1:?usage: run.sh REFERENCE [corpus | cases FIRST COUNT | ask GRAPH SCRIPT]}")
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+if ! command -v mvn javac >/dev/null; then
+    echo "left out: the engine beside TinkerGraph, because there is no Maven or no Java compiler"
+    exit 0
+fi
+classes=target/reference
+mkdir -p "$classes"
+if ! [ -s "$classes/classpath" ]; then
+    if ! mvn -q -B -f "$here/java/pom.xml" dependency:build-classpath -Dmdep.outputFile="$PWD/$classes/classpath.new"; then
+        echo "left out: the engine beside TinkerGraph, because Maven Central cannot be reached"
+        exit 0
+    fi
+    mv "$classes/classpath.new" "$classes/classpath"
+fi
+class_path=$classes:$(cat "$classes/classpath")
+[ "$classes/Reference.class" -nt "$here/java/Reference.java" ] ||
+    javac -nowarn -Xlint:none -d "$classes" -cp "$class_path" "$here/java/Reference.java"
+
+if [ $# -gt 0 ]; then
+    exec "$program" "$class_path" "$@"
+fi
+failed=0
+"$program" "$class_path" corpus || failed=1
+# From 0 on as the differential test of crates/db, so that a difference can be asked of both judges.
+"$program" "$class_path" cases 0 "${ORACLE_CASES:-1000}" || failed=1
+exit "$failed"

@@ -1,0 +1,133 @@
+//! Random cases of `conformance/oracle` on both sides, with what the case itself says may be expected of its answer.
+//!
+//! TinkerPop's barriers between steps, which merge equal traversers when there are many, are taken out of what writes, calls or
+//! carries sacks: a merged traverser writes once for all it stands for, is answered by a service once for each of them (and
+//! every answer counts for all), and how often traversers merge is nobody's promise.
+//!
+//! The oracle is asked nothing but whether a case stays within its budget: what it answers plays no part.
+
+use std::collections::BTreeMap;
+use std::io::Result;
+
+use mangrove::{Database, Value};
+use mangrove_oracle::compare::{Expectation, difference};
+use mangrove_oracle::generate::{Case, Options, case};
+use mangrove_oracle::harness::may_stop_early;
+use mangrove_oracle::interpreter::{Failure, Interpreter};
+
+use crate::notation::written;
+use crate::reference::Reference;
+use crate::{corpus, engine, known};
+
+/// How random cases went.
+#[derive(Default)]
+pub struct Report {
+    /// Cases with the same answer, or an error on both sides.
+    pub agreed: usize,
+    /// Cases that differ as something that is known does, by its name.
+    pub known: BTreeMap<&'static str, usize>,
+    /// Cases that were not compared, by reason.
+    pub skipped: BTreeMap<String, usize>,
+    /// Cases that differ, in words.
+    pub differed: Vec<String>,
+}
+
+const WITHOUT_BARRIERS: &str = "g.withoutStrategies(LazyBarrierStrategy).";
+
+/// How one case went.
+enum Outcome {
+    Agreed,
+    Skipped(String),
+    Differed { script: String, what: String, reference: crate::Answer, ours: crate::Answer },
+}
+
+/// The cases of these seeds.
+pub fn run(reference: &mut Reference, seeds: std::ops::Range<u64>, options: &Options) -> Result<Report> {
+    let mut report = Report::default();
+    for seed in seeds {
+        match one(reference, &case(seed, options))? {
+            Outcome::Agreed => report.agreed += 1,
+            Outcome::Skipped(why) => *report.skipped.entry(why).or_default() += 1,
+            Outcome::Differed { script, what, reference, ours } => match known::covering(&script, &reference, &ours) {
+                Some(known) => *report.known.entry(known.name).or_default() += 1,
+                None => {
+                    let sides = corpus::beside(&reference, &ours);
+                    report.differed.push(format!("seed {seed}: {script}\n  {what}\n{sides}"));
+                }
+            },
+        }
+    }
+    Ok(report)
+}
+
+fn one(reference: &mut Reference, case: &Case) -> Result<Outcome> {
+    if let Err(Failure::TooBig) = Interpreter::run(&mut case.graph.clone(), &case.traversal) {
+        return Ok(Outcome::Skipped("too big".into()));
+    }
+    let database = Database::in_memory();
+    for statement in case.graph.script() {
+        let prepared = database.prepare_bytecode(&statement).map_err(std::io::Error::other)?;
+        let run = database.run(&prepared, &mangrove::Parameters::new()).and_then(mangrove::ResultStream::collect);
+        run.map_err(std::io::Error::other)?;
+    }
+    reference.load(engine::elements(&database).map_err(std::io::Error::other)?)?;
+    let script = case.traversal.to_string();
+    let merges_show = case.writes || script.contains("withSack(") || script.contains(".call(");
+    let theirs = if merges_show { script.replacen("g.", WITHOUT_BARRIERS, 1) } else { script.clone() };
+    let outcome = ask(reference, &database, [&theirs, &script], &case.expectation)?;
+    match outcome {
+        Outcome::Differed { reference: theirs, ours, .. }
+            if theirs.is_err() != ours.is_err() && may_stop_early(&case.traversal) =>
+        {
+            Ok(Outcome::Skipped("an error that may be out of reach".into()))
+        }
+        Outcome::Agreed if case.writes => compare_graphs(reference, &database, &script, &case.expectation),
+        outcome => Ok(outcome),
+    }
+}
+
+/// Asks both sides, each with its own script.
+fn ask(
+    reference: &mut Reference,
+    database: &Database,
+    [theirs, script]: [&str; 2],
+    expectation: &Expectation,
+) -> Result<Outcome> {
+    let theirs = reference.ask(theirs)?;
+    let ours: std::result::Result<Vec<Value>, _> = engine::ask(database, script);
+    let what = match (&theirs, &ours) {
+        (Ok(theirs), Ok(ours)) => difference(expectation, theirs, ours),
+        (Err(_), Err(_)) => None,
+        (Ok(_), Err(_)) => Some("only we fail".into()),
+        (Err(_), Ok(_)) => Some("only the reference fails".into()),
+    };
+    Ok(match what {
+        None => Outcome::Agreed,
+        Some(what) => Outcome::Differed {
+            script: script.to_owned(),
+            what,
+            reference: theirs.map(|results| written(&results, true)),
+            ours: ours.map(|results| written(&results, true)).map_err(|error| error.to_string()),
+        },
+    })
+}
+
+/// Whether the graphs are alike after a case that wrote.
+fn compare_graphs(
+    reference: &mut Reference,
+    database: &Database,
+    script: &str,
+    expectation: &Expectation,
+) -> Result<Outcome> {
+    let expectation = Expectation { form: expectation.form, ..Expectation::default() };
+    for probe in ["g.V().valueMap(true)", "g.E().elementMap()"] {
+        match ask(reference, database, [probe; 2], &expectation)? {
+            Outcome::Differed { what, reference, ours, .. } => {
+                let what = format!("afterwards, {probe}: {what}");
+                return Ok(Outcome::Differed { script: script.to_owned(), what, reference, ours });
+            }
+            outcome => drop(outcome),
+        }
+    }
+    Ok(Outcome::Agreed)
+}

@@ -1,0 +1,164 @@
+//! What we answer otherwise than the reference, and why it stays so.
+//!
+//! A difference in the corpus says its name; one of a random case has one if it looks as the name's test says. Each test
+//! is as narrow as it can be: it names the steps and what each side says, never a whole family.
+
+use crate::Answer;
+
+/// A difference that is to stay.
+pub struct Known {
+    /// What the corpus calls it.
+    pub name: &'static str,
+    /// Why we answer otherwise.
+    pub why: &'static str,
+    /// Whether a random case that differs does so for this reason: the traversal, the reference's answer, ours.
+    pub covers: fn(&str, &Answer, &Answer) -> bool,
+}
+
+/// For those that random cases do not come to.
+const CORPUS_ONLY: fn(&str, &Answer, &Answer) -> bool = |_, _, _| false;
+
+const fn in_the_corpus(name: &'static str, why: &'static str) -> Known {
+    Known { name, why, covers: CORPUS_ONLY }
+}
+
+/// All of them.
+pub const KNOWN: &[Known] = &[
+    // Numbers.
+    in_the_corpus("nan-counts", "a sum or mean with a NaN is NaN; the reference takes NaN for 0 of the other type"),
+    in_the_corpus(
+        "negative-zero",
+        "0.0 and -0.0 are one number, as IEEE 754 has it; the reference compares their bits",
+    ),
+    in_the_corpus("decimal-scale", "1.0m and 1.00m are one number in dedup() and groups, as they are for eq()"),
+    in_the_corpus(
+        "sum-long",
+        "Operator.sumLong adds whole numbers of any width; the reference fails for all but longs",
+    ),
+    in_the_corpus("shortest-double", "Java writes the least double with one digit more than it needs"),
+    in_the_corpus(
+        "float-to-bigint",
+        "a float beyond 64 bits becomes that integer; the reference's is the largest long",
+    ),
+    in_the_corpus("no-silent-infinity", "a literal too large for its type is refused; the reference reads infinity"),
+    // Dates.
+    in_the_corpus(
+        "same-instant",
+        "dates of one instant are equal whatever their offsets; the reference tells them apart",
+    ),
+    in_the_corpus("int-days", "dateAdd() takes 64 bits; the reference cuts the number to 32 and comes to another date"),
+    // What compares.
+    in_the_corpus(
+        "orders-anything",
+        "min(), max() and order(local) have an order for all values; Java fails at a cast",
+    ),
+    in_the_corpus("no-text-no-match", "a predicate of texts is false for what is none; the reference fails at a cast"),
+    in_the_corpus("element-order", "lt() and its kin take elements in the order of internal ids, not of the users'"),
+    // Texts.
+    in_the_corpus("whole-characters", "a character outside the basic plane is one; Java cuts it in two halves"),
+    // Nulls and absent things.
+    in_the_corpus("null-unfolds", "unfold() of null is null; the reference fails"),
+    in_the_corpus("null-among-names", "a null among labels stands for none; the reference fails"),
+    in_the_corpus("by-identity", "by(identity()) reduces to one value; the reference drops identity() first"),
+    in_the_corpus("unknown-label", "a label that nothing bears drops the row in where(); the reference fails"),
+    in_the_corpus("unknown-variable", "a variable of math() that nothing bears drops the row; the reference fails"),
+    in_the_corpus("cap-of-nothing", "cap() of a name that no step fills is refused, also beside one that is filled"),
+    in_the_corpus(
+        "property-order",
+        "properties are in the order of vertex and key; TinkerGraph's are in that of their numbers",
+    ),
+    in_the_corpus("first-of-several", "by(key) of a key with several values takes the first; the reference fails"),
+    in_the_corpus("any-or-collection", "within('a') takes what a stands for, or its members; Java fails at a cast"),
+    // Collections.
+    in_the_corpus("range-past-a-map", "skip(local, n) past the end of a map is an empty map; the reference fails"),
+    in_the_corpus("negative-tail", "tail() of a negative number is refused; the reference gives nothing"),
+    in_the_corpus(
+        "merged-on-the-way",
+        "sacks merge at a barrier that is written; the reference has barriers of its own, too",
+    ),
+    in_the_corpus("own-sack", "every traverser folds into its own sack; in the reference all write to one list"),
+    // Steps.
+    in_the_corpus("nothing-connected", "and() between steps with nothing on one side passes; the reference drops all"),
+    in_the_corpus("optional-once", "optional(count()) counts once; the reference also gives the 0 of its own test"),
+    in_the_corpus("loops-outside", "loops() outside of a loop is refused, also behind one; the reference says 0"),
+    in_the_corpus("time-limit", "timeLimit() is not there; with('evaluationTimeout', …) is"),
+    in_the_corpus("services", "call() lists the database's own services besides"),
+    in_the_corpus("with-nowhere", "with() behind a step that knows no option is refused; the reference passes it over"),
+    in_the_corpus("value-map-false", "valueMap(false) is without tokens, as documented; the reference adds them"),
+    in_the_corpus(
+        "vertex-properties",
+        "valueMap() under a SubgraphStrategy with vertexProperties is not there yet; properties() is",
+    ),
+    in_the_corpus("property-ids", "a vertex property's id is made of its vertex and key; TinkerGraph numbers them"),
+    in_the_corpus(
+        "typed-ids",
+        "the string '1' is another id than 1, an int another than a long; TinkerGraph's manager converts",
+    ),
+    in_the_corpus(
+        "reads-more",
+        "the parser also reads forms of 3.7 and of other clients that the grammar of 3.8 has not",
+    ),
+    in_the_corpus("reads-less", "a predicate takes no traversal and inject() no token of the language as a value"),
+    // Writes.
+    in_the_corpus("no-elements-in-properties", "a property holds plain values; TinkerGraph keeps any object of Java"),
+    in_the_corpus("edge-meta", "meta-properties of an edge's property are refused; the reference loses them silently"),
+    in_the_corpus(
+        "merge-cardinality",
+        "a value with a cardinality in a merge is that value: it is searched for and, on edges, written",
+    ),
+    Known {
+        name: "missing-end",
+        why: "mergeE() whose inV is no vertex fails, as with any other end; the reference does nothing",
+        covers: |script, theirs, ours| {
+            script.contains("mergeE(") && script.contains("option(Merge.inV") && theirs.is_ok() && ours.is_err()
+        },
+    },
+    Known {
+        name: "barrier-before-writes",
+        why: "a writing step reads all its input before it writes; in the reference a walk meets what it just wrote",
+        covers: |script, theirs, ours| {
+            let write =
+                ["addE(", "addV(", "drop()", "mergeV(", "mergeE("].iter().filter_map(|step| script.find(step)).min();
+            let walks =
+                |before: &str| [".in(", ".out(", ".both(", ".to(", "E(", ".V("].iter().any(|hop| before.contains(hop));
+            write.is_some_and(|at| walks(&script[..at])) && theirs.is_ok() && ours.is_ok()
+        },
+    },
+    Known {
+        name: "equal-starts",
+        why: "of two equal traversers that merge, the second finds what the first made; the reference merges them into one",
+        covers: |script, theirs, ours| script.starts_with("g.inject(0, 0).merge") && theirs.is_ok() && ours.is_ok(),
+    },
+    Known {
+        name: "has-id-twice",
+        why: "hasId(2, 2) is a test; at the start of a traversal the reference looks each id up and gives v[2] twice",
+        covers: |script, theirs, ours| {
+            (script.contains("V().hasId(") || script.contains("E().hasId(")) && theirs.is_ok() && ours.is_ok()
+        },
+    },
+    Known {
+        name: "identity-removed",
+        why: "flatMap(identity().identity()) gives what it is given; the reference empties it first, and nothing comes out",
+        covers: |script, theirs, ours| {
+            script.contains("flatMap(__.identity().identity())") && theirs.is_ok() && ours.is_ok()
+        },
+    },
+    Known {
+        name: "or-in-match",
+        why: "or() in match() is a test and keeps a row once; the reference gives it once for each way that it holds",
+        covers: |script, theirs, ours| {
+            let inside = script.find("match(").is_some_and(|at| script[at..].contains("__.or("));
+            inside && theirs.is_ok() && ours.is_ok()
+        },
+    },
+];
+
+/// The one of that name.
+pub fn find(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// The one that covers a difference.
+pub fn covering(traversal: &str, reference: &Answer, ours: &Answer) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| (known.covers)(traversal, reference, ours))
+}

@@ -1,0 +1,102 @@
+//! Asks the reference: about the corpus, about random cases, or about one script. See the crate.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use mangrove_oracle::generate::Options;
+use mangrove_reference::{cases, corpus, engine, notation, reference::Reference};
+
+/// The engine against TinkerPop's own TinkerGraph.
+#[derive(Parser)]
+struct Arguments {
+    /// Where Java finds TinkerGraph and the compiled `Reference`.
+    class_path: String,
+    #[command(subcommand)]
+    question: Question,
+}
+
+#[derive(Subcommand)]
+enum Question {
+    /// Whether the reference answers as the corpus has it on record.
+    Corpus {
+        /// Puts on record what both sides answer now.
+        #[arg(long)]
+        record: bool,
+        /// Only files whose name has this in it.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
+    /// Random cases, on both.
+    Cases {
+        /// The first seed.
+        first: u64,
+        /// How many.
+        count: u64,
+        /// The share of cases that write.
+        #[arg(long, default_value_t = 0.15)]
+        writes: f64,
+    },
+    /// One script on a graph of the corpus, on both.
+    Ask {
+        /// The graph.
+        graph: String,
+        /// The script.
+        script: String,
+    },
+}
+
+fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let arguments = Arguments::parse();
+    let mut reference = Reference::start(&arguments.class_path)?;
+    let failed = match arguments.question {
+        Question::Corpus { record, only } => hold_corpus(reference, record, &only)?,
+        Question::Cases { first, count, writes } => {
+            let options = Options { write_share: writes, ..Options::default() };
+            let report = cases::run(&mut reference, first..first + count, &options)?;
+            report.differed.iter().for_each(|difference| println!("{difference}\n"));
+            println!("known: {:?}; not compared: {:?}", report.known, report.skipped);
+            println!("{} passed, {} failed", report.agreed, report.differed.len());
+            report.differed.len()
+        }
+        Question::Ask { graph, script } => {
+            let case = corpus::Case { scripts: vec![script], ordered: true, reference: None, ours: None };
+            let theirs = corpus::Theirs::new(reference).ask(&graph, &case)?;
+            let database = engine::graph(corpus::folder(), &graph)?;
+            let ours = engine::ask(&database, &case.scripts[0]).map(|results| notation::written(&results, true));
+            println!("{}", corpus::beside(&theirs, &ours.map_err(|error| error.to_string())));
+            0
+        }
+    };
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn hold_corpus(reference: Reference, record: bool, only: &str) -> Result<usize, Box<dyn std::error::Error>> {
+    let (mut right, mut wrong) = (0, 0);
+    let (mut theirs, mut ours) = (corpus::Theirs::new(reference), corpus::Ours::default());
+    for file in corpus::files()? {
+        if !file.to_string_lossy().contains(only) {
+            continue;
+        }
+        let mut items =
+            corpus::parse(&std::fs::read_to_string(&file)?).map_err(|error| format!("{}: {error}", file.display()))?;
+        for (graph, case) in corpus::cases(&mut items) {
+            if record {
+                corpus::record(&mut theirs, &mut ours, &graph, case)?;
+                continue;
+            }
+            let now = theirs.ask(&graph, case)?;
+            match case.reference.as_ref().is_some_and(|recorded| corpus::agree(recorded, &now)) {
+                true => right += 1,
+                false => {
+                    wrong += 1;
+                    println!("{}: on record is {:?}\n  now: {now:?}", case.scripts.join(" ; "), case.reference);
+                }
+            }
+        }
+        if record {
+            std::fs::write(&file, corpus::render(&items))?;
+        }
+    }
+    println!("{right} passed, {wrong} failed");
+    Ok(wrong)
+}

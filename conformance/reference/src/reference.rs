@@ -1,0 +1,76 @@
+//! The reference: a process of Java with a TinkerGraph in it, asked line by line (`java/Reference.java` has the words).
+
+use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use mangrove::Value;
+use mangrove_gremlin::graphson::{Dialect, Version, decode_value, encode_value};
+use mangrove_oracle::graph::AUTOMATIC_ID_MIN;
+
+/// A running reference; its process ends with it.
+pub struct Reference {
+    process: Child,
+    questions: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What the reference answers: values, or what it calls the error.
+pub type Told = Result<Vec<Value>, String>;
+
+impl Reference {
+    /// Starts one. The class path has TinkerGraph and the compiled `Reference`.
+    pub fn start(class_path: &str) -> std::io::Result<Self> {
+        let mut process = Command::new("java")
+            .args(["-Xmx2g", "-XX:+UseSerialGC", "-cp", class_path, "Reference", &AUTOMATIC_ID_MIN.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let piped = "the process was started with pipes";
+        let questions = BufWriter::new(process.stdin.take().expect(piped));
+        let answers = BufReader::new(process.stdout.take().expect(piped));
+        Ok(Reference { process, questions, answers })
+    }
+
+    /// Begins a graph of these elements, which are detached.
+    pub fn load(&mut self, elements: Vec<Value>) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        let dialect = Dialect { version: Version::V3, typed: true };
+        encode_value(dialect, &Value::list(elements), &mut text).map_err(Error::other)?;
+        let text = String::from_utf8(text).map_err(Error::other)?;
+        self.exchange("load", &text)?.map(drop).map_err(Error::other)
+    }
+
+    /// The results of a script.
+    pub fn ask(&mut self, script: &str) -> std::io::Result<Told> {
+        self.exchange("run", script)
+    }
+
+    fn exchange(&mut self, word: &str, text: &str) -> std::io::Result<Told> {
+        // A line is a question: what would end it early, no literal needs.
+        let text = text.replace(['\n', '\r'], " ");
+        writeln!(self.questions, "{word}\t{text}")?;
+        self.questions.flush()?;
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err(Error::new(ErrorKind::UnexpectedEof, format!("the reference ended at: {text}")));
+        }
+        match line.trim_end_matches('\n').split_once('\t') {
+            Some(("!", error)) => Ok(Err(error.to_owned())),
+            Some(("+", results)) => match decode_value(results.as_bytes()) {
+                Ok(Value::List(values)) => Ok(Ok(values.to_vec())),
+                Ok(other) => Err(Error::other(format!("{text}: {} in place of a list", other.type_name()))),
+                // It has types that no value here has.
+                Err(error) => Ok(Err(format!("unreadable: {error}"))),
+            },
+            _ => Err(Error::other(format!("the reference says: {line}"))),
+        }
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // It may be at work on a traversal without end; nothing of it is wanted any more.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
