@@ -136,7 +136,9 @@ fn conversions() {
     let number = |to| Function::AsNumber(to);
     gives(number(None), "0x5", vec![], 5);
     gives(number(None), "3000000000", vec![], 3_000_000_000_i64);
-    gives(number(None), "-1.5e1", vec![], -15.0);
+    gives(number(None), "-1.5e1", vec![], -15.0_f32);
+    gives(number(None), "5L", vec![], 5_i64);
+    gives(number(None), "0.1234567890", vec![], 0.123_456_789);
     gives(number(Some(NumberType::Int)), 5.67, vec![], 5);
     gives(number(Some(NumberType::Int)), Value::Null, vec![], Value::Null);
     fails(number(Some(NumberType::Byte)), 300, vec![], "Can't convert number of type Integer to Byte due to overflow.");
