@@ -248,6 +248,10 @@ pub fn widened(number: &Value, other: &Value) -> Value {
         Value::Decimal(_) => Value::Decimal(Arc::new(BigDecimal::zero())),
         _ => return number.clone(),
     };
+    // A float is too narrow for a long, as in arithmetic.
+    if let (Value::F32(number), Value::I64(_)) = (number, other) {
+        return Value::F64(f64::from(*number));
+    }
     if width(number) >= width(other) {
         return number.clone();
     }

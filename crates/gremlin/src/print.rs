@@ -192,9 +192,20 @@ fn strategy(f: &mut Formatter<'_>, name: &str, configuration: &[(smol_str::SmolS
     }
     write!(f, "new {name}(")?;
     for (i, (key, value)) in configuration.iter().enumerate() {
-        write!(f, "{}{key}: {value}", if i > 0 { ", " } else { "" })?;
+        f.write_str(if i > 0 { ", " } else { "" })?;
+        // The grammar has words there; what is none can only be quoted.
+        if is_word(key) {
+            f.write_str(key)?
+        } else {
+            quoted(f, key)?
+        }
+        write!(f, ": {value}")?;
     }
     f.write_char(')')
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// The operands stand in a list, so that a single operand that is a list itself is not spread.

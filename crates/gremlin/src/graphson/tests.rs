@@ -97,7 +97,7 @@ fn traversals_of_gremlinpython_are_read() {
         ("steps", "g.V(1).out('knows').where(__.in().has('age', P.gt(30))).values('name').dedup()"),
         (
             "source",
-            "g.withStrategies(new SubgraphStrategy('vertices': __.hasLabel('a')), ReadOnlyStrategy)\
+            "g.withStrategies(new SubgraphStrategy(vertices: __.hasLabel('a')), ReadOnlyStrategy)\
              .withSideEffect('x', [1]).V().count()",
         ),
         ("write", "g.mergeV([(T.label): 'a', 'k': 1]).option(Merge.onCreate, ['k': Cardinality.set(2)]).discard()"),

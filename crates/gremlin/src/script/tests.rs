@@ -49,7 +49,7 @@ fn the_source_is_configured_before_the_first_step() {
     assert_eq!((bytecode.source.len(), bytecode.steps.len()), (2, 2));
     check(
         "g.withStrategies(ReadOnlyStrategy, new SubgraphStrategy(vertices: hasLabel('a'), checkAdjacentVertices: false)).V()",
-        "g.withStrategies(ReadOnlyStrategy, new SubgraphStrategy('vertices': __.hasLabel('a'), 'checkAdjacentVertices': false)).V()",
+        "g.withStrategies(ReadOnlyStrategy, new SubgraphStrategy(vertices: __.hasLabel('a'), checkAdjacentVertices: false)).V()",
     );
     check("g.withoutStrategies(CountStrategy).V()", "g.withoutStrategies(CountStrategy).V()");
 }
