@@ -5,6 +5,9 @@
 //! path, and what reads them in the end counts by bulk and has no use for their order. A stream that is cut
 //! (`limit()`), sorted or handed out as it comes is left alone: merging would only hold it up.
 //!
+//! Where `dedup()` ends the stretch, rows are not merged but deduplicated before every hop: how often one comes is all the same
+//! then, and each vertex is walked from once a hop, not once every some thousand rows.
+//!
 //! A test that walks itself (`where(in().out())`) costs as much as hops do, and equal rows pass it or fail it together:
 //! before it, rows are merged as before a hop. In the body of a loop that is so whatever follows, since what an
 //! iteration leaves behind is merged anyhow; so is the end of a body, where the loop itself asks such a test.
@@ -130,8 +133,10 @@ fn merge_stretch(stages: &mut Vec<Stage>, start: usize, end: usize, apart: usize
     let costs = |operator: &Op| is_hop(operator) || is_walking_test(operator);
     let hops: Vec<usize> = (start..=end).filter(|&i| costs(&stages[i].operator)).collect();
     let later = hops.get(apart..).unwrap_or_default();
+    let dedups = matches!(stages.get(end).map(|stage| &stage.operator), Some(Op::Dedup { slots: 0 }));
     for &hop in later.iter().rev() {
-        stages.insert(hop, Stage { operator: Op::Merge, labels: Vec::new() });
+        let operator = if dedups { Op::Dedup { slots: 0 } } else { Op::Merge };
+        stages.insert(hop, Stage { operator, labels: Vec::new() });
     }
     later.len()
 }

@@ -67,7 +67,9 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
         Some(Emit::Traversal(test)) => is_repeatable(test),
     };
     let leaves = match &repeat.until {
-        None | Some(Until::Times(_)) => repeat.emit.is_some(),
+        None => repeat.emit.is_some(),
+        // What leaves in the end is not asked what is emitted on the way.
+        Some(Until::Times(_)) => matches!(repeat.emit, Some(Emit::Always)),
         Some(Until::Test(_)) => true,
         Some(Until::Traversal(test)) => is_repeatable(test),
     };

@@ -18,7 +18,7 @@ use crate::lookup::{column_slot, key_slot, token_slot};
 use crate::path;
 use crate::row::local::elements;
 use crate::rows::{Column, Rows, Slot, Tags};
-use crate::scope::names::named_value;
+use crate::scope::names::named_values;
 use crate::scope::queue::WaitQueue;
 use crate::test::CompiledTest;
 
@@ -122,13 +122,8 @@ impl Modulate {
             }
             Over::Names(names) => {
                 for (place, (name, pop)) in names.iter().enumerate() {
-                    let (mut items, mut values) = (Vec::new(), Vec::new());
-                    for row in 0..rows.len() {
-                        if let Some(v) = named_value(rows, row, name.as_ref(), *pop, environment) {
-                            items.push((row as u32, place as u32));
-                            values.push(v);
-                        }
-                    }
+                    let (named, values) = named_values(rows, name.as_ref(), *pop, environment);
+                    let items = named.into_iter().map(|row| (row, place as u32)).collect();
                     add(place % self.by.len(), (items, values));
                 }
             }

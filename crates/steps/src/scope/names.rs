@@ -17,17 +17,36 @@ pub fn named_value(
     environment: &Environment,
 ) -> Option<Value> {
     let Some(name) = name else { return Some(rows.object(row)) };
-    if let Column::Values(values) = &rows.objects
-        && let Value::Map(entries) = &values[row]
-        && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == name))
-    {
-        return Some(value.clone());
-    }
-    if let Some(value) = environment.side_effects.get(name) {
-        return Some(value);
-    }
-    let path = rows.path(row);
-    let mut found = newest_first(&path).filter(|n| n.labels.contains(name)).map(|n| n.object.clone());
+    own_entry(rows, row, name).or_else(|| environment.side_effects.get(name)).or_else(|| labeled(rows, row, name, pop))
+}
+
+/// The value of a name for every row that it has one for, with the row's number: [`named_value`] with one look at the side
+/// effects.
+pub fn named_values(
+    rows: &Rows,
+    name: Option<&Name>,
+    pop: Option<Pop>,
+    environment: &Environment,
+) -> (Vec<u32>, Vec<Value>) {
+    let Some(name) = name else { return ((0..rows.len() as u32).collect(), rows.objects.clone().into_values()) };
+    let shared = environment.side_effects.get(name);
+    let value =
+        |row: usize| own_entry(rows, row, name).or_else(|| shared.clone()).or_else(|| labeled(rows, row, name, pop));
+    (0..rows.len()).filter_map(|row| Some((row as u32, value(row)?))).unzip()
+}
+
+/// The entry of a row's map under a name.
+fn own_entry(rows: &Rows, row: usize, name: &Name) -> Option<Value> {
+    let Column::Values(values) = &rows.objects else { return None };
+    let Value::Map(entries) = &values[row] else { return None };
+    let (_, value) = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == name))?;
+    Some(value.clone())
+}
+
+/// What a row's path has under a label.
+fn labeled(rows: &Rows, row: usize, name: &Name, pop: Option<Pop>) -> Option<Value> {
+    let path = rows.path.as_ref()?.get(row)?;
+    let mut found = newest_first(path).filter(|n| n.labels.contains(name)).map(|n| n.object.clone());
     match pop.unwrap_or(Pop::Last) {
         Pop::Last => found.next(),
         Pop::First => found.last(),
