@@ -5,10 +5,10 @@ SHELL := /bin/bash
 CARGO ?= cargo
 PYTHON ?= python3
 
-# How many random cases of transactions and files `make test-full` runs, how many times as many random traversals as CI (with
-# the oracle's own checks half an hour on two cores), and how long `make soak` goes on.
-FULL_CASES ?= 100000
+# How many times as many random cases as CI `make test-full` runs, how many traversals of the oracle's own checks (with the
+# differential tests half an hour on two cores), and how long `make soak` goes on.
 FULL_TIMES ?= 60
+FULL_CASES ?= 100000
 SOAK_HOURS ?= 4
 FUZZ_SECONDS ?= 60
 # What is served, and how: make serve ARGS="--load modern.json"
@@ -37,7 +37,7 @@ test: tools ## Everything CI runs: format, lints, tests, documentation, the offi
 .PHONY: test-full
 test-full: tools ## `make test` with many more random cases, and Miri where it is installed
 	@.ci/miri
-	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_CASES=$(FULL_CASES) MANGROVE_TIMES=$(FULL_TIMES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
+	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_TIMES=$(FULL_TIMES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
 soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours

@@ -1,4 +1,4 @@
-//! The data sets that tests and benchmarks run on, unpacked where a program can read them.
+//! What tests run on: data sets, unpacked where a program can read them, and numbers of random cases.
 //!
 //! The archives live outside the project, in `../shared/data` beside its root (see the README there for what
 //! each holds). [`dataset`] unpacks one into `target/testdata` the first time it is asked for and returns
@@ -11,9 +11,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod cases;
+
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+
+pub use cases::{case_count, first_seed};
 
 /// The folder of a data set, unpacked; `None` where its archive is absent (say so and skip the test).
 ///

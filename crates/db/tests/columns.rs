@@ -49,7 +49,7 @@ fn p(kind: Kind, n: usize) -> Option<Value> {
 }
 
 fn q(n: usize) -> Option<Value> {
-    (n % 5 > 0).then_some(Value::I64((mixed(n) % 3) as i64))
+    (!n.is_multiple_of(5)).then_some(Value::I64((mixed(n) % 3) as i64))
 }
 
 /// The graph as it should be seen: `None` was deleted.

@@ -128,21 +128,13 @@ fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
     Ok(Box::new(engine))
 }
 
-/// How many cases a test runs that has so many in CI.
-fn case_count(in_ci: u64) -> u64 {
-    match number("MANGROVE_TIMES", 0) {
-        0 => number("MANGROVE_CASES", in_ci),
-        times => in_ci * times,
-    }
-}
-
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 fn check(first_seed: u64, count: u64, options: &Options, way: Way) {
-    let mut first = number("MANGROVE_FIRST", first_seed);
-    let end = first + case_count(count);
+    let mut first = mangrove_testdata::first_seed(first_seed);
+    let end = first + mangrove_testdata::case_count(count);
     let mut differences = Vec::new();
     loop {
         match harness::run(first..end, options, &mut |graph| load(graph, way)) {

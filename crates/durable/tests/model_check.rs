@@ -8,7 +8,7 @@ use mangrove_durable::log::model::everybody_goes_on_when_it_is_durable;
 
 /// Random schedules, and ones with few preemptions, which find rare orders sooner.
 fn explore(threads: usize, rounds: usize, failing: u64) {
-    let count = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
+    let count = mangrove_testdata::case_count(1_000);
     shuttle::check_random(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count);
     shuttle::check_pct(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count, 3);
 }

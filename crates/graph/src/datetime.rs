@@ -98,7 +98,7 @@ fn days_of(text: &str, whole: bool) -> Option<i64> {
         _ => 4..=4,
     };
     let year = sign * digits(year, lengths)?;
-    let found = match (parts.next()?, parts.next(), parts.next()) {
+    match (parts.next()?, parts.next(), parts.next()) {
         (month, Some(day), None) => {
             let (month, day) = (digits(month, 2..=2)?, digits(day, 2..=2)?);
             let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
@@ -112,8 +112,7 @@ fn days_of(text: &str, whole: bool) -> Option<i64> {
             digits(month, 2..=2).filter(|month| (1..=12).contains(month)).map(|month| days_before(year, month))
         }
         _ => None,
-    };
-    found
+    }
 }
 
 /// The days from 1970-01-01 up to the first of a month, in the proleptic Gregorian calendar.

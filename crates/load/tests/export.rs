@@ -258,7 +258,7 @@ fn normal(value: &Value) -> String {
 }
 
 fn cases() -> u32 {
-    std::env::var("MANGROVE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
+    mangrove_testdata::case_count(48)
 }
 
 /// Exports generated graphs and loads them again.

@@ -151,23 +151,11 @@ fn read(serializer: Serializer, as_text: bool, message: &[u8]) -> Result<(u64, S
     Ok((code, status["message"].as_str().unwrap_or_default().to_owned(), results))
 }
 
-/// How many cases a test runs that has so many in CI.
-fn case_count(in_ci: u64) -> u64 {
-    match number("MANGROVE_TIMES", 0) {
-        0 => number("MANGROVE_CASES", in_ci),
-        times => in_ci * times,
-    }
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
-}
-
 /// Runs the cases as text and as bytecode.
 fn check(first_seed: u64, form: Form, serializer: Serializer) {
     let served = Rc::new(RefCell::new(Served::start()));
-    let first = number("MANGROVE_FIRST", first_seed);
-    let seeds = first..first + case_count(120);
+    let first = mangrove_testdata::first_seed(first_seed);
+    let seeds = first..first + mangrove_testdata::case_count(120);
     for as_text in [true, false] {
         // A map of GraphSON 2 has texts for keys: bytecode cannot say what `mergeV()` looks for.
         let write_share = if as_text || form != Form::ListsOnly { 0.2 } else { 0.0 };

@@ -4,7 +4,7 @@
 use mangrove_store::model;
 
 fn check(scenario: fn()) {
-    let cases = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases = mangrove_testdata::case_count(300);
     shuttle::check_random(scenario, cases);
     shuttle::check_pct(scenario, cases, 3);
 }

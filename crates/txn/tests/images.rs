@@ -322,7 +322,7 @@ impl History {
 
 #[test]
 fn a_restored_graph_is_the_graph() {
-    let seeds = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let seeds = mangrove_testdata::case_count(12);
     let mut skipped = 0;
     for seed in 0..seeds {
         let mut history = History::new(seed);

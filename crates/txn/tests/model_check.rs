@@ -20,7 +20,7 @@ use shuttle::thread;
 
 /// Schedules a model is run with: random ones, and ones with few preemptions, which find rare orders sooner.
 fn explore(model: impl Fn() + Send + Sync + Clone + 'static) {
-    let count = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
+    let count = mangrove_testdata::case_count(600);
     shuttle::check_random(model.clone(), count);
     shuttle::check_pct(model, count, 3);
 }

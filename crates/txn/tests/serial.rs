@@ -326,7 +326,7 @@ fn is_refusal(error: &Error) -> bool {
 
 #[test]
 fn committed_transactions_are_as_if_one_after_the_other() {
-    let cases = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500);
+    let cases = mangrove_testdata::case_count(1_500);
     let (mut committed, mut failed, mut pre_reads) = (0, 0, 0);
     for seed in 0..cases {
         let outcome = std::panic::catch_unwind(|| {

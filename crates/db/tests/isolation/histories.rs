@@ -42,13 +42,6 @@ struct Outcome {
     database: Database,
 }
 
-fn from_environment(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
-        Err(_) => default,
-    }
-}
-
 impl Round {
     fn run(&self) -> Outcome {
         let database = Database::with_options(&DatabaseOptions { tablet_count: 4, ..DatabaseOptions::default() });
@@ -224,8 +217,8 @@ impl Summary {
 /// Runs a level's share of transactions and prints what became of them. Fails at the first anomaly that the level
 /// forbids.
 fn run_level(isolation: Isolation) -> BTreeMap<Kind, usize> {
-    let count = from_environment("MANGROVE_CASES", 8_000) as usize;
-    let first = from_environment("MANGROVE_FIRST", 0);
+    let count = mangrove_testdata::case_count(8_000_usize);
+    let first = mangrove_testdata::first_seed(0);
     let mut summary = Summary::default();
     for seed in (first..).take(count.div_ceil(ROUND)) {
         let schedule = if seed % 2 == 0 { Schedule::Threads } else { Schedule::Interleaved };

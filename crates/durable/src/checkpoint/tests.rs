@@ -144,7 +144,7 @@ fn nothing_new_writes_nothing() {
 /// new one if that was acknowledged, and goes on.
 #[test]
 fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
-    let seeds: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let seeds: u64 = mangrove_testdata::case_count(4);
     for seed in 0..seeds {
         let mut operation = 0;
         loop {

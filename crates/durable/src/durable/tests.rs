@@ -89,7 +89,7 @@ fn change_indexes(durable: &Durable, actor: &mut Actor) -> Result<()> {
 #[test]
 fn whatever_was_acknowledged_is_found_after_any_power_cut() {
     use rand::Rng;
-    let cases: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let cases: u64 = mangrove_testdata::case_count(150);
     for seed in 0..cases {
         let mut disk = SimDisk::new();
         let mut actor = Actor::new(seed);
@@ -215,7 +215,7 @@ fn who_opens_a_database_stops_the_one_before() {
 /// Threads that each count in a vertex of their own, checkpoints beside them, and the power goes off.
 #[test]
 fn threads_and_checkpoints_lose_nothing_that_was_acknowledged() {
-    let cases: u64 = std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let cases: u64 = mangrove_testdata::case_count(40);
     for seed in 0..cases {
         let disk = SimDisk::new();
         let durable = open(&disk).unwrap();

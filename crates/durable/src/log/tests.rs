@@ -16,6 +16,7 @@ use super::read::{LogEnd, read};
 use super::record::Record;
 use super::*;
 use crate::disk::{SimDisk, read_file};
+use mangrove_testdata::case_count;
 
 const DATABASE: Uuid = Uuid::from_u128(7);
 
@@ -24,11 +25,6 @@ fn new_disk() -> SimDisk {
     let disk = SimDisk::new();
     found(&disk, DATABASE).unwrap();
     disk
-}
-
-/// How many cases a test tries; `MANGROVE_CASES` says another number.
-fn cases(default: u64) -> u64 {
-    std::env::var("MANGROVE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 fn small_segments() -> LogOptions {
@@ -200,14 +196,14 @@ fn check_power_cuts(seed: u64, threads: usize) {
 
 #[test]
 fn power_cuts_lose_nothing_that_was_acknowledged() {
-    for seed in 0..cases(400) {
+    for seed in 0..case_count(400) {
         check_power_cuts(seed, 1);
     }
 }
 
 #[test]
 fn power_cuts_under_threads_lose_nothing_that_was_acknowledged() {
-    for seed in 0..cases(60) {
+    for seed in 0..case_count(60) {
         check_power_cuts(seed, 3);
     }
 }
@@ -420,7 +416,7 @@ fn segments_are_released_while_others_are_made_of_them() {
             }
             Ok::<_, Error>(released)
         });
-        let commits = cases(1_000);
+        let commits = case_count(1_000);
         let inserted = (1..=commits).try_for_each(|n| graph.insert(&format!("m{n}"), 1, 3_000).map(drop));
         is_over.store(true, Ordering::Relaxed);
         inserted.unwrap();
