@@ -67,7 +67,10 @@ pub const KNOWN: &[Known] = &[
         "property-order",
         "properties are in the order of vertex and key; TinkerGraph's are in that of their numbers",
     ),
-    in_the_corpus("first-of-several", "by(key) of a key with several values takes the first; the reference fails"),
+    in_the_corpus(
+        "all-of-several",
+        "what a group keeps under a key are all values of it; the reference fails at several",
+    ),
     in_the_corpus("any-or-collection", "within('a') takes what a stands for, or its members; Java fails at a cast"),
     // Collections.
     in_the_corpus("range-past-a-map", "skip(local, n) past the end of a map is an empty map; the reference fails"),

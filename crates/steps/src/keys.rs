@@ -13,7 +13,7 @@ use mangrove_plan::logical::Name;
 
 use crate::barrier::held::FastMap;
 use crate::environment::Environment;
-use crate::lookup::key_slot;
+use crate::lookup::{key_slot, put_only};
 use crate::rows::{Column, Slot};
 
 /// Where an operator's `by()` values come from.
@@ -44,7 +44,7 @@ pub struct KeyReader {
     holds_numbers: bool,
 }
 
-/// The first value of each object.
+/// The value of each object.
 pub enum Keys<'a> {
     /// A number each.
     Numbers(&'a Numbers),
@@ -63,7 +63,7 @@ impl KeyReader {
         self.holds_numbers = true;
     }
 
-    /// The first value of each object.
+    /// The value of each object, of which none may have several.
     pub fn read(&mut self, objects: &Column, environment: &Environment) -> Result<Keys<'_>> {
         if !self.holds_numbers || !self.read_numbers(objects, environment)? {
             self.holds_numbers = false;
@@ -75,10 +75,8 @@ impl KeyReader {
         }
         let mut slot: Slot = vec![None; objects.len()];
         for (at, row) in self.numbers.row.iter().enumerate() {
-            let first = &mut slot[*row as usize];
-            if first.is_none() {
-                *first = self.numbers.value(at);
-            }
+            let value = self.numbers.value(at).expect("there is one for each row that is named");
+            put_only(&mut slot, *row as usize, value, &self.key)?;
         }
         Ok(Keys::Values(slot))
     }

@@ -13,20 +13,20 @@ use crate::row::local::branches;
 use crate::row::names::NameCache;
 use crate::rows::{Column, Slot};
 
-/// `by("key")`: the first value of an element's property, the meta-property of a vertex property, or the
-/// entry of a map.
+/// `by("key")`: the value of an element's property, the meta-property of a vertex property, or the
+/// entry of a map. A vertex with several values under the key is an error, as it is in TinkerPop.
 pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Result<Slot> {
     let view = &*environment.view;
     let id = view.key_of(key);
     if let (Column::Vertices(vertices), Some(id)) = (objects, id) {
         let mut values = ValueRows::default();
         view.vertex_values(vertices, id, &mut values)?;
-        return Ok(first_values(values, vertices.len()));
+        return only_values(values, vertices.len(), key);
     }
     if let (Column::Edges(edges), Some(id)) = (objects, id) {
         let mut values = ValueRows::default();
         view.edge_values(edges, id, &mut values)?;
-        return Ok(first_values(values, edges.len()));
+        return only_values(values, edges.len(), key);
     }
     let kinds = Kinds::of(objects);
     let mut slot: Slot = vec![None; objects.len()];
@@ -34,11 +34,11 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
         let mut values = ValueRows::default();
         view.vertex_values(&kinds.vertices.items, id, &mut values)?;
         for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
-            slot[kinds.vertices.row(at as usize)].get_or_insert(value);
+            put_only(&mut slot, kinds.vertices.row(at as usize), value, key)?;
         }
         view.edge_values(&kinds.edges.items, id, &mut values)?;
         for (at, value) in values.row.into_iter().zip(values.value) {
-            slot[kinds.edges.row(at as usize)].get_or_insert(value);
+            put_only(&mut slot, kinds.edges.row(at as usize), value, key)?;
         }
     }
     for (row, object) in kinds.others {
@@ -63,17 +63,28 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
     Ok(slot)
 }
 
-/// The first value of each row.
-fn first_values(values: ValueRows, rows: usize) -> Slot {
+/// The value of each row.
+fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<Slot> {
     let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);
     if is_one_each {
-        return values.value.into_iter().map(Some).collect();
+        return Ok(values.value.into_iter().map(Some).collect());
     }
     let mut slot: Slot = vec![None; rows];
     for (row, value) in values.row.into_iter().zip(values.value) {
-        slot[row as usize].get_or_insert(value);
+        put_only(&mut slot, row as usize, value, key)?;
     }
-    slot
+    Ok(slot)
+}
+
+/// Gives a row the value under a key, which must be its only one.
+pub fn put_only(slot: &mut Slot, row: usize, value: Value, key: &Name) -> Result<()> {
+    match slot[row].replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Error::evaluation(format!(
+            "by(\"{key}\") meets a vertex with several values under the key; by(values(\"{key}\")) takes the first, \
+             by(values(\"{key}\").fold()) all"
+        ))),
+    }
 }
 
 /// `by(T.id)`, `id()` and their kin.

@@ -17,7 +17,8 @@ impl Interpreter<'_> {
         Ok(if self.source.productive_by { made.or(Some(Value::Null)) } else { made })
     }
 
-    fn productive_or_not(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
+    /// As [`Interpreter::by`], whatever `ProductiveByStrategy` says.
+    pub(crate) fn productive_or_not(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
         match arguments.first() {
             None | Some(Argument::Order(Order::Asc | Order::Desc)) => Ok(Some(t.value.clone())),
             Some(Argument::Value(Value::String(key))) => self.value_of_key(key, &t.value),
@@ -30,19 +31,25 @@ impl Interpreter<'_> {
 
     /// The one value under a key of an element or a map.
     pub(crate) fn value_of_key(&mut self, key: &str, value: &Value) -> Outcome<Option<Value>> {
-        if let Value::Map(entries) = value {
-            let found = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == key));
-            return Ok(found.map(|(_, v)| v.clone()));
-        }
-        let mut found: Vec<Value> = Vec::new();
-        for property in self.properties_of(value, &[key.into()])? {
-            found.push(self.key_and_value(&property)?.1);
-        }
+        let mut found = self.values_of_key(key, value)?;
         match found.len() {
             0 => Ok(None),
             1 => Ok(found.pop()),
             _ => wrong(format!("by({key}) meets several values under one key")),
         }
+    }
+
+    /// All values under a key of an element; what a map has under it.
+    pub(crate) fn values_of_key(&mut self, key: &str, value: &Value) -> Outcome<Vec<Value>> {
+        if let Value::Map(entries) = value {
+            let found = entries.iter().filter(|(k, _)| matches!(k, Value::String(k) if k == key));
+            return Ok(found.map(|(_, v)| v.clone()).collect());
+        }
+        let mut found: Vec<Value> = Vec::new();
+        for property in self.properties_of(value, &[key.into()])? {
+            found.push(self.key_and_value(&property)?.1);
+        }
+        Ok(found)
     }
 
     /// What a token names of an element or property.

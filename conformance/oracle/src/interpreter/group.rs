@@ -58,10 +58,18 @@ impl Interpreter<'_> {
                     self.met = outer;
                     first(made?)
                 }
+                // Here a key stands for all its values, and `ProductiveByStrategy` makes none of nothing.
+                (_, Some([Argument::Value(Value::String(key))])) => {
+                    let mut made = Vec::new();
+                    for t in &members {
+                        made.extend(self.values_of_key(key, &t.value)?);
+                    }
+                    Some(Value::list(made))
+                }
                 (_, modulator) => {
                     let mut made = Vec::new();
                     for t in &members {
-                        made.extend(self.by(modulator.copied().unwrap_or(&[]), t)?);
+                        made.extend(self.productive_or_not(modulator.copied().unwrap_or(&[]), t)?);
                     }
                     Some(Value::list(made))
                 }
