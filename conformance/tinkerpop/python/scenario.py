@@ -40,7 +40,7 @@ class Server:
     def elements(self, graph):
         """The names of a graph's elements."""
         vertices = {}
-        for name, found in self.names(graph, 'g.V().has("name").project("k", "v").by("name").by(id())', "kv"):
+        for name, found in self.names(graph, 'g.V().has("name").project("k", "v").by(values("name")).by(id())', "kv"):
             vertices[name] = canonical(found)
         edges = {}
         query = ('g.E().project("o", "l", "i", "v").by(outV().values("name")).by(label()).by(inV().values("name"))'
