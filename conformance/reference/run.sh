@@ -33,5 +33,5 @@ fi
 failed=0
 "$program" "$class_path" corpus || failed=1
 # From 0 on as the differential test of crates/db, so that a difference can be asked of both judges.
-"$program" "$class_path" cases 0 "${ORACLE_CASES:-1000}" || failed=1
+"$program" "$class_path" cases 0 "${REFERENCE_CASES:-1000}" || failed=1
 exit "$failed"

@@ -9,6 +9,8 @@ use mangrove_oracle::graph::AUTOMATIC_ID_MIN;
 
 /// A running reference; its process ends with it.
 pub struct Reference {
+    class_path: String,
+    seconds_max: u32,
     process: Child,
     questions: BufWriter<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -18,17 +20,19 @@ pub struct Reference {
 pub type Told = Result<Vec<Value>, String>;
 
 impl Reference {
-    /// Starts one. The class path has TinkerGraph and the compiled `Reference`.
-    pub fn start(class_path: &str) -> std::io::Result<Self> {
+    /// Starts one. The class path has TinkerGraph and the compiled `Reference`; a script that takes longer than these seconds
+    /// is an error.
+    pub fn start(class_path: &str, seconds_max: u32) -> std::io::Result<Self> {
         let mut process = Command::new("java")
-            .args(["-Xmx2g", "-XX:+UseSerialGC", "-cp", class_path, "Reference", &AUTOMATIC_ID_MIN.to_string()])
+            .args(["-Xmx2g", "-XX:+UseSerialGC", "-cp", class_path, "Reference"])
+            .args([AUTOMATIC_ID_MIN.to_string(), seconds_max.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let piped = "the process was started with pipes";
         let questions = BufWriter::new(process.stdin.take().expect(piped));
         let answers = BufReader::new(process.stdout.take().expect(piped));
-        Ok(Reference { process, questions, answers })
+        Ok(Reference { class_path: class_path.to_owned(), seconds_max, process, questions, answers })
     }
 
     /// Begins a graph of these elements, which are detached.
@@ -40,9 +44,14 @@ impl Reference {
         self.exchange("load", &text)?.map(drop).map_err(Error::other)
     }
 
-    /// The results of a script.
+    /// The results of a script. After one that took too long the graph is empty.
     pub fn ask(&mut self, script: &str) -> std::io::Result<Told> {
-        self.exchange("run", script)
+        let told = self.exchange("run", script)?;
+        if took_too_long(&told) {
+            // It goes on, for not everything in TinkerPop heeds an interruption, and nothing else would get its turn.
+            *self = Reference::start(&self.class_path, self.seconds_max)?;
+        }
+        Ok(told)
     }
 
     fn exchange(&mut self, word: &str, text: &str) -> std::io::Result<Told> {
@@ -65,6 +74,11 @@ impl Reference {
             _ => Err(Error::other(format!("the reference says: {line}"))),
         }
     }
+}
+
+/// Whether that is the answer to a script that took too long.
+pub fn took_too_long(told: &Told) -> bool {
+    matches!(told, Err(error) if error.starts_with("TimeoutException"))
 }
 
 impl Drop for Reference {

@@ -258,8 +258,12 @@ mod tests {
         let all = Column::Vertices(vec![g.josh, g.lop, g.marko]);
         let slot = age.read(&all, &environment).unwrap().into_slot();
         assert_eq!(slot, vec![Some(32.into()), None, Some(29.into())]);
-        let mut nick = KeyReader::new("nick".into());
-        assert_eq!(nick.read(&all, &environment).unwrap().gather(&[2, 0]), vec![Some("m".into()), None]);
+        let mut name = KeyReader::new("name".into());
+        assert_eq!(
+            name.read(&all, &environment).unwrap().gather(&[2, 0]),
+            vec![Some("marko".into()), Some("josh".into())]
+        );
+        assert!(KeyReader::new("nick".into()).read(&all, &environment).is_err(), "marko has two");
         assert!(KeyReader::new("age".into()).read(&Column::Values(vec![1.into()]), &environment).is_err());
     }
 }

@@ -217,7 +217,8 @@ mod tests {
         let objects = Column::Values(vec![map, g.marko.into(), g.knows.into(), g.nick(1)]);
         let slot = |key: &str| key_slot(&objects, &key.into(), &environment).unwrap();
         assert_eq!(slot("name"), vec![Some(Value::I32(5)), Some("marko".into()), None, None]);
-        assert_eq!(slot("nick"), vec![None, Some("m".into()), None, None]);
+        let error = key_slot(&objects, &"nick".into(), &environment).unwrap_err();
+        assert!(error.message().contains("several values under the key"), "{error}");
         assert_eq!(slot("since"), vec![None, None, None, Some(Value::I32(2001))]);
         assert_eq!(slot("x"), vec![Some(Value::Null), None, None, None]);
         let error = key_slot(&Column::Values(vec![Value::I32(1)]), &"k".into(), &environment).unwrap_err();
