@@ -73,9 +73,6 @@ pub struct Query {
     /// Whether the rows have an order.
     #[serde(default)]
     pub ordered: bool,
-    /// Whether it takes so long that only the long form of the tests asks it.
-    #[serde(default)]
-    pub slow: bool,
 }
 
 /// A statement of an update.
