@@ -96,7 +96,6 @@ pub const KNOWN: &[Known] = &[
     in_the_corpus("nothing-connected", "and() between steps with nothing on one side passes; the reference drops all"),
     in_the_corpus("optional-once", "optional(count()) counts once; the reference also gives the 0 of its own test"),
     in_the_corpus("loops-outside", "loops() outside of a loop is refused, also behind one; the reference says 0"),
-    in_the_corpus("time-limit", "timeLimit() is not there; with('evaluationTimeout', …) is"),
     in_the_corpus("services", "call() lists the database's own services besides"),
     in_the_corpus("with-nowhere", "with() behind a step that knows no option is refused; the reference passes it over"),
     in_the_corpus("value-map-false", "valueMap(false) is without tokens, as documented; the reference adds them"),

@@ -263,3 +263,22 @@ fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
         }
     }
 }
+
+#[test]
+fn a_time_limit_ends_walks_that_have_no_end() {
+    let database = people();
+    check(&database, "g.V().timeLimit(3600000).count()", &[4_i64.into()]);
+    for none in [0, -1] {
+        check(&database, &format!("g.V().timeLimit({none}).count()"), &[0_i64.into()]);
+    }
+    // Without it these would meet the limit of the query.
+    for endless in [
+        "g.V().repeat(identity()).emit().timeLimit(20).count().is(gt(0)).count()",
+        "g.V().limit(1).local(repeat(identity()).emit().timeLimit(5).count()).is(gt(0)).count()",
+        "g.V().limit(1).where(repeat(identity()).emit().timeLimit(5).has('name', 'nobody').count().is(0)).count()",
+    ] {
+        check(&database, endless, &[1_i64.into()]);
+    }
+    fails(&database, "g.V().timeLimit('soon')", ErrorKind::InvalidArgument, "timeLimit");
+    fails(&database, "g.V().timeLimit()", ErrorKind::InvalidArgument, "timeLimit");
+}

@@ -259,6 +259,7 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Sample(_) => "sample",
         Op::LocalSample(_) => "sample locally",
         Op::Coin(_) => "coin",
+        Op::TimeLimit(_) => "time limit",
         Op::Fail(_) => "fail",
         Op::SelectKey(_) => "select by key",
         Op::Merge => "merge equal rows",

@@ -374,6 +374,8 @@ pub enum Step {
     FoldSack(Operator, By),
     /// `sample(n)`: some at random, by weight.
     Sample(Operand, By),
+    /// `timeLimit(ms)`: what comes within so many milliseconds of the first.
+    TimeLimit(Operand),
     /// `coin(p)`: each with this probability.
     Coin(Operand),
     /// `fail(message)`

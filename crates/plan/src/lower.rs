@@ -362,6 +362,7 @@ impl Lowering<'_> {
                 self.take(Over::Current, vec![self.slot_by(weight)?], chain);
                 chain.push(Op::Sample(count.clone()));
             }
+            Step::TimeLimit(millis) => chain.push(Op::TimeLimit(millis.clone())),
             Step::Coin(probability) => chain.push(Op::Coin(probability.clone())),
             Step::Fail(message) => chain.push(Op::Fail(message.clone())),
             Step::SelectKey { pop, key, by } => {

@@ -121,6 +121,7 @@ fn may_run_once(pipeline: &Pipeline) -> bool {
         | Op::Sample(_)
         | Op::LocalSample(_)
         | Op::Coin(_)
+        | Op::TimeLimit(_)
         | Op::Fail(_)
         | Op::Call { .. } => false,
         // Whoever writes in a scope runs in turn, and such a plan is not merged at all.

@@ -134,6 +134,7 @@ impl Op {
             | Op::Dedup { .. }
             | Op::Range { .. }
             | Op::Tail(_)
+            | Op::TimeLimit(_)
             | Op::GroupCount { .. }
             | Op::Group { .. }
             | Op::Aggregate(_)
@@ -444,6 +445,8 @@ pub enum Op {
     FoldSack(Operator),
     /// So many by chance, weighed by slot 0.
     Sample(Operand),
+    /// What comes within so many milliseconds of an instance's first row.
+    TimeLimit(Operand),
     /// Each with this probability.
     Coin(Operand),
     /// Ends the query with this message.

@@ -62,6 +62,8 @@ impl Traversal {
             || self.any(|s| match s {
                 // A service is called once, not once a node.
                 Step::Cap(_) | Step::Call { .. } => true,
+                // A limit of time is one clock's, and nobody may ask twice.
+                Step::TimeLimit(_) => true,
                 // Chance is drawn in one order.
                 Step::Sample(..) | Step::Coin(_) | Step::Local(crate::logical::LocalFunction::Sample(_)) => true,
                 _ => false,

@@ -32,6 +32,7 @@ use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::sample::{Coin, LocalSample, Sample};
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::subgraph::Subgraph;
+use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::write;
 use crate::keys::Taken;
@@ -476,6 +477,7 @@ impl Builder {
             Op::Barrier { norm_sack } => Box::new(Barrier::new(*norm_sack)),
             Op::FoldInto(seed, operator) => Box::new(FoldInto::new(seed.clone(), *operator, remember)),
             Op::Sample(count) => Box::new(Sample::new(count.clone())),
+            Op::TimeLimit(millis) => Box::new(TimeLimit::new(millis.clone(), first..self.topology.next())),
             Op::Coin(probability) => Box::new(Coin::new(probability.clone())),
             Op::LocalSample(count) => Box::new(LocalSample::new(count.clone(), remember)),
             Op::Merge => Box::new(PassingMerge::default()),

@@ -301,6 +301,14 @@ pub(super) fn tail(call: &mut Call<'_>) -> Result<Step> {
     Ok(if local { Step::Local(LocalFunction::Tail(number)) } else { Step::Tail(number) })
 }
 
+/// `timeLimit(milliseconds)`.
+pub(super) fn time_limit(call: &Call<'_>) -> Result<Step> {
+    match call.arguments {
+        [millis] => Ok(Step::TimeLimit(count(&call.site, millis)?)),
+        given => Err(misfit(&call.site, "a number of milliseconds", given)),
+    }
+}
+
 /// `simplePath()` and `cyclicPath()`.
 pub(super) fn path_shape(call: &mut Call<'_>, simple: bool) -> Result<Step> {
     match call.arguments {

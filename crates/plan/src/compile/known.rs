@@ -16,7 +16,7 @@ const SUPPORTED: &[&str] = &[
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
     "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "propertyMap", "rTrim",
     "range", "read", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
-    "store", "subgraph", "substring", "sum", "tail", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
+    "store", "subgraph", "substring", "sum", "tail", "timeLimit", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
     "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
 
@@ -25,7 +25,6 @@ const SUPPORTED: &[&str] = &[
 const KNOWN: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("shortestPath", "use repeat(…).until(…).path()"),
-    ("timeLimit", "use with(\"evaluationTimeout\", …) at the source"),
 ];
 
 /// Every name that is understood.

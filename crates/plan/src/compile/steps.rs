@@ -117,6 +117,7 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "dedup" => filters::dedup(call),
         "limit" | "skip" | "range" => filters::range(call),
         "tail" => filters::tail(call),
+        "timeLimit" => filters::time_limit(call),
         "simplePath" => filters::path_shape(call, true),
         "cyclicPath" => filters::path_shape(call, false),
         "none" | "discard" => filters::discard(call),

@@ -128,6 +128,7 @@ impl Op {
             | Op::FoldSack(_)
             | Op::Sample(_)
             | Op::Coin(_)
+            | Op::TimeLimit(_)
             | Op::Fail(_)
             | Op::SetProperty(_)
             | Op::SetProperties(_)

@@ -13,5 +13,6 @@ pub mod reduce_values;
 pub mod sample;
 pub mod side_effect;
 pub mod subgraph;
+pub mod time_limit;
 pub mod tree;
 pub mod write;
