@@ -31,7 +31,7 @@ pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
     let mut entries = Vec::new();
-    let end = read(&disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
+    let end = read(&disk, manifest.database, manifest.log_floor(), &mut |record, place| {
         let (kind, timestamp, detail) = described(&record);
         if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts) {
             return Ok(());

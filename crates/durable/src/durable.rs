@@ -247,16 +247,16 @@ impl Inner {
     fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut checkpoints = self.checkpoints.lock();
         // The floor before the snapshot: what it leaves out is later than the snapshot.
-        let first_log_segment = self.log.checkpoint_floor()?;
+        let floor = self.log.checkpoint_floor()?;
         let held = manager.hold_snapshot()?;
-        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment, held: Some(held) };
+        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
     }
 
     /// The checkpoint of a graph that was loaded in bulk, while nothing else can happen to it.
     fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
         let mut checkpoints = self.checkpoints.lock();
-        let snapshot = CheckpointSnapshot { at_ts: now, first_log_segment: self.log.checkpoint_floor()?, held: None };
+        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.log.checkpoint_floor()?, held: None };
         self.take(&mut checkpoints, store, snapshot).map(|_| ())
     }
 

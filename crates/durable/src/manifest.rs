@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::damage::{damaged, unknown_format};
 use crate::disk::{Disk, read_file};
+use crate::log::{LogBefore, LogFloor};
 
 /// The directory of manifests.
 pub const MANIFEST_DIR: &str = "manifest";
@@ -49,6 +50,9 @@ pub struct Manifest {
     pub checkpoint_ts: u64,
     /// The first segment of the log that has anything later.
     pub first_log_segment: u64,
+    /// How far the log went when that was decided; none in manifests of before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_before: Option<LogBefore>,
     /// How many tablets the graph has.
     pub tablet_count: u16,
     /// The names of labels and keys, and the indexes; none in a graph that was never checkpointed.
@@ -89,6 +93,7 @@ impl Manifest {
             epoch: 0,
             checkpoint_ts: 0,
             first_log_segment: 1,
+            log_before: Some(LogBefore { next_batch: 1, last_ts: 0 }),
             tablet_count,
             names: None,
             tablets: Vec::new(),
@@ -98,6 +103,11 @@ impl Manifest {
     /// The files that it names.
     pub fn files(&self) -> impl Iterator<Item = &ManifestFile> {
         self.names.iter().chain(self.tablets.iter().flat_map(|tablet| &tablet.files))
+    }
+
+    /// From where on it needs the log.
+    pub fn log_floor(&self) -> LogFloor {
+        LogFloor { segment: self.first_log_segment, before: self.log_before }
     }
 
     /// The path of the manifest with a number.
@@ -169,6 +179,15 @@ impl Manifest {
             || manifest.tablets.iter().any(|t| t.tablet == 0 || t.tablet > manifest.tablet_count)
         {
             return Err(damaged(disk, &path, start as u64, "it names tablets that there cannot be"));
+        }
+        if !manifest.log_floor().is_covered_by(manifest.checkpoint_ts) {
+            let what = format!(
+                "there is a gap between its checkpoint, which ends with commit {}, and the part of the log that it names, \
+                 which begins after commit {}",
+                manifest.checkpoint_ts,
+                manifest.log_before.map_or(0, |before| before.last_ts)
+            );
+            return Err(damaged(disk, &path, start as u64, what));
         }
         Ok(manifest)
     }
@@ -262,6 +281,21 @@ mod tests {
         let error = Manifest::newest(&disk).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("format 2"), "{error}");
+    }
+
+    #[test]
+    fn a_gap_before_the_log_is_refused_and_named() {
+        let disk = disk();
+        let before = Some(LogBefore { next_batch: 9, last_ts: 41 });
+        Manifest { log_before: before, checkpoint_ts: 41, ..manifest(1) }.put(&disk).unwrap();
+        Manifest { log_before: before, checkpoint_ts: 40, ..manifest(2) }.put(&disk).unwrap();
+        assert_eq!(Manifest::read(&disk, 1).unwrap().log_floor(), LogFloor { segment: 1, before });
+        let error = Manifest::newest(&disk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(
+            error.message().contains("manifest/2.json") && error.message().contains("begins after commit 41"),
+            "{error}"
+        );
     }
 
     #[test]

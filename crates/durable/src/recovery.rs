@@ -162,7 +162,7 @@ fn replay(
         });
         let mut replay =
             Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
-        let end = read(disk, manifest.database, manifest.first_log_segment, &mut |record, place| {
+        let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, place| {
             replay.record(record, place)?;
             progress(replay.commits);
             Ok(())

@@ -1,4 +1,4 @@
-//! The primitives of group commit, so that a test can put a model checker's in their place: with the feature `model`
+//! The primitives of the log, so that a test can put a model checker's in their place: with the feature `model`
 //! every operation on them is a point where `shuttle` may switch threads.
 
 #[cfg(not(feature = "model"))]
@@ -19,6 +19,10 @@ mod imp {
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(shuttle::sync::Mutex::new(value))
+        }
+
         pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
             self.0.lock().expect("no model panics while it holds a lock")
         }

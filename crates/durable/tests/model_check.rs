@@ -1,10 +1,11 @@
-//! Group commit under a model checker, which chooses at every operation on its locks, flags and parked threads who goes
-//! on: nobody is acknowledged early, nobody waits for ever, and one flush is in flight.
+//! The log under a model checker, which chooses at every operation on its locks, flags and parked threads which thread
+//! goes on. Group commit: no commit is acknowledged early, no thread waits for ever, and one flush is in flight.
+//! Checkpoints: what a checkpoint lets go of the log is in its snapshot.
 //!
 //! `cargo test -p mangrove-durable --features model --test model_check`
 #![cfg(feature = "model")]
 
-use mangrove_durable::log::model::everybody_goes_on_when_it_is_durable;
+use mangrove_durable::log::model::{checkpoints_have_what_is_before_their_floor, everybody_goes_on_when_it_is_durable};
 
 /// Random schedules, and ones with few preemptions, which find rare orders sooner.
 fn explore(threads: usize, rounds: usize, failing: u64) {
@@ -24,5 +25,14 @@ fn committers_wait_for_one_another() {
 fn a_failure_is_told_to_all() {
     for failing in 1..=3 {
         explore(4, 2, failing);
+    }
+}
+
+#[test]
+fn a_checkpoint_lets_go_of_nothing_that_it_does_not_have() {
+    let count = mangrove_testdata::case_count(400);
+    for (threads, rounds) in [(1, 2), (2, 2), (3, 1)] {
+        shuttle::check_random(move || checkpoints_have_what_is_before_their_floor(threads, rounds), count);
+        shuttle::check_pct(move || checkpoints_have_what_is_before_their_floor(threads, rounds), count, 3);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
-use mangrove_graph::{Result, TabletId};
+use mangrove_graph::{Error, Result, TabletId};
 use mangrove_store::Store;
 use mangrove_store::image::PageName;
 use mangrove_txn::Transaction;
@@ -12,6 +12,7 @@ use super::FILES_MAX;
 use super::names::put_names;
 use super::segment::{BlockPlace, FileInfo, SEGMENT_DIR, SegmentName, SegmentWriter};
 use crate::disk::Disk;
+use crate::log::LogFloor;
 use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenced};
 
 /// What a checkpoint has written.
@@ -58,8 +59,8 @@ impl TabletFiles {
 pub(crate) struct CheckpointSnapshot {
     /// Its timestamp.
     pub(crate) at_ts: u64,
-    /// The segment of the log where what is later than the snapshot begins, as it was when the snapshot was taken.
-    pub(crate) first_log_segment: u64,
+    /// From where on the log has what is later than the snapshot, as it was before the snapshot was taken.
+    pub(crate) floor: LogFloor,
     /// What keeps the snapshot from being collected; none while nothing else can happen to the graph.
     pub(crate) held: Option<Transaction>,
 }
@@ -117,10 +118,19 @@ impl Checkpoints {
         snapshot: CheckpointSnapshot,
         pause: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<CheckpointReport>> {
-        let CheckpointSnapshot { at_ts, first_log_segment, held } = snapshot;
+        let CheckpointSnapshot { at_ts, floor, held } = snapshot;
+        if !floor.is_covered_by(at_ts) {
+            // Recovery would refuse it, when the log that it lets go is gone.
+            return Err(Error::bug(format!("a checkpoint at commit {at_ts} lets go of later commits: {floor:?}")));
+        }
         self.tried += 1;
-        let mut next =
-            Manifest { version: self.tried, checkpoint_ts: at_ts, first_log_segment, ..self.manifest.clone() };
+        let mut next = Manifest {
+            version: self.tried,
+            checkpoint_ts: at_ts,
+            first_log_segment: floor.segment,
+            log_before: floor.before,
+            ..self.manifest.clone()
+        };
         let mut report = CheckpointReport { version: next.version, checkpoint_ts: at_ts, ..Default::default() };
         // A graph that has no image was perhaps loaded in bulk: that notes no changes.
         let is_first = self.tablets.iter().all(|tablet| tablet.files.is_empty());

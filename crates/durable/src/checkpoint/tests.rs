@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::disk::{Disk, SimDisk};
+use crate::log::LogFloor;
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
 
@@ -54,7 +55,7 @@ impl Kept {
     fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
         let held = self.manager.hold_snapshot().unwrap();
         let expected = dump(&held);
-        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment: 1, held: Some(held) };
+        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
         let (manager, store) = (&self.manager, self.manager.store());
         let mut pause = || {
             actor.transaction(manager);
@@ -89,7 +90,7 @@ impl Kept {
 /// Takes a checkpoint with nothing in between.
 fn take_quietly(kept: &mut Kept) -> Option<CheckpointReport> {
     let held = kept.manager.hold_snapshot().unwrap();
-    let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), first_log_segment: 1, held: Some(held) };
+    let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
     kept.checkpoints.take(&kept.disk, kept.manager.store(), snapshot, &mut || Ok(())).unwrap()
 }
 

@@ -161,9 +161,9 @@ impl Group {
     }
 }
 
-/// What a model checker tries: see `tests/model_check.rs`.
+/// What a model checker tries of it: see `super::model`.
 #[cfg(feature = "model")]
-pub mod model {
+pub(super) mod model {
     use std::sync::Arc;
 
     use shuttle::sync::atomic::AtomicBool;

@@ -14,6 +14,7 @@
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
 //! | `group` | who flushes for whom |
+//! | `floor` | from where on a checkpoint needs the log |
 //! | [`read`](mod@read) | the log from disk: what is whole, what is torn, what is damaged |
 //! | `status` | what there is to know about a running log |
 //!
@@ -25,10 +26,16 @@
 //! 3. After a write or a sync failed nothing is written any more: nobody knows what of it is on the disk.
 //! 4. What is reserved fits. So after the decision only a failing disk stands in the way of a commit.
 //! 5. The segment that a manifest names is there: a log without it has lost something.
+//! 6. The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it. So a snapshot
+//!    that begins after a look at the floor has every commit before it.
 
+mod floor;
 mod format;
 mod founding;
 mod group;
+#[cfg(feature = "model")]
+#[doc(hidden)]
+pub mod model;
 mod options;
 pub mod read;
 pub mod record;
@@ -44,18 +51,15 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
-use parking_lot::Mutex;
 use uuid::Uuid;
 
-#[cfg(feature = "model")]
-#[doc(hidden)]
-pub use group::model;
+pub use floor::{LogBefore, LogFloor};
 pub use options::LogOptions;
 pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
 
 use crate::codec::SavedRules;
 use crate::disk::{Disk, DiskError};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 pub(crate) use format::DIRECTORY;
 use format::blocks_of;
 pub(crate) use founding::{found, remains};
@@ -112,6 +116,17 @@ struct Pending {
     order_count: u64,
 }
 
+/// What a flush has written.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// How many blocks that took.
+    used_blocks: u64,
+    /// The segment in which the log ends then.
+    segment: u64,
+    /// The number of the batch that comes next.
+    next_batch: u64,
+}
+
 #[derive(Debug)]
 struct Inner {
     store: Arc<Store>,
@@ -127,8 +142,8 @@ struct Inner {
     failed: OnceLock<DiskError>,
     /// The names that are in the log, or reserved bytes for.
     names: Mutex<NameCounts>,
-    /// The segment in which what is durable ends.
-    segment: AtomicU64,
+    /// From where on a checkpoint needs the log: the segment in which what is durable ends, and how far that goes.
+    floor: Mutex<LogFloor>,
 }
 
 /// An open log. See the module.
@@ -160,6 +175,7 @@ impl Log {
         // The supply keeps the error, and whoever commits first meets it.
         let _ = supply.make_one(1);
         let maker = if prepare_ahead { Some(Maker::start(supply.clone())?) } else { None };
+        let before = LogBefore { next_batch: start.next_batch, last_ts: start.durable_ts };
         let inner = Inner {
             store,
             supply,
@@ -171,7 +187,7 @@ impl Log {
             ordered: AtomicU64::new(0),
             failed: OnceLock::new(),
             names: Mutex::new(start.names),
-            segment: AtomicU64::new(next_segment),
+            floor: Mutex::new(LogFloor { segment: next_segment, before: Some(before) }),
         };
         Ok(Log { inner: Arc::new(inner), maker })
     }
@@ -185,25 +201,26 @@ impl Log {
             (None, Some(error)) => LogState::Refusing { cause: cause(error) },
             (None, None) => LogState::Running,
         };
-        let segment = inner.segment.load(Ordering::Acquire);
+        let segment = inner.floor.lock().segment;
         inner.meters.status(state, inner.durable.load(Ordering::Acquire), Some(segment))
     }
 
-    /// The segment from which on a checkpoint needs the log, if it takes its snapshot, and then looks at names and
-    /// indexes, after this call: all that is in earlier segments is durable and therefore in the snapshot. Fails where
-    /// that segment is still to be made and cannot be: a manifest must not name what is not there (invariant 5).
-    pub fn checkpoint_floor(&self) -> Result<u64> {
-        let segment = self.inner.segment.load(Ordering::Acquire);
-        if self.inner.supply.next_seq() <= segment {
+    /// From where on a checkpoint needs the log, if it takes its snapshot, and then looks at names and indexes, after
+    /// this call: all that is before is durable and therefore in the snapshot (invariant 6). Fails where the first
+    /// segment that is needed is still to be made and cannot be: a manifest must not name what is not there (invariant
+    /// 5).
+    pub fn checkpoint_floor(&self) -> Result<LogFloor> {
+        let floor = *self.inner.floor.lock();
+        if self.inner.supply.next_seq() <= floor.segment {
             self.inner.supply.make_one(1)?;
         }
-        Ok(segment)
+        Ok(floor)
     }
 
     /// Takes away the segments before one: those that a checkpoint covers. Says how many.
     pub fn release_before(&self, segment: u64) -> Result<usize> {
         let inner = &self.inner;
-        let segment = segment.min(inner.segment.load(Ordering::Acquire));
+        let segment = segment.min(inner.floor.lock().segment);
         Ok(inner.supply.retire_before(segment)?)
     }
 
@@ -233,8 +250,8 @@ impl Inner {
         Ok(Needs { blocks, names })
     }
 
-    /// Writes and syncs; how many blocks that took.
-    fn write(&self, commits: &[Commit], orders: &[(Vec<u8>, Needs)]) -> Result<u64, DiskError> {
+    /// Writes and syncs; where the log ends then.
+    fn write(&self, commits: &[Commit], orders: &[(Vec<u8>, Needs)]) -> Result<Written, DiskError> {
         let mut writer = self.writer.lock();
         self.write_names(&mut writer, commits.iter().map(|commit| commit.needs).chain(orders.iter().map(|(_, n)| *n)))?;
         for (record, _) in orders {
@@ -247,12 +264,23 @@ impl Inner {
             writer.push([&head, &commit.body])?;
             writer.count_commit(commit.ts);
         }
-        let used = writer.finish()?;
-        if let Some(seq) = writer.seq() {
-            // Release: what is before this segment is durable, and so is what `durable` says afterwards.
-            self.segment.store(seq, Ordering::Release);
+        let used_blocks = writer.finish()?;
+        let segment = writer.seq().expect("whoever flushes has something to write, and that goes to a segment");
+        Ok(Written { used_blocks, segment, next_batch: writer.next_number() })
+    }
+
+    /// Says that a flush is durable: everything up to a watermark and an order.
+    fn announce(&self, reached: Goal, written: Option<Written>, watermarks: &dyn Watermarks) {
+        // Release, both: their partner is in `so_far`.
+        self.durable.store(reached.ts, Ordering::Release);
+        self.ordered.store(reached.order, Ordering::Release);
+        watermarks.set_durable(reached.ts);
+        if let Some(Written { segment, next_batch, .. }) = written {
+            // Last (invariant 6). The lock orders it after what is above, and before the snapshot of a checkpoint that
+            // finds it.
+            let before = LogBefore { next_batch, last_ts: reached.ts };
+            *self.floor.lock() = LogFloor { segment, before: Some(before) };
         }
-        Ok(used)
     }
 
     /// The names that these records need and the log has not.
@@ -312,13 +340,16 @@ impl Flush for Flushing<'_> {
             (now, std::mem::take(&mut pending.orders), pending.order_count)
         };
         commits.sort_unstable_by_key(|commit| commit.ts);
+        let mut written = None;
         if !(commits.is_empty() && orders.is_empty()) {
             let needs = commits.iter().map(|commit| commit.needs).chain(orders.iter().map(|(_, needs)| *needs));
             let reserved: u64 = needs.map(|needs| needs.blocks).sum();
             match log.write(&commits, &orders) {
-                Ok(used) => {
+                Ok(done) => {
+                    let used = done.used_blocks;
                     debug_assert!(used <= reserved, "{used} blocks were used of {reserved} reserved ones");
                     log.supply.give_back(reserved.saturating_sub(used));
+                    written = Some(done);
                 }
                 Err(error) => {
                     // Only the leader gets here, so it is the first.
@@ -327,10 +358,7 @@ impl Flush for Flushing<'_> {
                 }
             }
         }
-        // Release, both: their partner is in `so_far`.
-        log.durable.store(stable, Ordering::Release);
-        log.ordered.store(order_count, Ordering::Release);
-        self.watermarks.set_durable(stable);
+        log.announce(Goal { ts: stable, order: order_count }, written, self.watermarks);
     }
 }
 

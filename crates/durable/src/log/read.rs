@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
+use super::floor::LogFloor;
 use super::format::{
     BATCH_HEADER, BLOCK, BatchHeader, DIRECTORY, Found, Mismatch, NO_RECORD, SegmentHeader, UNFINISHED, segment_path,
     segment_seq,
@@ -107,18 +108,20 @@ fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Damaged, message)
 }
 
-/// Reads a log from a segment on, and shows `each` its records in order. The first segment is the one that the newest
-/// manifest names: there is always one (`founding`). `database` is whose log it must be.
+/// Reads a log from the floor on that the newest manifest names, and shows `each` its records in order. The first segment
+/// is always there (`founding`). `database` is whose log it must be.
 ///
 /// Nothing is changed on the disk. Fails where the log is damaged, and with what `each` fails with; what was shown until
 /// then is to be forgotten.
 pub fn read(
     disk: &dyn Disk,
     database: Uuid,
-    first_segment: u64,
+    floor: LogFloor,
     each: &mut dyn FnMut(Record<'_>, Place<'_>) -> Result<()>,
 ) -> Result<LogEnd> {
-    let mut end = LogEnd { next_segment: first_segment, next_batch: 1, ..LogEnd::default() };
+    let LogFloor { segment: first_segment, before } = floor;
+    let next_batch = before.map_or(1, |before| before.next_batch);
+    let mut end = LogEnd { next_segment: first_segment, next_batch, ..LogEnd::default() };
     let mut seqs = Vec::new();
     for name in disk.list(DIRECTORY)? {
         match segment_seq(&name) {
@@ -139,7 +142,8 @@ pub fn read(
         let path = disk.describe(&segment_path(first_segment));
         return Err(damage(&path, 0, "its number leaves none for the segments after it"));
     }
-    let mut reading = Reading { disk, database, each, end, carried: Carried::default(), is_first: true, stopped: None };
+    let (carried, covered) = (Carried::default(), before.map(|before| before.next_batch));
+    let mut reading = Reading { disk, database, each, end, carried, covered, is_first: true, stopped: None };
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
             let path = disk.describe(&segment_path(expected));
@@ -151,6 +155,7 @@ pub fn read(
         }
         reading.segment(seq)?;
     }
+    reading.check_covered()?;
     Ok(reading.finish())
 }
 
@@ -180,6 +185,8 @@ struct Reading<'a> {
     each: &'a mut dyn FnMut(Record<'_>, Place<'_>) -> Result<()>,
     end: LogEnd,
     carried: Carried,
+    /// All batches before this one were durable when the manifest was put, if it says so.
+    covered: Option<u64>,
     /// No batch was read yet.
     is_first: bool,
     stopped: Option<Stopped>,
@@ -265,10 +272,7 @@ impl Reading<'_> {
     }
 
     fn batch(&mut self, batch: &BatchHeader, payload: &[u8], segment: &SegmentHeader, place: Place<'_>) -> Result<()> {
-        if !self.is_first && batch.number != self.end.next_batch {
-            let what = format!("expected batch {}, found batch {}", self.end.next_batch, batch.number);
-            return Err(place.damage(what));
-        }
+        self.check_number(batch.number, place)?;
         let first_record = match batch.first_record {
             NO_RECORD => payload.len(),
             at => at as usize,
@@ -295,6 +299,35 @@ impl Reading<'_> {
         // A number that has none after it is followed by no batch.
         self.end.next_batch = batch.number.saturating_add(1);
         Ok(())
+    }
+
+    /// Batches have no gap, and none is missing between the checkpoint and the first one.
+    fn check_number(&self, found: u64, place: Place<'_>) -> Result<()> {
+        let expected = self.end.next_batch;
+        match self.is_first {
+            false if found != expected => Err(place.damage(format_args!("expected batch {expected}, found batch {found}"))),
+            true if self.covered.is_some_and(|covered| found > covered) => Err(place.damage(format_args!(
+                "expected batch {expected} or one before it, because the checkpoint has none later, and found batch {found}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was durable when the manifest was put is no torn end.
+    fn check_covered(&self) -> Result<()> {
+        let Some(covered) = self.covered.filter(|&covered| !self.is_first && self.end.next_batch < covered) else {
+            return Ok(());
+        };
+        let (path, offset, reason) = match &self.stopped {
+            Some(stopped) => (stopped.path.as_str(), stopped.offset, stopped.reason.0.as_str()),
+            None => (DIRECTORY, 0, "the log ends"),
+        };
+        let what = format!(
+            "{reason}; it is no torn end of the log, because all batches before batch {covered} were durable when the \
+             newest manifest was written, and batch {} is missing",
+            self.end.next_batch
+        );
+        Err(damage(path, offset, what))
     }
 
     /// The rest of a record that began earlier; how many commits ended with it.

@@ -70,7 +70,7 @@ fn read_marks(disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Mark
 
 fn read_marks_from(first: u64, disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Marks, LogEnd)> {
     let mut marks = Marks::new();
-    let end = read(disk, DATABASE, first, &mut |record, place| {
+    let end = read(disk, DATABASE, LogFloor::of_segment(first), &mut |record, place| {
         match record {
             Record::Commit(commit) => {
                 marks.insert(commit.timestamp, mark_of(&commit, &place));
@@ -388,7 +388,7 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
     let mut reused = 0;
     for n in 1..=60 {
         graph.insert(&format!("m{n}"), 1, 2_000).unwrap();
-        let floor = graph.log.checkpoint_floor().unwrap();
+        let floor = graph.log.checkpoint_floor().unwrap().segment;
         graph.log.release_before(floor).unwrap();
         // The current one, one to be used again, and at times one that is ready.
         assert!(disk.files().len() <= 3, "{:?}", disk.files());
@@ -412,7 +412,7 @@ fn segments_are_released_while_others_are_made_of_them() {
         let releasing = scope.spawn(|| {
             let mut released = 0;
             while !is_over.load(Ordering::Relaxed) {
-                released += graph.log.release_before(graph.log.checkpoint_floor()?)?;
+                released += graph.log.release_before(graph.log.checkpoint_floor()?.segment)?;
             }
             Ok::<_, Error>(released)
         });
@@ -425,6 +425,87 @@ fn segments_are_released_while_others_are_made_of_them() {
     assert!(released > 20, "{released} segments were released meanwhile");
 }
 
+/// Watermarks of commits without transactions. At the moment when a flush says how far it is durable, and before readers
+/// can know, it looks at the floor that a checkpoint would get.
+#[derive(Debug)]
+struct Looking<'a> {
+    log: &'a Log,
+    stable: u64,
+    durable: Counter,
+    floors: Mutex<Vec<(LogFloor, u64)>>,
+}
+
+impl Watermarks for Looking<'_> {
+    fn stable(&self) -> u64 {
+        self.stable
+    }
+
+    fn set_durable(&self, ts: u64) {
+        let before = self.durable.swap(ts, Ordering::SeqCst);
+        self.floors.lock().push((self.log.checkpoint_floor().unwrap(), before));
+    }
+}
+
+#[test]
+fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
+    let graph = Graph::open(&new_disk(), small_segments()).unwrap();
+    let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+    for ts in 1..=60 {
+        let (body, needs) = graph.log.reserve(vec![0; 9_000]).unwrap();
+        Box::new(Prepared { log: graph.log.inner.clone(), body: Some(body), needs }).hand_over(ts);
+        looking.stable = ts;
+        CommitLog::wait(&*graph.log, ts, &looking).unwrap();
+    }
+    let floors = looking.floors.into_inner();
+    assert_eq!(floors.len(), 60);
+    assert!(floors.last().unwrap().0.segment > 10, "the log crossed into segment after segment");
+    for (floor, snapshot) in floors {
+        let mut left = Vec::new();
+        read(&graph.disk, DATABASE, floor, &mut |record, _| {
+            if let Record::Commit(commit) = record {
+                left.push(commit.timestamp);
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(
+            left.contains(&(snapshot + 1)),
+            "commit {} is neither in the snapshot nor after {floor:?}",
+            snapshot + 1
+        );
+        assert!(floor.is_covered_by(snapshot), "{floor:?} after a snapshot at {snapshot}");
+    }
+}
+
+/// A floor at which the log had batches before `next_batch`.
+fn floor_at(segment: u64, next_batch: u64) -> LogFloor {
+    LogFloor { segment, before: Some(LogBefore { next_batch, last_ts: 0 }) }
+}
+
+#[test]
+fn a_gap_between_checkpoint_and_log_is_damage() {
+    let (disk, paths) = written();
+    // Batches 1 to 4 are in segment 2, the others in segment 3.
+    let read = |disk: &SimDisk, floor| read(disk, DATABASE, floor, &mut |_, _| Ok(()));
+    for next_batch in 1..=8 {
+        assert_eq!(read(&disk, floor_at(2, next_batch)).unwrap().next_batch, 8);
+        match read(&disk, floor_at(3, next_batch)) {
+            Ok(end) => assert!(next_batch >= 5 && end.next_batch == 8),
+            Err(error) => {
+                assert!(next_batch < 5 && error.kind() == ErrorKind::Damaged, "{next_batch}: {error}");
+                assert!(error.message().contains(&format!("{}, offset 4096", paths[1])), "{error}");
+                assert!(error.message().contains("found batch 5"), "{error}");
+            }
+        }
+    }
+    // The last batch was durable when the manifest was put, so it is no torn end.
+    disk.flip_bit(&paths[1], 3 * 4096 + 70, 0).unwrap();
+    assert_eq!(read(&disk, floor_at(2, 7)).unwrap().next_batch, 7);
+    let error = read(&disk, floor_at(2, 8)).unwrap_err();
+    assert!(error.message().contains(&format!("{}, offset {}", paths[1], 3 * 4096)), "{error}");
+    assert!(error.message().contains("batch 7 is missing"), "{error}");
+}
+
 #[test]
 fn indexes_are_in_the_log() {
     let disk = new_disk();
@@ -435,7 +516,7 @@ fn indexes_are_in_the_log() {
     let second = graph.manager.create_index(&IndexOptions { ordered: false, unique: true, ..options }).unwrap();
     graph.manager.drop_index(first).unwrap();
     let mut said = Vec::new();
-    read(&disk.power_cut(5), DATABASE, 1, &mut |record, _| {
+    read(&disk.power_cut(5), DATABASE, LogFloor::of_segment(1), &mut |record, _| {
         match record {
             Record::IndexCreated(info) => said.push((info.id, info.unique)),
             Record::IndexDropped(id) => said.push((id, false)),

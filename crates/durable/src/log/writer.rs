@@ -57,6 +57,11 @@ impl Writer {
         self.segment.as_ref().map(|segment| segment.header.seq)
     }
 
+    /// The number of the next batch.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.number
+    }
+
     fn begin_batch(&mut self) {
         self.batch.clear();
         self.batch.resize(BATCH_HEADER, 0);
