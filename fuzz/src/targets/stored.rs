@@ -2,6 +2,7 @@
 
 use mangrove_durable::content;
 use mangrove_durable::disk::{Disk, SimDisk};
+use mangrove_durable::log::LogFloor;
 use mangrove_durable::log::read::read;
 use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
 use uuid::Uuid;
@@ -39,7 +40,7 @@ pub fn segment(bytes: &[u8]) -> bool {
     let disk = disk_with(&format!("wal/{seq:016x}"), bytes);
     // Its own: that a segment of another database is refused has tests of its own.
     let database = bytes.get(DATABASE).and_then(|id| Uuid::from_slice(id).ok()).unwrap_or_default();
-    read(&disk, database, seq, &mut |_, _| Ok(())).is_ok()
+    read(&disk, database, LogFloor::of_segment(seq), &mut |_, _| Ok(())).is_ok()
 }
 
 /// A manifest with its checksum.
