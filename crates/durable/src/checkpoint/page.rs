@@ -116,10 +116,16 @@ fn put_slots(slots: &SlotSet, used: usize, out: &mut Vec<u8>) {
     slots.words()[..used.div_ceil(64)].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
+/// Reads a set of slots. A slot at or above `used` is refused: the number of live slots then says whether all are.
 fn read_slots(reader: &mut Reader<'_>, used: usize) -> Result<SlotSet, Malformed> {
     let mut words = [0; SlotSet::WORDS];
-    for word in &mut words[..used.div_ceil(64)] {
+    for (number, word) in words[..used.div_ceil(64)].iter_mut().enumerate() {
+        let at = reader.malformed("a slot beyond those that the page uses");
         *word = reader.u64()?;
+        let used_here = used - number * 64;
+        if used_here < 64 && *word >> used_here != 0 {
+            return Err(at);
+        }
     }
     Ok(SlotSet::from_words(words))
 }
@@ -290,6 +296,14 @@ mod tests {
             assert_eq!(read_image(&mut reader).unwrap(), image);
             reader.expect_end().unwrap();
         }
+    }
+
+    #[test]
+    fn a_live_slot_beyond_those_in_use_is_refused() {
+        // 8 slots in use; as many bits are set, one of them for slot 8.
+        let image = [&[VERTICES, 0, 0, 0, 8, 8, 0][..], &0x017f_u64.to_le_bytes(), &[0, 0]].concat();
+        let refused = read_image(&mut Reader::new(&image)).unwrap_err();
+        assert!(refused.to_string().contains("beyond those that the page uses"), "{refused}");
     }
 
     #[test]
