@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::mutate::mutate;
 use crate::{STACK_BYTES, Target};
@@ -24,16 +25,43 @@ pub struct Memory {
     pub peak: fn() -> usize,
 }
 
+/// When the driver stops showing mutations.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Effort {
+    /// After this many times [`Target::quick_inputs`]: the same inputs on every machine.
+    Quick(u64),
+    /// After this time: the faster the machine, the more inputs.
+    Time(Duration),
+}
+
+impl Effort {
+    /// What the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` (1) quick runs.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is set and is not a number.
+    pub fn from_environment() -> Self {
+        let number = |name: &str| {
+            let text = std::env::var(name).ok()?;
+            Some(text.parse::<f64>().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
+        };
+        match number("MANGROVE_FUZZ_SECONDS") {
+            Some(seconds) => Effort::Time(Duration::from_secs_f64(seconds)),
+            None => Effort::Quick(number("MANGROVE_TIMES").unwrap_or(1.0) as u64),
+        }
+    }
+}
+
 /// How inputs are shown.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For how long.
-    pub time: Duration,
+    /// How many.
+    pub effort: Effort,
     /// Where random numbers begin.
     pub seed: u64,
     /// How memory is counted.
     pub memory: Option<Memory>,
-    /// What [`Target::time_max`] is multiplied by: for programs that are not optimized, and busy machines.
+    /// What [`Target::time_max`] is multiplied by: for programs that are not optimized.
     pub patience: u32,
     /// Where each input is written before it is shown.
     pub trail: Option<PathBuf>,
@@ -57,7 +85,7 @@ pub struct Report {
     pub accepted: u64,
     /// The most memory that one took.
     pub peak_bytes: usize,
-    /// The longest that one took.
+    /// The most processor time that one took.
     pub longest: Duration,
     /// What did harm; of one kind of harm the first.
     pub findings: Vec<Finding>,
@@ -79,8 +107,7 @@ pub fn inputs(target: &Target) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Shows a target its seeds and corpus, and mutations of them until the time is over. On a thread with as much stack as
-/// those of the server.
+/// Shows a target its seeds and corpus, and then mutations of them. On a thread with as much stack as those of the server.
 ///
 /// # Panics
 ///
@@ -104,7 +131,6 @@ impl<'a> Driver<'a> {
         Driver { target, options, report: Report::default() }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "how long a target takes is what is asked here")]
     fn run(mut self) -> Report {
         let mut inputs = inputs(self.target);
         // What is made once, when the first input comes, is not that input's.
@@ -112,9 +138,9 @@ impl<'a> Driver<'a> {
         for input in &inputs {
             self.show(input);
         }
-        let end = Instant::now() + self.options.time;
+        let mut is_wanted = self.more();
         let mut random = SmallRng::seed_from_u64(self.options.seed);
-        while Instant::now() < end {
+        while is_wanted() {
             let input = mutate(&mut random, &inputs, self.target.shape);
             // What is accepted is worth changing further; a bounded number of them.
             if self.show(&input) && input.len() < KEPT_BYTES_MAX {
@@ -129,8 +155,26 @@ impl<'a> Driver<'a> {
         self.report
     }
 
-    /// Shows an input; whether it was accepted.
-    #[allow(clippy::disallowed_methods, reason = "how long a target takes is what is asked here")]
+    /// Returns true, call by call, as long as another mutation is to be shown.
+    #[allow(clippy::disallowed_methods, reason = "a run for a given time needs the clock")]
+    fn more(&self) -> Box<dyn FnMut() -> bool> {
+        match self.options.effort {
+            Effort::Quick(times) => {
+                let mut left = self.target.quick_inputs * times;
+                Box::new(move || {
+                    let more = left > 0;
+                    left = left.saturating_sub(1);
+                    more
+                })
+            }
+            Effort::Time(time) => {
+                let end = Instant::now() + time;
+                Box::new(move || Instant::now() < end)
+            }
+        }
+    }
+
+    /// Shows an input; returns true if it was accepted.
     fn show(&mut self, input: &[u8]) -> bool {
         if let Some(trail) = &self.options.trail {
             std::fs::write(trail, input).expect("the trail can be written");
@@ -138,9 +182,9 @@ impl<'a> Driver<'a> {
         if let Some(memory) = self.options.memory {
             (memory.reset)();
         }
-        let since = Instant::now();
+        let since = processor_time();
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.target.run)(input)));
-        let elapsed = since.elapsed();
+        let elapsed = processor_time().saturating_sub(since);
         let peak = self.options.memory.map_or(0, |memory| (memory.peak)());
         self.report.executions += 1;
         self.report.accepted += u64::from(matches!(outcome, Ok(true)));
@@ -176,6 +220,12 @@ const KEPT_COUNT_MAX: usize = 4_096;
 
 /// And how long they may be.
 const KEPT_BYTES_MAX: usize = 4_096;
+
+/// The processor time of this thread: what an input costs, however busy the machine is.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
 
 /// What a panic said.
 fn words(panic: &(dyn Any + Send)) -> &str {

@@ -8,7 +8,8 @@
 //! Two drivers show inputs to the targets:
 //!
 //! - [`drive`], on any toolchain: everything in [`seeds`] and in `corpus/`, then mutations of it ([`mutate`]), which
-//!   know numbers, lengths, brackets and the words of each language. CI does that for a second a target; `make fuzz` for as long as one likes.
+//!   know numbers, lengths, brackets and the words of each language. CI shows every target the same number of them everywhere
+//!   ([`Target::quick_inputs`]); `make fuzz` goes on for as long as one likes.
 //! - `coverage/`, where Rust's nightly toolchain and a C++ compiler are: libFuzzer, which keeps what reaches new
 //!   branches (`fuzz/run.sh coverage`).
 //!
@@ -57,8 +58,10 @@ pub struct Target {
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Bytes that an input may make it hold: so many, and so many more for each of its own.
     memory: (usize, usize),
-    /// How long an input may take where nothing else runs.
+    /// How much processor time an input may take.
     pub time_max: Duration,
+    /// How many mutations a quick run shows: about a second's, unoptimized.
+    pub quick_inputs: u64,
 }
 
 const KIB: usize = 1 << 10;
@@ -68,7 +71,7 @@ impl Target {
     /// A target whose inputs take a second at most, and of memory a mebibyte and 512 bytes for each of their own: reading
     /// wire bytes is to take no more than that. A value of one byte becomes one of 32, in collections that double.
     pub const fn new(name: &'static str, shape: Shape, run: fn(&[u8]) -> bool, seeds: fn() -> Vec<Vec<u8>>) -> Self {
-        Target { name, shape, run, seeds, memory: (MIB, 512), time_max: Duration::from_secs(1) }
+        Target { name, shape, run, seeds, memory: (MIB, 512), time_max: Duration::from_secs(1), quick_inputs: 100_000 }
     }
 
     /// The target of this name.

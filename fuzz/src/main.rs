@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
-use mangrove_fuzz::drive::{Memory, Options, drive};
+use mangrove_fuzz::drive::{Effort, Memory, Options, drive};
 use mangrove_fuzz::{TARGETS, Target};
 use peak_alloc::PeakAlloc;
 
@@ -89,7 +89,7 @@ fn run(cli: &Cli) -> Result<usize, String> {
     let mut harm_count = 0;
     for target in targets {
         let options = Options {
-            time: Duration::from_secs_f64(cli.seconds),
+            effort: Effort::Time(Duration::from_secs_f64(cli.seconds)),
             seed: cli.seed,
             memory: Some(MEMORY),
             patience: if cfg!(debug_assertions) { 5 } else { 1 },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mangrove::{Database, DatabaseOptions};
 use mangrove_durable::disk::{SimDisk, read_file};
+use uuid::Uuid;
 
 const BLOCK: usize = 4096;
 
@@ -149,6 +150,8 @@ fn disk() -> SimDisk {
     let disk = SimDisk::new();
     let mut options = DatabaseOptions::default();
     options.durability.checkpoint_log_bytes = 0;
+    // Its bytes are in every file: a random one would make other inputs in every run.
+    options.durability.new_database = Some(Uuid::from_u128(1));
     (options.durability.log.segment_bytes_min, options.durability.log.segment_bytes_max) = (64 << 10, 64 << 10);
     let database = Database::open_on(Arc::new(disk.clone()), &options).expect("a new disk takes a database");
     let run =

@@ -336,25 +336,40 @@ pub const TARGETS: &[Target] = &[
     // GraphSON without types writes a value of a multiset as often as it occurs, within a limit.
     Target {
         memory: (128 * MIB, 512),
+        quick_inputs: 6_000,
         ..Target::new("graphbinary-value", Shape::Binary, wire::graphbinary_value, seeds::graphbinary_values)
     },
     Target::new("graphbinary-request", Shape::Binary, wire::graphbinary_request, seeds::graphbinary_requests),
     Target::new("graphbinary-response", Shape::Binary, wire::graphbinary_response, seeds::graphbinary_responses),
     Target {
         memory: (128 * MIB, 512),
+        quick_inputs: 60_000,
         ..Target::new("graphson-value", Shape::Text(words::GRAPHSON), wire::graphson_value, seeds::graphson_values)
     },
-    Target::new("graphson-request", Shape::Text(words::GRAPHSON), wire::graphson_request, seeds::graphson_requests),
-    Target::new("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries),
+    Target {
+        quick_inputs: 60_000,
+        ..Target::new(
+            "graphson-request",
+            Shape::Text(words::GRAPHSON),
+            wire::graphson_request,
+            seeds::graphson_requests,
+        )
+    },
+    Target {
+        quick_inputs: 30_000,
+        ..Target::new("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries)
+    },
     Target::new("http-accept", Shape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
     // Range literals stand for a million numbers together.
     Target {
         memory: (128 * MIB, KIB),
+        quick_inputs: 60_000,
         ..Target::new("script", Shape::Text(words::GREMLIN), scripts::script, seeds::scripts)
     },
     Target {
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
+        quick_inputs: 4_000,
         ..Target::new("query", Shape::Text(words::GREMLIN), scripts::query, seeds::scripts)
     },
     Target {
@@ -364,26 +379,34 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         memory: (8 * MIB, KIB),
+        quick_inputs: 1_000,
         ..Target::new("load-table", Shape::Text(words::TABLE), files::table, seeds::tables)
     },
     Target {
         memory: (8 * MIB, KIB),
+        quick_inputs: 600,
         ..Target::new("load-graphson", Shape::Text(words::GRAPHSON), files::graphson, seeds::graphson_files)
     },
     Target {
         memory: (8 * MIB, KIB),
+        quick_inputs: 800,
         ..Target::new("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
     },
     Target {
         // A list of four million elements may be a few bytes.
         memory: (320 * MIB, KIB),
+        quick_inputs: 600,
         ..Target::new("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)
     },
     Target::new("mapping", Shape::Text(words::TOML), files::mapping, seeds::mappings),
     Target::new("users", Shape::Text(words::TOML), files::users, seeds::user_lists),
     Target::new("log-record", Shape::Binary, stored::record, seeds::log_records),
     Target { memory: (8 * MIB, KIB), ..Target::new("page-image", Shape::Binary, stored::page, seeds::stored_blocks) },
-    Target { memory: (8 * MIB, KIB), ..Target::new("graph-names", Shape::Binary, stored::names, seeds::stored_blocks) },
+    Target {
+        memory: (8 * MIB, KIB),
+        quick_inputs: 50_000,
+        ..Target::new("graph-names", Shape::Binary, stored::names, seeds::stored_blocks)
+    },
     Target::new("stored-value", Shape::Binary, stored::values, seeds::stored_values),
     Target {
         memory: (64 * MIB, KIB),

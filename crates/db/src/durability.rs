@@ -43,13 +43,15 @@ pub struct DurabilityOptions {
     pub checkpoint_after: Option<Duration>,
     /// Threads for recovery; 0: one a core.
     pub recovery_threads: usize,
+    /// The identity of a database that is made; `None`: a random one. A given one makes the files of a test repeatable.
+    pub new_database: Option<Uuid>,
 }
 
 impl Default for DurabilityOptions {
     fn default() -> Self {
-        let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, .. } =
+        let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
             DurableOptions::default();
-        DurabilityOptions { create: true, log, checkpoint_log_bytes, checkpoint_after, recovery_threads }
+        DurabilityOptions { create: true, log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database }
     }
 }
 
@@ -113,7 +115,7 @@ impl Home {
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {
-    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, .. } =
+    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
         options.durability.clone();
     DurableOptions {
         tablet_count: options.tablet_count,
@@ -122,6 +124,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         checkpoint_log_bytes,
         checkpoint_after,
         recovery_threads,
+        new_database,
         ..DurableOptions::default()
     }
 }

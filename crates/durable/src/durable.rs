@@ -56,6 +56,8 @@ pub struct DurableOptions {
     pub checkpoint_after: Option<Duration>,
     /// Threads for recovery; 0: one a core.
     pub recovery_threads: usize,
+    /// The identity of a database that is made; `None`: a random one. A given one makes the files of a test repeatable.
+    pub new_database: Option<Uuid>,
 }
 
 impl Default for DurableOptions {
@@ -68,6 +70,7 @@ impl Default for DurableOptions {
             checkpoint_log_bytes: 256 << 20,
             checkpoint_after: None,
             recovery_threads: 0,
+            new_database: None,
         }
     }
 }
@@ -228,7 +231,7 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
         disk.create_dir(directory)?;
     }
     disk.sync_dir("")?;
-    let manifest = Manifest::first(draw_uuid(), options.tablet_count);
+    let manifest = Manifest::first(options.new_database.unwrap_or_else(draw_uuid), options.tablet_count);
     log::found(disk, manifest.database)?;
     manifest.put(disk)?;
     Ok(manifest)

@@ -2,9 +2,8 @@
 //! is understood says the same.
 
 use std::path::Path;
-use std::time::Duration;
 
-use mangrove_fuzz::drive::{Options as Drive, drive};
+use mangrove_fuzz::drive::{Effort, Options as Drive, drive};
 use mangrove_fuzz::{Shape, Target};
 
 use super::*;
@@ -93,8 +92,7 @@ fn values(printed: &str) -> Vec<&str> {
 
 #[test]
 fn any_file_is_refused_or_understood_as_what_it_is_printed_as() {
-    let seconds = std::env::var("MANGROVE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let options = Drive { time: Duration::from_secs_f64(seconds), seed: 1, memory: None, patience: 20, trail: None };
+    let options = Drive { effort: Effort::from_environment(), seed: 1, memory: None, patience: 20, trail: None };
     let report = drive(&TARGET, &options);
     for finding in &report.findings {
         println!("{}: {}", finding.harm, String::from_utf8_lossy(&finding.input).escape_debug());
