@@ -4,12 +4,13 @@
 mod common;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Graph, check_consistent, edges, expand, find, values, vertices};
 use mangrove_graph::{Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter};
 use mangrove_graph::{UserId, Value, VertexId};
 use mangrove_store::{RecordKind, WriteCardinality};
+use mangrove_testdata::case_count;
 use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -328,34 +329,32 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     check_consistent(&graph.begin());
 }
 
-/// Readers, writers, collection and compaction at once, for as long as `MANGROVE_SECONDS` says.
+/// Readers, writers, collection and compaction at once, until each writer has tried so many transactions
+/// (`MANGROVE_CASES`, `MANGROVE_TIMES`).
 #[test]
 fn everything_at_once_stays_consistent() {
     let _turn = alone();
-    #[allow(clippy::disallowed_methods, reason = "a test that runs for a time")]
-    let begun = std::time::Instant::now();
-    let seconds = std::env::var("MANGROVE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
+    let (writer_count, transaction_count) = (2, case_count(10_000));
     let graph = Graph::new();
     let ids = fill(&graph, 300, 0);
-    let stop = AtomicBool::new(false);
+    let writing = AtomicUsize::new(writer_count);
     std::thread::scope(|scope| {
-        for seed in 0..2 {
-            let (graph, ids, stop) = (&graph, &ids, &stop);
+        for seed in 0..writer_count as u64 {
+            let (graph, ids, writing) = (&graph, &ids, &writing);
             scope.spawn(move || {
+                let _done = Done(writing);
                 let mut rng = SmallRng::seed_from_u64(seed);
-                while !stop.load(Ordering::Relaxed) {
-                    churn(graph, ids, &mut rng);
-                }
+                (0..transaction_count).for_each(|_| churn(graph, ids, &mut rng));
             });
         }
-        let (graph, stop) = (&graph, &stop);
+        let (graph, writing) = (&graph, &writing);
         scope.spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
+            while writing.load(Ordering::Relaxed) > 0 {
                 graph.manager.collect_garbage();
                 graph.manager.compact();
             }
         });
-        while begun.elapsed().as_secs() < seconds {
+        while writing.load(Ordering::Relaxed) > 0 {
             let old = graph.begin();
             let first = (edges(&old), vertices(&old).len());
             check_consistent(&old);
@@ -367,7 +366,6 @@ fn everything_at_once_stays_consistent() {
                 }
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let txn = graph.begin();
     check_consistent(&txn);
@@ -378,6 +376,15 @@ fn everything_at_once_stays_consistent() {
     assert_eq!(store.memory().total_bytes(), store.memory_walk());
     assert!(store.memory().rows.iter().all(|row| row.live == 0), "{:?}", store.memory());
     assert_eq!(store.free_places(), store.reserved_places(), "{:?}", store.garbage());
+}
+
+/// Counts a writer down however it ends.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// One random transaction; conflicts are part of it.
