@@ -24,6 +24,10 @@ help: ## Say what each target does
 tools: ## Check for (and, as root on Debian, install) what the other targets need
 	@.ci/tools
 
+.PHONY: test-tools
+test-tools: ## The same, and what the official clients and suites of `make test` need
+	@.ci/tools clients
+
 .PHONY: demo
 demo: tools ## Build, load a sample graph, run traversals and transactions, print them
 	$(CARGO) build --release --package mangrove-demo
@@ -31,11 +35,11 @@ demo: tools ## Build, load a sample graph, run traversals and transactions, prin
 	@$(CARGO) run --quiet --release --package mangrove-demo -- target/demo
 
 .PHONY: test
-test: tools ## Everything CI runs: format, lints, tests, documentation, the official clients
+test: test-tools ## Everything CI runs: format, lints, tests, documentation, the official clients
 	@.ci/test
 
 .PHONY: test-full
-test-full: tools ## `make test` with many more random cases, and Miri where it is installed
+test-full: test-tools ## `make test` with many more random cases, and Miri where it is installed
 	@.ci/miri
 	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_TIMES=$(FULL_TIMES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
@@ -52,7 +56,7 @@ miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has 
 	@.ci/miri required
 
 .PHONY: conformance
-conformance: tools ## The official clients, and TinkerPop's feature files, against a server
+conformance: test-tools ## The official clients, and TinkerPop's feature files, against a server
 	$(CARGO) build --workspace --bin mangrove
 	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove" all

@@ -6,26 +6,26 @@ set -euo pipefail
 parser=$(realpath "${1:?usage: run.sh PARSER [SEED [GENERATED [MUTATIONS]]]}")
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
-if ! command -v javac >/dev/null; then
-    echo "left out: the parser against TinkerPop's, because there is no Java compiler"
+if ! { command -v javac && command -v mvn; } >/dev/null; then
+    echo "left out: the parser against TinkerPop's, because there is no Maven or no Java compiler"
     exit 0
 fi
 
 jars=target/grammar/jars
 mkdir -p "$jars" target/grammar/classes
 fetch() { # GROUP ARTIFACT VERSION SUM
-    local jar=$jars/$2-$3.jar
-    [ -f "$jar" ] && return 0
-    if ! curl -sSfL --retry 3 -o "$jar.new" "https://repo1.maven.org/maven2/$1/$2/$3/$2-$3.jar"; then
-        echo "left out: the parser against TinkerPop's, because $2-$3.jar cannot be fetched from Maven Central"
+    local jar=$2-$3.jar
+    [ -f "$jars/$jar" ] && return 0
+    if ! mvn -q -B dependency:copy -Dartifact="$1:$2:$3" -DoutputDirectory="$PWD/$jars/new" >&2; then
+        echo "left out: the parser against TinkerPop's, because $jar could not be fetched (see above)"
         return 1
     fi
-    echo "$4  $jar.new" | sha256sum --check --quiet
-    mv "$jar.new" "$jar"
+    echo "$4  $jars/new/$jar" | sha256sum --check --quiet
+    mv "$jars/new/$jar" "$jars/$jar"
 }
-fetch org/apache/tinkerpop gremlin-language 3.8.1 \
+fetch org.apache.tinkerpop gremlin-language 3.8.1 \
     c5ff6b06d9eacf881a4919c92c57551c6d71479b727d638259c354d6c2fcbbd0 || exit 0
-fetch org/antlr antlr4-runtime 4.9.1 a80502c3140ae7acfbb1f57847c8eb1c101461a969215ec38c3f1ebdff61ac29 || exit 0
+fetch org.antlr antlr4-runtime 4.9.1 a80502c3140ae7acfbb1f57847c8eb1c101461a969215ec38c3f1ebdff61ac29 || exit 0
 javac -d target/grammar/classes -cp "$jars/*" "$here"/java/*.java
 
 features=target/tinkerpop-3.8.1/features

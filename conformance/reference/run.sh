@@ -10,7 +10,7 @@ program=$(realpath "${1:?usage: run.sh REFERENCE [corpus | cases FIRST COUNT | a
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
-if ! command -v mvn javac >/dev/null; then
+if ! { command -v mvn && command -v javac; } >/dev/null; then
     echo "left out: the engine beside TinkerGraph, because there is no Maven or no Java compiler"
     exit 0
 fi

@@ -11,47 +11,20 @@ shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 source conformance/serve.sh
+source conformance/tinkerpop/suite.sh
 
-# The suite of a line, unmodified: feature files and data sets.
-declare -A sums=(
-    [3.8.1]=8660a0319913fa09364c556cefedc25456fb5a3f719ecfb4268a3211ecc41f9e
-    [3.7.5]=74e127108f341564eb88794d878c100c915a4730edef8456062a60db279c535a
-)
-suite() { # LINE; sets `features`
-    local line=$1 at=target/tinkerpop-$1
-    features=$at/features
-    [ -f "$at/whole" ] && return 0
-    local own jar=gremlin-test-$line.jar
-    own=$(mktemp -d target/.tinkerpop-XXXXXX)
-    if ! curl -sSfL --retry 3 -o "$own/$jar" \
-        "https://repo1.maven.org/maven2/org/apache/tinkerpop/gremlin-test/$line/$jar"; then
-        rm -rf "$own"
-        echo "left out: TinkerPop's feature files of $line, because $jar cannot be fetched from Maven Central"
-        return 1
-    fi
-    echo "${sums[$line]}  $own/$jar" | sha256sum --check --quiet
-    python3 - "$own" "$jar" <<'UNPACK'
-import pathlib, sys, zipfile
-own = pathlib.Path(sys.argv[1])
-wanted = {"org/apache/tinkerpop/gremlin/test/features/": "features", "org/apache/tinkerpop/gremlin/structure/io/": ""}
-with zipfile.ZipFile(own / sys.argv[2]) as jar:
-    for name in jar.namelist():
-        for prefix, folder in wanted.items():
-            if name.startswith(prefix) and not name.endswith("/"):
-                target = own / folder / name.removeprefix(prefix)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(jar.read(name))
-UNPACK
-    touch "$own/whole"
-    rm -rf "$at"
-    mv -T "$own" "$at"
+# The feature files of a line.
+feature_files() { # LINE
+    suite "$1" && return 0
+    echo "left out: TinkerPop's feature files of $1, because they cannot be fetched (see above)"
+    return 1
 }
 
 # TinkerPop's own runner for a line, compiled.
 runner() { # LINE; sets `classes`
     local line=$1
     classes=target/features-java-$line
-    if ! command -v mvn javac >/dev/null; then
+    if ! { command -v mvn && command -v javac; } >/dev/null; then
         echo "left out: the feature files of $line as bytecode, because there is no Maven or no Java compiler"
         return 1
     fi
@@ -77,9 +50,9 @@ go_runner() { # sets `classes`
 
 # One run. Only what cannot be fetched or compiled here is left out; then it says so and has not failed.
 combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
-    local line=$1 form=$2 serializer=$3 features classes
+    local line=$1 form=$2 serializer=$3 features=target/tinkerpop-$1/features classes
     shift 3
-    suite "$line" || return 0
+    feature_files "$line" || return 0
     case $form in
     bytecode)
         runner "$line" || return 0
@@ -97,7 +70,7 @@ combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
 
 python=$("$here/../drivers/python/setup.sh")
 # The server's data sets are those of the newest line.
-suite 3.8.1 || exit 0
+feature_files 3.8.1 || exit 0
 # The files that scenarios read, where they look for them.
 mkdir -p target/tinkerpop-io/data
 cp target/tinkerpop-3.8.1/graphml/tinkerpop-modern.xml target/tinkerpop-io/data/

@@ -3,7 +3,8 @@
 //! The archives live outside the project, in `../shared/data` beside its root (see the README there for what
 //! each holds). [`dataset`] unpacks one into `target/testdata` the first time it is asked for and returns
 //! its folder. Where the archives are absent it returns `None`, and a test says so and passes: the project
-//! must build and test from a bare checkout.
+//! must build and test from a bare checkout. TinkerPop's graphs can be had there, too: `tinkerpop.sh` fetches them from
+//! Maven, and `make test` calls it.
 //!
 //! Several test programs may ask at once: each unpacks into a folder of its own and renames it into place;
 //! the first wins.
