@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Result};
-use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, Store};
+use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
 
 use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
@@ -208,6 +208,12 @@ impl TransactionManager {
     /// No running or future transaction reads at an earlier timestamp.
     pub fn oldest_snapshot(&self) -> u64 {
         self.shared.status.oldest(&self.shared.recent)
+    }
+
+    /// The number of the oldest transaction that runs, or of the next one: for models.
+    #[doc(hidden)]
+    pub fn oldest_transaction(&self) -> u64 {
+        Horizon::oldest_transaction(&*self.shared)
     }
 
     /// How many milliseconds ago the oldest snapshot was taken that anything is kept for; 0 where there is none.
