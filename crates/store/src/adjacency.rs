@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! 0                                                     no edge
-//! 0dc | block 13 | offset 32 | length 16                a packed run in one of the table's blocks
+//! 0dc | layout version 13 | offset 32 | length 16       a packed run in one of the table's blocks
 //! 1dc | unused   | header number 48                     a list header
 //!                                                       d: the packed part is dirty
 //!                                                       c: a compaction is looking at the list
@@ -31,8 +31,29 @@
 //! 4. Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
 //!    tablet. Headers, rows and blocks that no descriptor names any more are used again a grace period later.
 //!
-//! The number of the block of a run, also kept in the header that takes the run over, is the list's *stamp*: a
-//! cursor inside a list carries it, and finds the list as it was if compaction has replaced it meanwhile.
+//! # Layout versions
+//!
+//! A cursor is a position in a list, and compaction reorders lists. So every list has a *layout version* of 13 bits, in
+//! its descriptor or its header, and a cursor carries the version of the list that it is in. If the list at hand has
+//! another version, the cursor looks for its own list in the table's previous layout (`AdjacencyTable::list_of_layout`).
+//!
+//! 5. Every compaction of a table takes the next version, and gives it to every list that it makes. It takes the version
+//!    whether or not it then adds a block, so that no later one makes lists of the same version. A list that stays in its
+//!    place keeps its version: a packed run that gets a header, a header whose tail grows.
+//! 6. A list is replaced by one of another version. Most lists are replaced in every compaction, so theirs is that of
+//!    the last one, or 0. A long list in a block of its own may be passed over so often that its version comes round:
+//!    then compaction passes over it once more.
+//! 7. A table is compacted only while it has no previous layout. A previous layout stays until every transaction has ended
+//!    that had begun before its lists were replaced.
+//! 8. While a cursor is inside a list, the list is not emptied. For the cursor has taken one of its edges; as long as the
+//!    cursor's transaction runs, some snapshot sees that edge or it is still claimed, so compaction keeps its cell.
+//!
+//! Why a cursor finds its list. Let a cursor of a running transaction be inside list A. The first compaction after that
+//! replaces A by a list B of another version (6), and A becomes part of the previous layout. There is no second compaction
+//! while the transaction runs (7). So the cursor meets A, and knows it by its version; or it meets B, whose version
+//! differs, and finds A in the previous layout. A list that began empty has version 0, which no compaction takes. It
+//! cannot be mistaken for a list of version 0 that was emptied before, since no cursor is inside that one (8). No argument
+//! compares versions that are more than one compaction of a list apart, so it does no harm that they wrap.
 //!
 //! Here are tables, and how lists are found, grow and become dirty. `descriptor` packs the word, `storage` keeps headers
 //! and tails, `list` is what readers get, `changes` counts what makes a table due for compaction, `ended` knows which
@@ -53,11 +74,12 @@ use mangrove_graph::{EdgeId, VertexId};
 use crate::epoch::{self, EpochCell, Pin};
 use crate::limbo::{Garbage, Space};
 use crate::memory::RecordKind;
+use crate::sizes::StoreSizes;
 use crate::sync::AtomicU32;
 use crate::tablet::Tablet;
 
 use changes::{Change, Changes};
-use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_block, packed_run, packed_word, same_header};
+use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_layout, packed_run, packed_word, same_header};
 pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs, is_clean_run};
 use ended::Ended;
 pub(crate) use ended::Suspects;
@@ -67,17 +89,17 @@ pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 
-/// Blocks that one table can have at a time: the newest and the one before it, for every compaction leaves one.
+/// Blocks that one table can have at a time: that of the newest layout and that of the one before.
 const BLOCKS: usize = 2;
 
 /// The lists of one page in one direction along one label set.
 #[derive(Debug)]
 pub(crate) struct AdjacencyTable {
     pub(crate) descriptors: Descriptors,
-    /// Block `n` is at `n % BLOCKS`.
+    /// The block of layout version `v` is at `v % BLOCKS`, if there is one.
     blocks: [EpochCell<Block>; BLOCKS],
-    /// The number of the newest block.
-    newest_block: AtomicU32,
+    /// The layout version that the last compaction took; 0 before the first.
+    layout_version: AtomicU32,
     /// The layout before the last compaction, as long as a cursor may need it.
     pub(crate) previous: EpochCell<Layout>,
     /// What happened to the lists since the last compaction.
@@ -88,13 +110,13 @@ pub(crate) struct AdjacencyTable {
 
 impl AdjacencyTable {
     /// The lists of a page with this many slots, all empty.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, sizes: &StoreSizes) -> Self {
         AdjacencyTable {
             descriptors: Descriptors::new(capacity),
             blocks: Default::default(),
-            newest_block: AtomicU32::new(0),
+            layout_version: AtomicU32::new(0),
             previous: EpochCell::default(),
-            changes: Changes::new(),
+            changes: Changes::new(sizes.changes_min),
             ended: Ended::default(),
         }
     }
@@ -120,8 +142,8 @@ impl AdjacencyTable {
     }
 
     #[inline]
-    fn block<'p>(&'p self, number: u32, pin: &'p Pin) -> Option<&'p Block> {
-        self.blocks[number as usize % BLOCKS].get(pin)
+    fn block<'p>(&'p self, layout_version: u32, pin: &'p Pin) -> Option<&'p Block> {
+        self.blocks[layout_version as usize % BLOCKS].get(pin)
     }
 
     /// Starts loading a descriptor.
@@ -149,7 +171,7 @@ impl AdjacencyTable {
             return;
         }
         let run = packed_run(descriptor);
-        let Some(block) = self.block(packed_block(descriptor), pin) else { return };
+        let Some(block) = self.block(packed_layout(descriptor), pin) else { return };
         prefetch_run(&block.neighbors[run.clone()]);
         if with_edges {
             prefetch_run(&block.edges[run]);
@@ -171,7 +193,7 @@ impl AdjacencyTable {
     /// The block that a descriptor without a header names.
     #[inline]
     pub(crate) fn block_of<'p>(&'p self, descriptor: u64, pin: &'p Pin) -> Option<&'p Block> {
-        self.block(packed_block(descriptor), pin)
+        self.block(packed_layout(descriptor), pin)
     }
 
     /// The list of the vertex at an offset.
@@ -180,22 +202,22 @@ impl AdjacencyTable {
         self.list_of(self.descriptor(at, pin), storage, pin)
     }
 
-    /// The list as it was when it had this stamp: for a cursor inside it. `None` where nothing of it can be visible
+    /// The list as it was in this layout version: for a cursor inside it. `None` where nothing of it can be visible
     /// to the cursor's transaction any more.
-    pub(crate) fn list_of_stamp<'p>(
+    pub(crate) fn list_of_layout<'p>(
         &'p self,
         at: usize,
-        stamp: u32,
+        layout_version: u32,
         storage: &'p ListStorage,
         pin: &'p Pin,
     ) -> Option<List<'p>> {
         let list = self.list(at, storage, pin);
-        if list.stamp == stamp {
+        if list.layout_version == layout_version {
             return Some(list);
         }
         let old = self.previous.get(pin)?.descriptor(at)?.load(Ordering::Acquire);
         let list = self.list_of(old, storage, pin);
-        (old != 0 && list.stamp == stamp).then_some(list)
+        (old != 0 && list.layout_version == layout_version).then_some(list)
     }
 
     /// The list that a descriptor describes.
@@ -203,18 +225,19 @@ impl AdjacencyTable {
     pub(crate) fn list_of<'p>(&'p self, descriptor: u64, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
         let dirty = descriptor & DIRTY != 0;
         if descriptor & HEADER == 0 {
-            let (stamp, run) = (packed_block(descriptor), packed_run(descriptor));
-            let (neighbors, edges) = run_of(self.block(stamp, pin), run);
-            return List { neighbors, edges, dirty, tail_len: 0, stamp, first_row: 0, tails: &storage.tails, pin };
+            let (layout_version, run) = (packed_layout(descriptor), packed_run(descriptor));
+            let (neighbors, edges) = run_of(self.block(layout_version, pin), run);
+            let tails = &storage.tails;
+            return List { neighbors, edges, dirty, tail_len: 0, layout_version, first_row: 0, tails, pin };
         }
         let header = storage.header(descriptor, pin);
-        let stamp = header.block.load(Ordering::Relaxed);
-        let block = header.own.get(pin).or_else(|| self.block(stamp, pin));
+        let layout_version = header.layout_version.load(Ordering::Relaxed);
+        let block = header.own.get(pin).or_else(|| self.block(layout_version, pin));
         let (neighbors, edges) = run_of(block, header.run());
         // Acquire, before `first`: its partner is the Release in `append`.
         let tail_len = header.count.load(Ordering::Acquire);
         let first_row = header.first.load(Ordering::Acquire);
-        List { neighbors, edges, dirty, tail_len, stamp, first_row, tails: &storage.tails, pin }
+        List { neighbors, edges, dirty, tail_len, layout_version, first_row, tails: &storage.tails, pin }
     }
 
     /// Counts a change, and returns as [`Changes::add`] does.
@@ -304,7 +327,7 @@ impl AdjacencyTable {
         while descriptor & HEADER == 0 {
             let run = packed_run(descriptor);
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
-            header.block.store(packed_block(descriptor), Ordering::Relaxed);
+            header.layout_version.store(packed_layout(descriptor), Ordering::Relaxed);
             // What is said of the run is said of it wherever it is named.
             let made = HEADER | (descriptor & FLAGS) | index;
             match self.descriptors.exchange(at, descriptor, made, space, pin) {
@@ -319,17 +342,24 @@ impl AdjacencyTable {
 
     /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only while the
     /// graph is loaded in bulk, before anybody reads.
-    pub(crate) fn set_block(&self, block: Block, lengths: &[u32], storage: &ListStorage, space: Space<'_>) {
+    pub(crate) fn set_block(
+        &self,
+        block: Block,
+        lengths: &[u32],
+        sizes: &StoreSizes,
+        storage: &ListStorage,
+        space: Space<'_>,
+    ) {
         space.memory.add(RecordKind::Block, block.bytes());
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
         let mut offset = 0_u64;
         let pin = &epoch::pin();
-        let words = lengths.iter().map(|&len| {
-            let len = u64::from(len);
-            let word = match len {
+        let words = lengths.iter().map(|&length| {
+            let len = u64::from(length);
+            let word = match length {
                 0 => 0,
-                1..=LENGTH_MAX => packed_word(0, offset, len),
+                _ if length <= sizes.run_max => packed_word(0, offset, len),
                 _ => {
                     let (index, header) = storage.new_header(space.memory, pin);
                     header.packed.store((offset << 32) | len, Ordering::Relaxed);
@@ -382,7 +412,7 @@ mod tests {
     fn a_tail_grows_through_rows_of_every_size_and_resumes_anywhere() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
-        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2));
+        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2, &StoreSizes::default()));
         let pin = epoch::pin();
         assert_eq!(table.clean_len(1, &pin), Some(0));
         for n in 0..5_000 {
@@ -400,14 +430,14 @@ mod tests {
     fn packed_runs_short_and_long_keep_their_place_and_take_tails() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
-        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4));
+        let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4, &StoreSizes::default()));
         let lengths = [3, 0, 40_000, 2];
         let total: u32 = lengths.iter().sum();
         let block = Block {
             neighbors: (0..u64::from(total)).map(vertex).collect(),
             edges: (0..u64::from(total)).map(edge).collect(),
         };
-        table.set_block(block, &lengths, &storage, space);
+        table.set_block(block, &lengths, &StoreSizes::default(), &storage, space);
         let pin = epoch::pin();
         let slots = |at| table.list(at, &storage, &pin).cells().map(|(v, _)| v.slot()).collect::<Vec<_>>();
         assert_eq!(slots(0), [0, 1, 2]);

@@ -410,7 +410,7 @@ impl BulkLoader {
             return (place, at);
         }
         let tablet = self.store.next_tablet().id;
-        let place = staged.add(tablet, VertexPage::clean(labels, PAGE_SLOTS as u32, &self.store.memory));
+        let place = staged.add(tablet, VertexPage::clean(labels, self.store.sizes.page_slots_max, &self.store.memory));
         self.open_vertices.insert(labels, place);
         let at = staged.pages[place as usize].2.core.fill().expect("a new page has room");
         (place, at)
@@ -426,7 +426,8 @@ impl BulkLoader {
             return (*place, at);
         }
         let full = (*place != NONE).then(|| self.edges.pages[*place as usize].2.core.capacity());
-        *place = self.edges.add(tablet, EdgePage::clean(label, self.store.next_capacity(full), &self.store.memory));
+        *place =
+            self.edges.add(tablet, EdgePage::clean(label, self.store.sizes.next_capacity(full), &self.store.memory));
         let at = self.edges.pages[*place as usize].2.core.fill().expect("a new page has room");
         (*place, at)
     }

@@ -7,7 +7,7 @@
 //!    are asked for their versions, and of the packed ones those that may have ended (`adjacency::ended`). Edges that every
 //!    snapshot sees and nobody is ending go into the list's new run. Cells of edges that are over are dropped. The
 //!    rest (too young, or ending) goes into a new, short tail.
-//! 2. *Build*: the runs become a new block of the table, under the next block number.
+//! 2. *Build*: the runs become a new block of the table, under the next layout version.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch where there is one.
 //!    What was added to a list since it was looked at goes into the new one's tail; one that became dirty stays dirty.
 //! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
@@ -20,7 +20,8 @@
 //! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean run without a header has
 //! no bit; there the claimer makes the descriptor itself dirty, and one of the two exchanges fails.
 //!
-//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time.
+//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time. Every
+//! compaction takes a layout version of its own (`adjacency` says how cursors use it).
 //!
 //! Which tables, and when, says [`Effort`]. A table counts the cells that were appended to it and the ends of its edges
 //! ([`Changes`]); the writer whose change makes it *due* puts it into its tablet's list. So under load nothing walks the
@@ -34,9 +35,7 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 
-use crate::adjacency::{
-    AdjacencyTable, Block, HEADER, LENGTH_MAX, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run,
-};
+use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run};
 use crate::epoch::{self, Pin};
 use crate::garbage::TableName;
 use crate::limbo::Garbage;
@@ -63,8 +62,6 @@ pub enum Effort {
 
 /// A quiet table is worth it from so many changes on a hundred lists.
 const QUIET_PERCENT: u64 = 1;
-/// Lists from this length on have a block to themselves, so that their page's other lists can be packed without them.
-const LONG_LIST: u64 = 4_096;
 /// A long list is packed again when this part of it is in its tail or ended: every edge is then rewritten about eight
 /// times at most while the list grows.
 const LONG_LIST_PART: u64 = 8;
@@ -274,7 +271,7 @@ impl Compaction<'_> {
 
     fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
-        let number = table.next_block(pin);
+        let version = table.take_layout_version(pin);
         // What comes from here on is counted for the next time.
         table.changes.restart();
         let mut names = std::mem::take(&mut draft.names);
@@ -283,7 +280,7 @@ impl Compaction<'_> {
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
             self.prefetch(&draft.slots[group.clone()], &suspects, pin);
-            group.for_each(|nth| self.look(draft.slots[nth], number, effort, &suspects, draft, pin));
+            group.for_each(|nth| self.look(draft.slots[nth], version, effort, &suspects, draft, pin));
         }
         // Whoever compacts everything has to find the table. (One for all: they are not to make it due.)
         table.changes.keep(u32::from(draft.is_some_left));
@@ -296,13 +293,13 @@ impl Compaction<'_> {
         draft.names = names;
         table.changes.set_limit(draft.looked.len(), draft.neighbors.len());
         if !draft.neighbors.is_empty() {
-            table.add_block(number, Block::new(&draft.neighbors, &draft.edges), &store.memory);
+            table.add_block(version, Block::new(&draft.neighbors, &draft.edges), &store.memory);
         }
         let layout = Layout::new(draft.looked.iter().map(|list| list.seen.at));
         store.memory.add(RecordKind::Descriptor, layout.bytes());
         let none_before = table.previous.swap(Some(layout));
         assert!(none_before.is_none(), "a table has one previous layout at most");
-        let replaced = self.replace(number, draft, pin);
+        let replaced = self.replace(version, draft, pin);
         let boundary = self.horizon.next_transaction();
         self.tablet.tasks.lock().layouts.push_back((boundary, self.name));
         store.reclaimed.tables.fetch_add(1, Ordering::Relaxed);
@@ -324,7 +321,7 @@ impl Compaction<'_> {
         for &at in group {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
-            if !suspects.is_empty() && list.edges.len() < LONG_LIST as usize {
+            if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
                 let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
                 asked.for_each(|edge| self.prefetch_version(*edge, pin));
             }
@@ -337,16 +334,17 @@ impl Compaction<'_> {
         }
     }
 
-    /// Reads a list and drafts what it is to become, unless it stays as it is.
-    fn look(&self, at: usize, number: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
+    /// Reads a list and drafts what it is to become in layout `version`, unless it stays as it is.
+    fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at, pin);
         // Those with a block to themselves do not come every time: they keep no names.
         let mut is_apart = false;
         if old & HEADER != 0 {
             let weight = table.weigh(old, lists, pin);
-            if !is_due(&weight, effort) {
-                draft.is_some_left |= is_due(&weight, Effort::All);
+            // The version has come round to that of the list: the next compaction takes another one.
+            if !self.is_due(&weight, effort) || weight.layout_version == version {
+                draft.is_some_left |= self.is_due(&weight, Effort::All);
                 return;
             }
             is_apart = weight.is_apart;
@@ -361,9 +359,9 @@ impl Compaction<'_> {
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
         let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
         self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
-        let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_stamp: number };
+        let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
-        if run.len() as u64 >= LONG_LIST.min(LENGTH_MAX) {
+        if run.len() as u64 >= self.long_list() {
             own = Some(Block::new(&draft.neighbors[first..], &draft.edges[first..]));
             run = 0..run.len();
             draft.neighbors.truncate(first);
@@ -414,13 +412,13 @@ impl Compaction<'_> {
         }
     }
 
-    fn replace(&self, number: u32, draft: &mut Draft, pin: &Pin) -> usize {
+    fn replace(&self, version: u32, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
         let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
         let (replaced, mut left) = (draft.looked.len(), 0);
         for (Looked { seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
             let tail = &draft.young[young];
-            let made = table.make_list(NewList { number, run, own, tail }, lists, &store.memory, pin);
+            let made = table.make_list(NewList { layout_version: version, run, own, tail }, lists, &store.memory, pin);
             let is_as_built = table.replace(&seen, made, remembered, lists, store.space(), pin);
             left += u32::from(!tail.is_empty() || !is_as_built);
         }
@@ -429,17 +427,21 @@ impl Compaction<'_> {
         table.changes.keep(left);
         replaced
     }
-}
 
-/// Whether a list with a header is to be packed.
-fn is_due(weight: &Weight, effort: Effort) -> bool {
-    let Weight { packed, is_apart, tail, ended, is_dirty } = *weight;
-    // A long list moves to a block of its own first of all.
-    if packed < LONG_LIST || !is_apart {
-        return true;
+    fn long_list(&self) -> u64 {
+        self.store.sizes.long_list.into()
     }
-    match effort {
-        Effort::All => tail > 0 || is_dirty,
-        Effort::Worthwhile | Effort::Due => (tail + ended) * LONG_LIST_PART >= packed,
+
+    /// Whether a list with a header is to be packed.
+    fn is_due(&self, weight: &Weight, effort: Effort) -> bool {
+        let Weight { packed, is_apart, tail, ended, is_dirty, .. } = *weight;
+        // A long list moves to a block of its own first of all.
+        if packed < self.long_list() || !is_apart {
+            return true;
+        }
+        match effort {
+            Effort::All => tail > 0 || is_dirty,
+            Effort::Worthwhile | Effort::Due => (tail + ended) * LONG_LIST_PART >= packed,
+        }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! A vertex's lists are numbered for the cursor: the place of the table among those of its direction (which
 //! is stable, tables are only added), and bit 31 for incoming edges. Inside a list the cursor carries the list's
-//! stamp: a list that compaction replaces meanwhile is read to its end as it was.
+//! layout version: a list that compaction replaces meanwhile is read to its end as it was (`adjacency`).
 
 use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
 
@@ -18,9 +18,9 @@ use crate::view::StoreView;
 
 const DISTANCE: usize = 8;
 const INCOMING: u32 = 1 << 31;
-/// Above the position in a cursor: the stamp of the list it is in (`adjacency`).
-const STAMP_SHIFT: u32 = 48;
-const POSITION_MASK: u64 = (1 << STAMP_SHIFT) - 1;
+/// Above the position in a cursor: the layout version of the list it is in.
+const LAYOUT_SHIFT: u32 = 48;
+const POSITION_MASK: u64 = (1 << LAYOUT_SHIFT) - 1;
 
 /// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
 /// returns false; whether it never did. Tables without a list are passed over.
@@ -150,13 +150,13 @@ impl<'a> Expander<'a> {
                 0 if table.descriptor(id.offset(), self.pin) == 0 => return true,
                 0 => table.list(id.offset(), lists, self.pin),
                 position => {
-                    let stamp = (position >> STAMP_SHIFT) as u32;
-                    let Some(list) = table.list_of_stamp(id.offset(), stamp, lists, self.pin) else { return true };
+                    let version = (position >> LAYOUT_SHIFT) as u32;
+                    let Some(list) = table.list_of_layout(id.offset(), version, lists, self.pin) else { return true };
                     list
                 }
             };
             let (done, position) = self.copy(&list, cursor.row, cursor.position & POSITION_MASK, out);
-            cursor.position = (u64::from(list.stamp) << STAMP_SHIFT) | position;
+            cursor.position = (u64::from(list.layout_version) << LAYOUT_SHIFT) | position;
             done
         })
     }

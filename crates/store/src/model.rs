@@ -12,7 +12,7 @@ use shuttle::thread;
 
 use crate::epoch::EpochCell;
 use crate::limbo::Limbo;
-use crate::{Effort, Horizon, Snapshot, Store, StoreOptions, Write, WriteCardinality, Writer};
+use crate::{Effort, Horizon, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality, Writer};
 
 /// A box that knows whether it was freed.
 struct Tracked(Arc<AtomicBool>);
@@ -80,7 +80,8 @@ struct Graph {
 impl Graph {
     /// Vertices with an edge from the first to every other, committed at 1 and packed.
     fn new(vertices: usize) -> Self {
-        let options = StoreOptions { tablet_count: 1, first_page_slots: PAGE_SLOTS, ..StoreOptions::default() };
+        let sizes = StoreSizes { first_page_slots: PAGE_SLOTS, ..StoreSizes::default() };
+        let options = StoreOptions { tablet_count: 1, sizes, ..StoreOptions::default() };
         let store = Store::new(&options);
         let person = store.catalog().intern_label_text("person");
         let knows = store.catalog().intern_label_text("knows");

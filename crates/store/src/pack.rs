@@ -96,8 +96,8 @@ impl Packer<'_> {
         let block = Block::of(cells);
         let (tablet, _, page) = &self.vertices.pages[place];
         let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
-        let table = page.table_or_create(self.direction, self.label, &self.store.memory);
-        table.set_block(block, lengths, &tablet.lists, self.store.space());
+        let table = page.table_or_create(self.direction, self.label, self.store);
+        table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
     }
 }
 

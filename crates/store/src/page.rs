@@ -26,6 +26,7 @@ use crate::epoch::{self, EpochCell, EpochSlice, Pin};
 use crate::image::SlotSet;
 use crate::limbo::{Garbage, Space};
 use crate::memory::{Memory, RecordKind};
+use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
@@ -495,9 +496,9 @@ impl VertexPage {
     }
 
     /// The table for edges of a label set, made where it is missing.
-    pub(crate) fn table_or_create(&self, direction: Direction, label: LabelSetId, memory: &Memory) -> &AdjacencyTable {
-        self.tables(direction)
-            .get_or_insert_with(label.0, (memory, RecordKind::Descriptor), || AdjacencyTable::new(self.core.capacity()))
+    pub(crate) fn table_or_create(&self, direction: Direction, label: LabelSetId, store: &Store) -> &AdjacencyTable {
+        let make = || AdjacencyTable::new(self.core.capacity(), &store.sizes);
+        self.tables(direction).get_or_insert_with(label.0, (&store.memory, RecordKind::Descriptor), make)
     }
 
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {

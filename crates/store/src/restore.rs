@@ -41,7 +41,7 @@ use crate::memory::Memory;
 use crate::page::{PageCore, VertexPage};
 use crate::reclaim::value_garbage;
 use crate::redo::Redo;
-use crate::store::{FIRST_PAGE_SLOTS, Store};
+use crate::store::Store;
 use crate::tablet::Tablet;
 use crate::version::BASE_TS;
 
@@ -372,7 +372,7 @@ fn begin<'p, P: PageRecord>(
     labels: LabelSetId,
     chosen: Option<&UserId>,
 ) -> Outcome<&'p P> {
-    let capacity = (place.offset as u32 + 1).next_power_of_two().max(FIRST_PAGE_SLOTS);
+    let capacity = (place.offset as u32 + 1).next_power_of_two().max(store.sizes.first_page_slots);
     let private = pages.entry(place.page.number).or_insert_with(|| PrivatePage {
         page: Box::new(P::make(labels, capacity, &store.memory)),
         used: 0,

@@ -20,11 +20,9 @@ use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
 use crate::schema::Schema;
 use crate::segments::Segments;
+use crate::sizes::StoreSizes;
 use crate::tablet::{Cursor, Tablet};
 use crate::version::Snapshot;
-
-/// Slots of the first page of a label set (in an edge's case: of each tablet).
-pub(crate) const FIRST_PAGE_SLOTS: u32 = 8;
 
 /// How a store is set up.
 #[derive(Clone, Debug)]
@@ -33,14 +31,13 @@ pub struct StoreOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
-    /// How many slots the first page of a label set has (of edges: in each tablet); later ones have more, up to
-    /// 1,024. A power of two. What is small is soon full, and what is large is wasted on rare labels.
-    pub first_page_slots: u32,
+    /// At what sizes structures take another form.
+    pub sizes: StoreSizes,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX, first_page_slots: FIRST_PAGE_SLOTS }
+        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX, sizes: StoreSizes::default() }
     }
 }
 
@@ -61,7 +58,7 @@ pub struct Store {
     pub(crate) vertex_cursors: Segments<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
     pub(crate) next_tablet: AtomicU32,
-    first_page_slots: u32,
+    pub(crate) sizes: StoreSizes,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
     /// Large commits that are being stamped.
@@ -118,7 +115,7 @@ impl Store {
             schema: Schema::default(),
             vertex_cursors: Segments::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
-            first_page_slots: options.first_page_slots.clamp(1, PAGE_SLOTS as u32).next_power_of_two(),
+            sizes: options.sizes.within_limits(),
             queue: Queue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),
@@ -229,20 +226,6 @@ impl Store {
         }
     }
 
-    /// How many slots the next page of a label set has, after one with this many slots: 8, 24, 32, 64, 128, .. 512, so
-    /// that the small ones together hold 1,024. Many labels have exactly one edge for every vertex of a page, which
-    /// must not spill over into one more.
-    pub(crate) fn next_capacity(&self, before: Option<usize>) -> u32 {
-        let first = self.first_page_slots;
-        let slots = match before.map(|slots| slots as u32) {
-            None => first,
-            Some(slots) if slots == first => 3 * first,
-            Some(slots) if slots == 3 * first => 4 * first,
-            Some(slots) => 2 * slots,
-        };
-        slots.min(PAGE_SLOTS as u32)
-    }
-
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
@@ -267,11 +250,11 @@ impl Store {
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let capacity = self.next_capacity(full.map(|(_, slots)| slots));
+                let capacity = self.sizes.next_capacity(full.map(|(_, slots)| slots));
                 // Small pages follow one another in one tablet: each tablet that has vertices of a label set also
                 // has pages of its own for their edges.
                 let tablet = match full {
-                    Some((tablet, _)) if u64::from(capacity) < PAGE_SLOTS => tablet,
+                    Some((tablet, _)) if capacity < self.sizes.page_slots_max => tablet,
                     _ => self.next_tablet(),
                 };
                 let page = Box::new(VertexPage::live(label, capacity, &self.memory));
@@ -312,7 +295,7 @@ impl Store {
             }
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
-                let page = Box::new(EdgePage::live(label, self.next_capacity(full), &self.memory));
+                let page = Box::new(EdgePage::live(label, self.sizes.next_capacity(full), &self.memory));
                 cursor.set(tablet.id, tablet.edges.add(page, &self.memory));
             }
         }

@@ -225,7 +225,7 @@ impl<'a> Writer<'a> {
 
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
-        let table = page.table_or_create(direction, label, &self.store.memory);
+        let table = page.table_or_create(direction, label, self.store);
         if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }

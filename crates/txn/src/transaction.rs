@@ -279,8 +279,7 @@ impl Transaction {
         let mut set = tracking.reads.lock();
         reads(&mut |item| match moment > self.begin_ts() {
             true => set.add_later(&[item], moment, &[]),
-            // Nothing had been pre-read when it began: what is by now was read by another thread, and takes nothing away.
-            false => set.add_in_spite(item),
+            false => set.add(item),
         });
     }
 

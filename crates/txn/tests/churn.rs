@@ -6,10 +6,10 @@ mod common;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Graph, check_consistent, edges, expand, find, values, vertices};
+use common::{Graph, check_consistent, edges, expand, find, small_sizes, values, vertices};
 use mangrove_graph::{Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter};
 use mangrove_graph::{UserId, Value, VertexId};
-use mangrove_store::{RecordKind, WriteCardinality};
+use mangrove_store::{RecordKind, StoreOptions, WriteCardinality};
 use mangrove_testdata::case_count;
 use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
@@ -335,7 +335,8 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
 fn everything_at_once_stays_consistent() {
     let _turn = alone();
     let (writer_count, transaction_count) = (2, case_count(10_000));
-    let graph = Graph::new();
+    let graph =
+        Graph::with_options(&StoreOptions { tablet_count: 4, sizes: small_sizes(0), ..StoreOptions::default() });
     let ids = fill(&graph, 300, 0);
     let writing = AtomicUsize::new(writer_count);
     std::thread::scope(|scope| {

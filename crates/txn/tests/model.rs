@@ -3,14 +3,16 @@
 //! The model keeps every committed state whole: a transaction's view is a copy of the state at its begin
 //! with its own writes on top. It also says which writes must conflict: an object that another running
 //! transaction has written, or that was committed after the begin. After every step the view of every running
-//! transaction must be that of its model; one seed is one history.
+//! transaction must be that of its model; one seed is one history. A read that a transaction makes a little at a time, by a
+//! cursor that it keeps while others commit and the graph is compacted, must meet what the transaction saw when it began.
 
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{Graph, check_consistent, edges, find, vertices};
-use mangrove_graph::{EdgeId, ErrorKind, UserId, VertexId};
+use common::walk::{Expand, Scan, Values, Walk, Way};
+use common::{Graph, check_consistent, edges, find, small_sizes, vertices};
+use mangrove_graph::{Direction, EdgeId, ErrorKind, LabelFilter, UserId, VertexId};
 use mangrove_store::StoreOptions;
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
@@ -41,6 +43,8 @@ struct Running {
     /// With the running statement.
     own: State,
     written: BTreeSet<Object>,
+    /// Reads under way, with what was seen when they began.
+    walks: Vec<(Walk, State)>,
 }
 
 struct Model {
@@ -51,15 +55,13 @@ struct Model {
     running: Vec<Running>,
     rng: SmallRng,
     conflicts: usize,
+    walked: usize,
 }
 
 impl Model {
     fn new(seed: u64) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
-        // Pages of 8 slots have arrays at once; those of 32 begin with tables, which a few values more turn into arrays;
-        // those of 64 mostly keep them.
-        let first_page_slots = [8, 32, 64][seed as usize % 3];
-        let options = StoreOptions { tablet_count: 4, first_page_slots, ..StoreOptions::default() };
+        let options = StoreOptions { tablet_count: 4, sizes: small_sizes(seed), ..StoreOptions::default() };
         Model {
             graph: Graph::with_options(&options),
             committed: State::default(),
@@ -67,6 +69,7 @@ impl Model {
             running: vec![],
             rng,
             conflicts: 0,
+            walked: 0,
         }
     }
 
@@ -78,6 +81,7 @@ impl Model {
             seen: state.clone(),
             own: state,
             written: BTreeSet::new(),
+            walks: vec![],
         });
     }
 
@@ -122,7 +126,7 @@ impl Model {
             return self.begin();
         }
         let who = self.rng.random_range(0..self.running.len());
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..28) {
             0..3 => self.insert_vertex(who),
             3..5 => self.insert_chosen(who),
             5..9 => self.insert_edge(who),
@@ -131,6 +135,7 @@ impl Model {
             14 => self.delete_edge(who),
             15..18 => self.finish_statement(who),
             18 => self.commit(who),
+            19..27 => self.walk(who),
             _ => {
                 let gone = self.running.remove(who);
                 gone.txn.rollback();
@@ -240,7 +245,40 @@ impl Model {
     fn finish_statement(&mut self, who: usize) {
         let running = &mut self.running[who];
         running.txn.finish_statement().unwrap();
-        running.seen = running.own.clone();
+        if running.seen != running.own {
+            running.walks.clear();
+            running.seen = running.own.clone();
+        }
+    }
+
+    /// Reads a batch.
+    fn walk(&mut self, who: usize) {
+        if self.running[who].walks.len() < 2 {
+            let walk = self.new_walk(who);
+            let running = &mut self.running[who];
+            running.walks.push((walk, running.seen.clone()));
+        }
+        let running = &mut self.running[who];
+        let at = self.rng.random_range(0..running.walks.len());
+        if running.walks[at].0.step(&running.txn) {
+            let (walk, seen) = running.walks.swap_remove(at);
+            check_walk(walk, &seen);
+            self.walked += 1;
+        }
+    }
+
+    fn new_walk(&mut self, who: usize) -> Walk {
+        let limit = self.rng.random_range(1..4);
+        let vertices: Vec<VertexId> = self.running[who].seen.vertices.keys().copied().collect();
+        match self.rng.random_range(0..6) {
+            0 => Walk::Vertices(Scan::new(None, limit)),
+            1 => Walk::Edges(Scan::new(None, limit)),
+            2 => Walk::Values(Values { vertices, key: self.graph.balance, way: Way::Columns, limit, found: vec![] }),
+            _ => {
+                let direction = [Direction::Out, Direction::In, Direction::Both][self.rng.random_range(0..3)];
+                Walk::Lists(Expand::new(vertices, direction, LabelFilter::Any, limit))
+            }
+        }
     }
 
     fn commit(&mut self, who: usize) {
@@ -315,13 +353,37 @@ impl Model {
     }
 }
 
+/// A walk that is done has met everything once that was seen when it began.
+#[track_caller]
+fn check_walk(walk: Walk, seen: &State) {
+    match walk {
+        Walk::Vertices(scan) => assert_eq!(sorted(scan.found), Vec::from_iter(seen.vertices.keys().copied())),
+        Walk::Edges(scan) => assert_eq!(sorted(scan.found), Vec::from_iter(seen.edges.keys().copied())),
+        Walk::Values(values) => {
+            assert!(values.found.into_iter().eq(seen.vertices.values().map(|(balance, _)| *balance)))
+        }
+        Walk::Lists(Expand { vertices, request, found, .. }) => {
+            let found = found.into_iter().map(|(row, neighbor, edge)| (vertices[row as usize], neighbor, edge));
+            let edges = || seen.edges.iter().map(|(edge, (source, target))| (*source, *target, *edge));
+            let out = edges().filter(|_| request.direction != Direction::In);
+            let into = edges().filter(|_| request.direction != Direction::Out).map(|(s, t, edge)| (t, s, edge));
+            assert_eq!(sorted(found.collect()), sorted(out.chain(into).collect()), "{:?}", request.direction);
+        }
+    }
+}
+
+fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort_unstable();
+    all
+}
+
 #[test]
 fn random_histories_agree_with_the_model() {
-    let mut conflicts = 0;
+    let (mut conflicts, mut walked) = (0, 0);
     for seed in 0..4_000 {
         let mut model = Model::new(seed);
         let history = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for step in 0..80 {
+            for step in 0..100 {
                 model.step();
                 match model.rng.random_range(0..10) {
                     0 => model.graph.manager.collect_garbage(),
@@ -343,6 +405,8 @@ fn random_histories_agree_with_the_model() {
             std::panic::resume_unwind(panic);
         }
         conflicts += model.conflicts;
+        walked += model.walked;
     }
     assert!(conflicts > 1_000, "the histories hold conflicts worth the name: {conflicts}");
+    assert!(walked > 10_000, "the histories hold walks worth the name: {walked}");
 }

@@ -21,6 +21,8 @@ pub(crate) struct Changes {
     count: AtomicU32,
     /// So much makes the table due: compaction then costs every change of a weight about the same.
     limit: AtomicU32,
+    /// The limit is never below this.
+    limit_min: u16,
     /// As `count` was when a collector last walked by.
     seen: AtomicU32,
     /// Whether the table is in its tablet's list of those that a collector is to compact.
@@ -30,15 +32,15 @@ pub(crate) struct Changes {
 impl Changes {
     /// The weight of an appended cell, or of a list that could not be made clean.
     const ONE: u32 = Change::Appended as u32;
-    /// Less is not worth a block.
-    const LIMIT_MIN: u32 = 128 * Self::ONE;
     /// Rewriting so many cells costs about as much as making one list of a tail again.
     const CELLS_A_CHANGE: usize = 16;
 
-    pub(super) fn new() -> Self {
+    /// None so far, of a table that is due after `changes_min` at least.
+    pub(super) fn new(changes_min: u16) -> Self {
         let count = || AtomicU32::new(0);
-        let limit = AtomicU32::new(Self::LIMIT_MIN);
-        Changes { count: count(), limit, seen: count(), is_listed: AtomicBool::new(false) }
+        let limit_min = changes_min * Self::ONE as u16;
+        let limit = AtomicU32::new(limit_min.into());
+        Changes { count: count(), limit, limit_min, seen: count(), is_listed: AtomicBool::new(false) }
     }
 
     /// Counts one more. True for one caller, when the table has become due: it lists the table.
@@ -67,7 +69,7 @@ impl Changes {
     /// Says how many changes make the table due, which has so many lists and cells.
     pub(crate) fn set_limit(&self, lists: usize, cells: usize) {
         let changes = u32::try_from((cells / Self::CELLS_A_CHANGE).max(lists)).unwrap_or(u32::MAX);
-        self.limit.store(changes.saturating_mul(Self::ONE).max(Self::LIMIT_MIN), Ordering::Relaxed);
+        self.limit.store(changes.saturating_mul(Self::ONE).max(self.limit_min.into()), Ordering::Relaxed);
     }
 
     /// How many ends of edges make the table due.

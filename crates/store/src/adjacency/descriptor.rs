@@ -11,10 +11,10 @@ pub(super) const HEADER_MASK: u64 = (1 << 48) - 1;
 const LENGTH_BITS: u32 = 16;
 const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
 /// The longest run that a descriptor word describes.
-pub(crate) const LENGTH_MAX: u64 = (1 << (LENGTH_BITS - 1)) - 1;
-const BLOCK_SHIFT: u32 = 48;
-/// Block numbers have 13 bits.
-pub(super) const BLOCK_NUMBERS: u32 = 1 << 13;
+pub(crate) const LENGTH_MAX: u32 = (1 << (LENGTH_BITS - 1)) - 1;
+const LAYOUT_SHIFT: u32 = 48;
+/// Layout versions have 13 bits.
+pub(crate) const LAYOUT_VERSIONS: u32 = 1 << 13;
 
 /// Whether the word is that of a clean packed run, whose edges need no look, or of an empty list.
 #[inline]
@@ -34,14 +34,15 @@ pub(super) fn same_header(one: u64, other: u64) -> bool {
 }
 
 #[inline]
-pub(super) fn packed_word(block: u32, offset: u64, len: u64) -> u64 {
-    (u64::from(block) << BLOCK_SHIFT) | (offset << LENGTH_BITS) | len
+pub(super) fn packed_word(layout_version: u32, offset: u64, len: u64) -> u64 {
+    debug_assert!(len <= u64::from(LENGTH_MAX), "a run of {len} edges has a list header");
+    (u64::from(layout_version) << LAYOUT_SHIFT) | (offset << LENGTH_BITS) | len
 }
 
-/// The block of a packed descriptor.
+/// The layout version of a packed descriptor.
 #[inline]
-pub(super) fn packed_block(descriptor: u64) -> u32 {
-    (descriptor >> BLOCK_SHIFT) as u32 & (BLOCK_NUMBERS - 1)
+pub(super) fn packed_layout(descriptor: u64) -> u32 {
+    (descriptor >> LAYOUT_SHIFT) as u32 & (LAYOUT_VERSIONS - 1)
 }
 
 #[inline]
@@ -61,7 +62,7 @@ pub(crate) fn follow_runs(words: &[u64], ends: &mut [u32]) -> (u32, usize) {
     let mut count = 0;
     for (&word, end) in words.iter().zip(ends) {
         let len = if word == 0 { 0 } else { word.wrapping_sub(next) };
-        if len > LENGTH_MAX {
+        if len > u64::from(LENGTH_MAX) {
             break;
         }
         next += len << LENGTH_BITS;
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn runs_are_followed_to_where_another_begins() {
-        let word = |block, offset, len| packed_word(block, offset, len);
+        let word = |version, offset, len: u32| packed_word(version, offset, len.into());
         let follow = |words: &[u64]| {
             let mut ends = [0; 8];
             let (start, count) = follow_runs(words, &mut ends);
@@ -94,10 +95,10 @@ mod tests {
 
     #[test]
     fn flags_stand_beside_the_run() {
-        let word = packed_word(BLOCK_NUMBERS - 1, u64::from(u32::MAX) - 9, LENGTH_MAX);
+        let word = packed_word(LAYOUT_VERSIONS - 1, u64::from(u32::MAX) - 9, LENGTH_MAX.into());
         for flags in [0, DIRTY, FLAGS] {
             let flagged = word | flags;
-            assert_eq!((packed_block(flagged), packed_run(flagged)), (BLOCK_NUMBERS - 1, packed_run(word)));
+            assert_eq!((packed_layout(flagged), packed_run(flagged)), (LAYOUT_VERSIONS - 1, packed_run(word)));
             assert_eq!((is_clean_run(flagged), is_marked(flagged)), (flags == 0, flags == DIRTY));
         }
         assert!(!is_clean_run(HEADER | 1));

@@ -48,8 +48,8 @@ pub(crate) struct List<'a> {
     pub(crate) dirty: bool,
     /// How many cells the tail has; each must be checked.
     pub(crate) tail_len: u64,
-    /// What a cursor must find again to go on in this list.
-    pub(crate) stamp: u32,
+    /// A cursor goes on in a list of the same layout version as the one it was in.
+    pub(crate) layout_version: u32,
     pub(super) first_row: u64,
     pub(super) tails: &'a TailArena,
     /// Under which the list was found.

@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, fence};
 use mangrove_graph::{EdgeId, VertexId};
 
 use super::descriptor::{
-    BLOCK_NUMBERS, COMPACTING, DIRTY, HEADER, LENGTH_MAX, is_clean_run, is_marked, packed_run, packed_word,
+    COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, is_marked, packed_layout, packed_run, packed_word,
 };
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
 use crate::epoch::Pin;
@@ -51,8 +51,8 @@ impl Layout {
 /// See [`AdjacencyTable::make_list`].
 #[derive(Debug)]
 pub(crate) struct NewList<'a> {
-    /// The list's stamp, and its block where it has none to itself.
-    pub(crate) number: u32,
+    /// The layout version of the compaction, in whose block the run lies where the list has none to itself.
+    pub(crate) layout_version: u32,
     /// Where the run lies in its block.
     pub(crate) run: Range<usize>,
     pub(crate) own: Option<Block>,
@@ -67,13 +67,14 @@ pub(crate) struct Seen {
     pub(crate) descriptor: u64,
     /// How many cells the tail had.
     pub(crate) tail_len: u64,
-    /// The stamp of what takes its place.
-    pub(crate) new_stamp: u32,
+    /// The layout version of the list that takes its place.
+    pub(crate) new_layout: u32,
 }
 
 /// See [`AdjacencyTable::weigh`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weight {
+    pub(crate) layout_version: u32,
     pub(crate) packed: u64,
     pub(crate) is_apart: bool,
     pub(crate) tail: u64,
@@ -115,6 +116,11 @@ impl AdjacencyTable {
         pin: &Pin,
     ) -> bool {
         let mut current = seen.descriptor;
+        assert_ne!(
+            self.layout_of(current, storage, pin),
+            seen.new_layout,
+            "a cursor tells the new list from the old one"
+        );
         let exchange = |current: u64, new: u64| {
             // Before the replacement: a cursor that meets the new list finds the old one. Its dirty bit too, for a
             // packed edge may have ended for the cursor.
@@ -155,7 +161,7 @@ impl AdjacencyTable {
                 let (index, header) = storage.new_header(memory, pin);
                 let run = packed_run(new);
                 header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
-                header.block.store(seen.new_stamp, Ordering::Relaxed);
+                header.layout_version.store(seen.new_layout, Ordering::Relaxed);
                 HEADER | index
             }
             _ => new,
@@ -168,21 +174,32 @@ impl AdjacencyTable {
         new
     }
 
-    /// A number for another block. Its place is free once the layout before is given up: every list that has a run in
-    /// a block of the table is in one and the same.
-    pub(crate) fn next_block(&self, pin: &Pin) -> u32 {
-        let newest = self.newest_block.load(Ordering::Relaxed);
-        // 0 is the block of a bulk load, and the stamp of lists without a run.
-        let numbers = (newest + 1..).map(|number| number % BLOCK_NUMBERS).filter(|&number| number != 0);
-        let mut free = numbers.take(BLOCKS).filter(|&number| self.block(number, pin).is_none());
-        free.next().expect("compactions leave one block, so another place is free")
+    /// Takes the next layout version, by a collector that has the tablet's turn. It is taken even if the compaction then
+    /// adds no block, or replaces no list: see the parent module. The place of its block is free once the layout before
+    /// is given up, for then one block is left at most.
+    pub(crate) fn take_layout_version(&self, pin: &Pin) -> u32 {
+        let last = self.layout_version.load(Ordering::Relaxed);
+        // 0 is the version of a bulk load, and of lists without a run that were empty before.
+        let versions = (last + 1..).map(|version| version % LAYOUT_VERSIONS).filter(|&version| version != 0);
+        let mut free = versions.take(2 * BLOCKS).filter(|&version| self.block(version, pin).is_none());
+        let version = free.next().expect("compactions leave one block, so another place is free");
+        self.layout_version.store(version, Ordering::Relaxed);
+        version
     }
 
-    /// Adds a block under a number of [`AdjacencyTable::next_block`].
-    pub(crate) fn add_block(&self, number: u32, block: Block, memory: &Memory) {
+    /// Adds the block of a layout version of [`AdjacencyTable::take_layout_version`].
+    pub(crate) fn add_block(&self, layout_version: u32, block: Block, memory: &Memory) {
         memory.add(RecordKind::Block, block.bytes());
-        self.newest_block.store(number, Ordering::Relaxed);
-        assert!(self.blocks[number as usize % BLOCKS].swap(Some(block)).is_none(), "the place of a new block is free");
+        let place = &self.blocks[layout_version as usize % BLOCKS];
+        assert!(place.swap(Some(block)).is_none(), "the place of a new block is free");
+    }
+
+    /// The layout version of the list that a descriptor describes.
+    fn layout_of(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> u32 {
+        match descriptor & HEADER {
+            0 => packed_layout(descriptor),
+            _ => storage.header(descriptor, pin).layout_version.load(Ordering::Relaxed),
+        }
     }
 
     /// Gives up the blocks that no list is in any more, and the descriptors where there is no list at all. By a
@@ -197,7 +214,7 @@ impl AdjacencyTable {
             }
             let list = self.list_of(descriptor, storage, pin);
             if !list.neighbors.is_empty() {
-                needed[list.stamp as usize % BLOCKS] = true;
+                needed[list.layout_version as usize % BLOCKS] = true;
             }
         }
         for (cell, _) in self.blocks.iter().zip(needed).filter(|(_, needed)| !needed) {
@@ -212,16 +229,16 @@ impl AdjacencyTable {
         }
     }
 
-    /// The descriptor of a new list: a run of the table's block `number` or of a block of its own, and a tail.
+    /// The descriptor of a new list: a run of the table's new block or of a block of its own, and a tail.
     pub(crate) fn make_list(&self, list: NewList<'_>, storage: &ListStorage, memory: &Memory, pin: &Pin) -> u64 {
-        let NewList { number, run, own, tail } = list;
+        let NewList { layout_version, run, own, tail } = list;
         let len = run.len() as u64;
-        if tail.is_empty() && own.is_none() && len <= LENGTH_MAX {
-            return if len == 0 { 0 } else { packed_word(number, run.start as u64, len) };
+        if tail.is_empty() && own.is_none() {
+            return if len == 0 { 0 } else { packed_word(layout_version, run.start as u64, len) };
         }
         let (index, header) = storage.new_header(memory, pin);
         header.packed.store(((run.start as u64) << 32) | len, Ordering::Relaxed);
-        header.block.store(number, Ordering::Relaxed);
+        header.layout_version.store(layout_version, Ordering::Relaxed);
         if let Some(own) = own {
             memory.add(RecordKind::Block, own.bytes());
             assert!(header.own.swap(Some(own)).is_none(), "a blank header has no block");
@@ -238,6 +255,7 @@ impl AdjacencyTable {
     pub(crate) fn weigh(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> Weight {
         let header = storage.header(descriptor, pin);
         Weight {
+            layout_version: header.layout_version.load(Ordering::Relaxed),
             packed: header.run().len() as u64,
             is_apart: header.own.get(pin).is_some(),
             tail: header.count.load(Ordering::Acquire),

@@ -31,8 +31,8 @@ pub(super) struct TailEnd {
 pub(crate) struct ListHeader {
     /// Offset << 32 | length of the packed part; set before the header is published.
     pub(super) packed: AtomicU64,
-    /// The number of the block it lies in: the list's stamp.
-    pub(super) block: AtomicU32,
+    /// The list's layout version, which names the block that the packed part lies in; set before the header is published.
+    pub(super) layout_version: AtomicU32,
     /// About how many packed edges were deleted: a hint for compaction.
     pub(super) ended: AtomicU32,
     /// The packed part of a long list, which has a block to itself.
@@ -146,7 +146,7 @@ impl ListStorage {
         for word in [&header.packed, &header.first, &header.count] {
             word.store(0, Ordering::Relaxed);
         }
-        header.block.store(0, Ordering::Relaxed);
+        header.layout_version.store(0, Ordering::Relaxed);
         header.ended.store(0, Ordering::Relaxed);
         *header.latch.lock() = TailEnd::default();
         (index, header)

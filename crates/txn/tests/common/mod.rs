@@ -1,13 +1,15 @@
 //! A small graph and short ways to ask for it, shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod walk;
+
 use std::sync::Arc;
 
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId, ScanCursor,
     Share, UserId, Value, ValueRows, VertexId,
 };
-use mangrove_store::{Store, StoreOptions, WriteCardinality};
+use mangrove_store::{Store, StoreOptions, StoreSizes, WriteCardinality};
 use mangrove_txn::{CommitLog, Isolation, RecentOptions, Transaction, TransactionManager, TransactionOptions};
 
 pub struct Graph {
@@ -89,6 +91,20 @@ impl Graph {
             [Value::I64(n)] => Some(*n),
             other => panic!("one long expected, not {other:?}"),
         }
+    }
+}
+
+/// Sizes at which few elements cross every boundary of the store; another choice for every number.
+pub fn small_sizes(choice: u64) -> StoreSizes {
+    let of = |sizes: &[u32], divisor: u64| sizes[(choice / divisor % sizes.len() as u64) as usize];
+    StoreSizes {
+        // Pages of up to 16 slots have arrays of columns and descriptors at once; larger ones begin with tables, which a
+        // few values more turn into arrays.
+        first_page_slots: of(&[8, 32, 1, 64], 1),
+        page_slots_max: of(&[1_024, 32, 8, 64, 1], 4),
+        long_list: of(&[3, 1, 8, 4_096], 20),
+        run_max: of(&[32_767, 8], 80),
+        changes_min: of(&[1, 5], 160) as u16,
     }
 }
 
