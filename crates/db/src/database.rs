@@ -11,7 +11,7 @@ use mangrove_flow::executor::{ExecutorLoad, Executors};
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
-use mangrove_store::{Store, StoreOptions};
+use mangrove_store::{Store, StoreOptions, StoreSizes};
 use mangrove_txn::{Hold, Holds, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
 use parking_lot::Mutex;
 
@@ -31,6 +31,9 @@ pub struct DatabaseOptions {
     pub tablet_count: u16,
     /// The database refuses writes while the graph uses this much memory; reads go on.
     pub memory_limit_bytes: u64,
+    /// At what sizes structures of the store take another form: tests choose small ones.
+    #[doc(hidden)]
+    pub sizes: StoreSizes,
     /// Threads that queries share when they do not run on their caller's; 0: as many as there are cores.
     pub executor_count: usize,
     /// How a graph in a directory is kept there.
@@ -43,6 +46,7 @@ impl Default for DatabaseOptions {
         DatabaseOptions {
             tablet_count: store.tablet_count,
             memory_limit_bytes: store.memory_limit_bytes,
+            sizes: store.sizes,
             executor_count: 0,
             durability: DurabilityOptions::default(),
         }
@@ -136,7 +140,7 @@ impl Database {
         let store = Store::new(&StoreOptions {
             tablet_count: options.tablet_count,
             memory_limit_bytes: options.memory_limit_bytes,
-            ..StoreOptions::default()
+            sizes: options.sizes,
         });
         Self::assemble(options, TransactionManager::new(Arc::new(store)), None)
     }

@@ -120,6 +120,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
     DurableOptions {
         tablet_count: options.tablet_count,
         memory_limit_bytes: options.memory_limit_bytes,
+        sizes: options.sizes,
         log,
         checkpoint_log_bytes,
         checkpoint_after,

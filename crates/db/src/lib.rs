@@ -80,6 +80,8 @@ pub use mangrove_load::{FileGroup, Format, Mapping};
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;
+#[doc(hidden)]
+pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};

@@ -16,20 +16,17 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
-use mangrove_store::Store;
+use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, SEGMENT_DIR, clean_up};
-use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
@@ -48,6 +45,8 @@ pub struct DurableOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
+    /// At what sizes structures of the store take another form.
+    pub sizes: StoreSizes,
     /// How far back validation looks.
     pub recent: RecentOptions,
     /// The log.
@@ -68,6 +67,7 @@ impl Default for DurableOptions {
         DurableOptions {
             tablet_count: 64,
             memory_limit_bytes: u64::MAX,
+            sizes: StoreSizes::default(),
             recent: RecentOptions::default(),
             log: LogOptions::default(),
             checkpoint_log_bytes: 256 << 20,
@@ -140,11 +140,10 @@ impl Durable {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        let recovery_options = RecoveryOptions { threads, memory_limit_bytes: options.memory_limit_bytes };
+        let DurableOptions { memory_limit_bytes, sizes, .. } = *options;
+        let recovery_options = RecoveryOptions { threads, memory_limit_bytes, sizes };
         let Recovered { store, mut checkpoints, summary } = recover(&*disk, &manifest, recovery_options, progress)?;
-        reach(Point::Recovered);
         checkpoints.begin_epoch(&*disk)?;
-        reach(Point::RecoveryEpoch);
         // Where nothing was ever in it, somebody may have tidied it away.
         disk.create_dir(SEGMENT_DIR)?;
         summary.log.cut(&*disk)?;
@@ -252,20 +251,10 @@ fn draw_uuid() -> Uuid {
 }
 
 impl Inner {
-    /// Takes a checkpoint. A panic ends it as an error does: the last one counts, and the next one is tried.
     fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
-        catch_unwind(AssertUnwindSafe(|| self.try_checkpoint(manager))).unwrap_or_else(|panic| {
-            let error = Error::bug(format!("a checkpoint: {}", panic_text(&*panic)));
-            self.progress.lock().trouble = Some(error.clone());
-            Err(error)
-        })
-    }
-
-    fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut checkpoints = self.checkpoints.lock();
         // The floor before the snapshot: what it leaves out is later than the snapshot.
         let floor = self.log.checkpoint_floor()?;
-        reach(Point::CheckpointFloor);
         let held = manager.hold_snapshot()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
@@ -298,9 +287,7 @@ impl Inner {
         let taken = checkpoints.take(&*self.disk, store, snapshot, &mut pause).and_then(|report| {
             let manifest = checkpoints.manifest();
             if report.is_some() {
-                reach(Point::CheckpointManifest);
                 clean_up(&*self.disk, manifest)?;
-                reach(Point::CheckpointRelease);
                 self.log.release_before(manifest.first_log_segment)?;
             }
             Ok(report)

@@ -56,17 +56,16 @@ impl Source {
     }
 }
 
-/// Reads the checkpoint of a manifest with this many threads. `progress` is told how many pages of how many are in, from
-/// any of the threads.
+/// Reads the checkpoint of a manifest with this many threads, into a store with these options. `progress` is told how many
+/// pages of how many are in, from any of the threads.
 pub(crate) fn load(
     disk: &dyn Disk,
     manifest: &Manifest,
-    memory_limit_bytes: u64,
+    store: &StoreOptions,
     threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Loaded> {
-    let options = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, ..StoreOptions::default() };
-    let store = Store::new(&options);
+    let store = Store::new(store);
     let (names, (indexes, rules)) = match &manifest.names {
         Some(file) => load_names(disk, manifest, file, &store)?,
         None => Default::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, LabelFilter, Result, ScanCursor, Share, Value};
-use mangrove_store::WriteCardinality;
+use mangrove_store::{StoreOptions, WriteCardinality};
 use mangrove_txn::{RecentOptions, TransactionManager};
 use uuid::Uuid;
 
@@ -41,7 +41,8 @@ impl Kept {
     /// What is found on a disk.
     fn open(disk: SimDisk) -> Result<Kept> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
-        let loaded = load(&disk, &manifest, u64::MAX, 2, &|_, _| ())?;
+        let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
+        let loaded = load(&disk, &manifest, &options, 2, &|_, _| ())?;
         let Indexes { list, next } = &loaded.indexes;
         let at = manifest.checkpoint_ts;
         let restored = loaded.restore.finish(list, *next, at, 2, &mut |_| ());
