@@ -1,4 +1,6 @@
-//! Words for stored bytes that are not what was written.
+//! Words for stored bytes that are not what was written, and for panics that are told as errors.
+
+use std::any::Any;
 
 use mangrove_graph::{Error, ErrorKind};
 
@@ -20,4 +22,10 @@ pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64
         "{file} has format {found}, and this version of Mangrove reads formats up to {known}; open the graph with the \
          version that wrote it, or a later one"
     ))
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
 }

@@ -16,10 +16,12 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
@@ -27,6 +29,7 @@ use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, SEGMENT_DIR, clean_up};
+use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
@@ -143,7 +146,9 @@ impl Durable {
         let DurableOptions { memory_limit_bytes, sizes, .. } = *options;
         let recovery_options = RecoveryOptions { threads, memory_limit_bytes, sizes };
         let Recovered { store, mut checkpoints, summary } = recover(&*disk, &manifest, recovery_options, progress)?;
+        reach(Point::Recovered);
         checkpoints.begin_epoch(&*disk)?;
+        reach(Point::RecoveryEpoch);
         // Where nothing was ever in it, somebody may have tidied it away.
         disk.create_dir(SEGMENT_DIR)?;
         summary.log.cut(&*disk)?;
@@ -251,10 +256,20 @@ fn draw_uuid() -> Uuid {
 }
 
 impl Inner {
+    /// Takes a checkpoint. A panic ends it as an error does: the last one counts, and the next one is tried.
     fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
+        catch_unwind(AssertUnwindSafe(|| self.try_checkpoint(manager))).unwrap_or_else(|panic| {
+            let error = Error::bug(format!("a checkpoint: {}", panic_text(&*panic)));
+            self.progress.lock().trouble = Some(error.clone());
+            Err(error)
+        })
+    }
+
+    fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut checkpoints = self.checkpoints.lock();
         // The floor before the snapshot: what it leaves out is later than the snapshot.
         let floor = self.log.checkpoint_floor()?;
+        reach(Point::CheckpointFloor);
         let held = manager.hold_snapshot()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
@@ -287,7 +302,9 @@ impl Inner {
         let taken = checkpoints.take(&*self.disk, store, snapshot, &mut pause).and_then(|report| {
             let manifest = checkpoints.manifest();
             if report.is_some() {
+                reach(Point::CheckpointManifest);
                 clean_up(&*self.disk, manifest)?;
+                reach(Point::CheckpointRelease);
                 self.log.release_before(manifest.first_log_segment)?;
             }
             Ok(report)

@@ -16,10 +16,12 @@
 //! 3. Nothing is changed on the disk. So a recovery that is cut off, or fails, can be tried again, any number of times.
 //! 4. Damage is an error that names file and offset. A torn end of the log is no damage: see [`crate::log::read`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{ElementRef, Error, IndexInfo, Result, TabletId};
 use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
@@ -27,7 +29,7 @@ use parking_lot::Mutex;
 
 use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, load};
 use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
-use crate::damage::damaged;
+use crate::damage::{damaged, panic_text};
 use crate::disk::Disk;
 use crate::log::read::{LogEnd, Place, read};
 use crate::log::record::Record;
@@ -159,7 +161,7 @@ fn replay(
     progress: &dyn Fn(u64),
 ) -> Result<(LogEnd, u64)> {
     let failure = Failure::default();
-    std::thread::scope(|scope| {
+    let done = std::thread::scope(|scope| {
         let dealer = Dealer::start(threads, |portions| {
             let failure = &failure;
             scope.spawn(move || work(restore, &portions, failure));
@@ -175,11 +177,9 @@ fn replay(
         // The workers end when they have done what there is.
         let sent = replay.dealer.finish();
         end.map(|end| (end, commits)).and_then(|done| sent.map(|()| done))
-    })
-    .and_then(|done| match failure.error.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(done),
-    })
+    });
+    // What a worker found is at fault, whatever made the reader stop.
+    failure.error.into_inner().map_or(done, Err)
 }
 
 /// What went wrong in a worker.
@@ -265,8 +265,17 @@ fn work(restore: &Restore, portions: &Receiver<Portion>, failure: &Failure) {
         if failure.is_there.load(Ordering::Acquire) {
             continue;
         }
-        if let Err(what) = apply(restore, redo) {
-            failure.set(Place { path: &path, offset }.damage(what));
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            reach(Point::RecoveryWorker);
+            apply(restore, redo)
+        }));
+        match applied {
+            Ok(Ok(())) => {}
+            Ok(Err(what)) => failure.set(Place { path: &path, offset }.damage(what)),
+            Err(panic) => {
+                let what = panic_text(&*panic);
+                failure.set(Error::bug(format!("doing again the commits at {path}, offset {offset}: {what}")));
+            }
         }
     }
 }
@@ -303,7 +312,8 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn record(&mut self, record: Record<'_>, place: Place<'_>) -> Result<()> {
         if self.failure.is_there.load(Ordering::Acquire) {
-            return Err(Error::bug("a recovery goes on after a failure"));
+            // Only to stop: `replay` tells what the worker found.
+            return Err(place.damage("what is before could not be done again"));
         }
         match record {
             Record::Commit(commit) if commit.timestamp <= self.after => Ok(()),

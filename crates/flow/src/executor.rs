@@ -157,6 +157,10 @@ impl Drop for Executors {
         }
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
+            // The last handle may have been a task's own: its thread ends by itself, when the task is dropped.
+            if thread.thread().id() == std::thread::current().id() {
+                continue;
+            }
             // An executor thread catches what its tasks throw, so it ends by itself.
             let _ = thread.join();
         }
@@ -243,6 +247,59 @@ mod tests {
         let mut rest = vec![heard.recv().unwrap(), heard.recv().unwrap()];
         rest.sort_unstable();
         assert_eq!(rest, vec![1, 2]);
+    }
+
+    /// Keeps its executors alive.
+    struct Owner {
+        executors: Option<Arc<Executors>>,
+        say: mpsc::Sender<bool>,
+    }
+
+    impl Task for Owner {
+        fn run(&mut self, _quota: usize) -> TaskStatus {
+            let executors = self.executors.take().expect("it is run until it has dropped them");
+            match Arc::into_inner(executors) {
+                Some(last) => {
+                    drop(last);
+                    let _ = self.say.send(true);
+                }
+                None => {
+                    let _ = self.say.send(false);
+                }
+            }
+            TaskStatus::Done
+        }
+    }
+
+    #[test]
+    fn executors_may_be_dropped_by_a_task_of_theirs() {
+        let executors = Arc::new(Executors::start(2).unwrap());
+        let (say, heard) = mpsc::channel();
+        let (go, wait) = mpsc::channel();
+        let mine = executors.clone();
+        executors.spawn(move |_| {
+            // The task runs when this handle is the last one.
+            Box::new(Later { wait, then: Owner { executors: Some(mine), say } })
+        });
+        drop(executors);
+        go.send(()).unwrap();
+        let limit = std::time::Duration::from_secs(20);
+        assert!(heard.recv_timeout(limit).expect("no thread waits for itself"), "the task had the last handle");
+    }
+
+    /// Runs another task when it is told to.
+    struct Later {
+        wait: mpsc::Receiver<()>,
+        then: Owner,
+    }
+
+    impl Task for Later {
+        fn run(&mut self, quota: usize) -> TaskStatus {
+            match self.wait.try_recv() {
+                Ok(()) => self.then.run(quota),
+                Err(_) => TaskStatus::Again,
+            }
+        }
     }
 
     struct Sleeper {

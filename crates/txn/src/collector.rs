@@ -23,6 +23,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mangrove_failpoint::{Point, check, reach};
 use mangrove_store::{Backlog, Effort, Horizon, Write};
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -115,6 +116,7 @@ impl Shared {
         while passes > 0 {
             let is_one_leaving = self.expire_old();
             let collected = self.store.collect(self, usize::MAX, true);
+            reach(Point::Compaction);
             let compacted = if compact { self.store.compact(self, Effort::All) } else { 0 };
             if collected + compacted > 0 {
                 passes -= 1;
@@ -139,9 +141,11 @@ impl Shared {
         self.expire_old();
         if all {
             let collected = self.store.collect(self, ROUND_WRITES, true);
+            reach(Point::Compaction);
             return collected + self.store.compact(self, Effort::Worthwhile) > 0;
         }
         let collected = self.store.collect(self, ROUND_WRITES, false);
+        reach(Point::Compaction);
         collected + self.store.compact(self, Effort::Due) >= ROUND_WORTH
     }
 }
@@ -168,13 +172,21 @@ impl Collector {
         while workers.len() < wanted {
             let index = workers.len();
             let (signal, graph) = (self.signal.clone(), Arc::downgrade(shared));
-            let worker = std::thread::Builder::new()
-                .name(format!("mangrove-gc-{index}"))
-                .spawn(move || work(index, &signal, &graph));
+            let worker = check(Point::CollectorStart).and_then(|()| {
+                let named = std::thread::Builder::new().name(format!("mangrove-gc-{index}"));
+                named.spawn(move || work(index, &signal, &graph))
+            });
             match worker {
                 Ok(worker) => workers.push(worker),
                 // The machine has no more threads: those there are, or the next wake-up, will do.
-                Err(_) => return,
+                Err(_) => {
+                    if workers.is_empty() {
+                        // No thread will take the wake-up: the next one must try again.
+                        self.signal.state.lock().woken = false;
+                        self.started.store(false, Ordering::Relaxed);
+                    }
+                    return;
+                }
             }
         }
     }

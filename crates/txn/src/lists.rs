@@ -9,6 +9,7 @@ use mangrove_store::footprint::{ElementKind, Item};
 use mangrove_store::{StoreView, Watch};
 
 use crate::status::StatusAt;
+use crate::sync::between_steps;
 use crate::tracking::{ATTEMPTS_LATER, AddItem, Output, lists};
 use crate::transaction::{Tracking, Transaction};
 
@@ -102,16 +103,16 @@ impl Transaction {
             is_done = lists.expand(view, cursor, out)?;
             Ok(())
         };
-        if !self.read_at_begin(tracking, read)? {
+        let Some(begun) = self.read_at_begin(tracking, read)? else {
             out.take_back(mark);
             *cursor = start;
             return Ok(None);
-        }
+        };
         let end = cursor.row as usize + usize::from(is_within_row(cursor));
         let mut reads = tracking.reads.lock();
         let rows = start.row as usize..end.min(lists.vertices.len());
         reads.reserve(rows.len());
-        rows.for_each(|row| lists.items_of(row, &mut |item| reads.add(item)));
+        rows.for_each(|row| lists.items_of(row, &mut |item| reads.add(item, begun)));
         Ok(Some(is_done))
     }
 
@@ -126,18 +127,19 @@ impl Transaction {
     ) -> Result<Option<bool>> {
         let (start, mark, first) = (*cursor, out.mark(), cursor.row as usize);
         let behind_last = ExpandCursor { row: lists.vertices.len() as u32, list: 0, position: 0 };
-        let are_new = || tracking.reads.lock().are_new(&lists.items_to(first, &behind_last));
-        if !tracking.pre_reads || is_within_row(&start) || !are_new() {
+        if !tracking.pre_reads || is_within_row(&start) {
             return Ok(None);
         }
+        let Some(begun) = tracking.begin_new(&lists.items_to(first, &behind_last)) else { return Ok(None) };
         let moment = self.shared.recent.published();
         for _ in 0..ATTEMPTS_LATER {
             let status = StatusAt::new(&self.shared.status);
             let watch = Watch::reading_at(moment, &status);
             let is_done = lists.expand(&*self.view_at(self.snapshot().watched(&watch))?, cursor, out)?;
             if !watch.must_repeat() {
+                between_steps();
                 let relied_on = watch.used_newer().then(|| status.relied_on());
-                self.track_as_read(tracking, &lists.items_to(first, cursor), moment, relied_on);
+                self.track_as_read(tracking, &lists.items_to(first, cursor), begun, moment, relied_on);
                 return Ok(Some(is_done));
             }
             out.take_back(mark);

@@ -4,6 +4,10 @@
 //! `s`, with everything that had entered validation by then taken for committed; `later` knows `s` by item, `batches` of
 //! items that were read for the first time together, and `writers` whom that relied on. An item read at two moments counts
 //! as read at the earlier one, so a change between the two is seen by validation.
+//!
+//! Several threads may read in one transaction. A read is added after it was made, so two of them may read an item at two
+//! moments, each without knowing of the other. A [`ReadMark`] taken before a read tells what another thread has added
+//! since: that takes nothing away from the read, and the rule above holds.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +35,31 @@ pub(crate) struct KnownNames {
     pub(crate) keys: u32,
 }
 
+/// What was in a read set when a read began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadMark {
+    /// How often items of later moments had been added.
+    additions: u64,
+}
+
+/// When an item was pre-read.
+#[derive(Clone, Copy, Debug)]
+struct Later {
+    moment: u64,
+    /// Which addition of items of later moments brought it, from 1.
+    addition: u64,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
     base: ItemSet,
-    later: BTreeMap<Item, u64>,
-    /// Moments, and the items read then, frozen; no item is in two, or in `later`, or was in `base` before.
-    batches: Vec<(u64, ItemSet)>,
+    later: BTreeMap<Item, Later>,
+    /// Moments, and the items read then, frozen. An item is in two, or in `later` or `base` too, only where several
+    /// threads read it at once.
+    batches: Vec<(Later, ItemSet)>,
+    /// How often items of later moments were added.
+    additions: u64,
     predicates: Vec<Predicate>,
     /// Whether it names label sets of vertices: those that came later would have to be among them.
     names_vertex_labels: bool,
@@ -52,13 +74,20 @@ pub(crate) struct ReadSet {
 }
 
 impl ReadSet {
-    /// Adds an item read at the begin, where there was nothing newer.
-    ///
-    /// One that was pre-read before stays so: that nothing newer is there now is then because the transaction has
-    /// written it itself (or because the version was rolled back, and with it goes this transaction).
+    /// What is in the set, for a read that begins now.
     #[inline]
-    pub(crate) fn add(&mut self, item: Item) {
-        if self.moment_later(item).is_none() {
+    pub(crate) fn mark(&self) -> ReadMark {
+        ReadMark { additions: self.additions }
+    }
+
+    /// Adds an item read at the begin, where there was nothing newer, by a read that began at the mark.
+    ///
+    /// One that was pre-read before that stays so: that nothing newer is there now is then because the transaction has
+    /// written it itself (or because the version was rolled back, and with it goes this transaction). One that another
+    /// thread has pre-read since is of both moments.
+    #[inline]
+    pub(crate) fn add(&mut self, item: Item, begun: ReadMark) {
+        if self.later_read(item).is_none_or(|later| later.addition > begun.additions) {
             self.base.add(item);
         }
     }
@@ -70,11 +99,11 @@ impl ReadSet {
 
     /// The later moment that an item was read at.
     #[inline]
-    fn moment_later(&self, item: Item) -> Option<u64> {
+    fn later_read(&self, item: Item) -> Option<Later> {
         if self.latest == 0 {
             return None;
         }
-        let batch = || self.batches.iter().find(|(_, items)| items.contains(item)).map(|(moment, _)| *moment);
+        let batch = || self.batches.iter().find(|(_, items)| items.contains(item)).map(|(later, _)| *later);
         self.later.get(&item).copied().or_else(batch)
     }
 
@@ -111,13 +140,14 @@ impl ReadSet {
         if items.iter().any(|item| self.base.contains(*item)) {
             return Moment::Begin;
         }
-        items.iter().filter_map(|item| self.moment_later(*item)).max().map_or(Moment::Any, Moment::Later)
+        let later = items.iter().filter_map(|item| self.later_read(*item));
+        later.map(|later| later.moment).max().map_or(Moment::Any, Moment::Later)
     }
 
     /// Whether none of these items was read before.
     pub(crate) fn are_new(&self, items: &[Item]) -> bool {
         let has_read = !self.base.is_empty() || self.latest > 0;
-        !has_read || items.iter().all(|item| !self.base.contains(*item) && self.moment_later(*item).is_none())
+        !has_read || items.iter().all(|item| !self.base.contains(*item) && self.later_read(*item).is_none())
     }
 
     /// Adds items that were read together at a later moment and not before; otherwise as [`ReadSet::add_later`].
@@ -129,14 +159,16 @@ impl ReadSet {
         batch.reserve(items.len());
         items.iter().for_each(|item| batch.add(*item));
         batch.freeze();
-        self.batches.push((moment, batch));
         self.add_later(&[], moment, writers);
+        self.batches.push((Later { moment, addition: self.additions }, batch));
     }
 
     /// Adds items that were read at a later moment, relying on these writers to commit.
     pub(crate) fn add_later(&mut self, items: &[Item], moment: u64, writers: &[u64]) {
+        self.additions += 1;
+        let later = Later { moment, addition: self.additions };
         for item in items {
-            self.later.entry(*item).and_modify(|known| *known = moment.min(*known)).or_insert(moment);
+            self.later.entry(*item).and_modify(|known| known.moment = moment.min(known.moment)).or_insert(later);
         }
         self.latest = self.latest.max(moment);
         for ts in writers {
@@ -192,8 +224,8 @@ impl ReadSet {
     /// Whether what was written at `ts` changes what was read; frozen.
     pub(crate) fn meets(&self, writes: &WriteSet, ts: u64, known: KnownNames) -> bool {
         self.base.meets(writes.items())
-            || self.later.iter().any(|(item, moment)| ts > *moment && writes.items().contains(*item))
-            || self.batches.iter().any(|(moment, items)| ts > *moment && items.meets(writes.items()))
+            || self.later.iter().any(|(item, later)| ts > later.moment && writes.items().contains(*item))
+            || self.batches.iter().any(|(later, items)| ts > later.moment && items.meets(writes.items()))
             || self.predicates.iter().any(|predicate| writes.meets(predicate))
             || self.is_newer_name(writes.newest(), known)
     }

@@ -21,7 +21,9 @@
 //! one word that names the transaction, so the next owner of a slot never inherits anything.
 //!
 //! Slots are claimed by compare-and-swap, from a start that differs by thread, so that a slot mostly stays in one core's
-//! cache; the table doubles when it is full.
+//! cache; the table doubles when it is full. It never shrinks, because a claim may lead to a slot at any time. Instead each
+//! level but the first counts its transactions, and one without any is not looked at: after a burst of transactions
+//! [`StatusTable::oldest`] costs what it cost before.
 
 use std::sync::OnceLock;
 
@@ -31,7 +33,8 @@ use mangrove_store::ClaimStatus;
 use crate::recent::RecentCommits;
 use crate::sync::{AtomicU64, Mutex, Ordering, thread_number, yield_now};
 
-const FIRST_SLOTS: usize = 64;
+/// Under a model checker one, so that a few transactions make levels.
+const FIRST_SLOTS: usize = if cfg!(feature = "model") { 1 } else { 64 };
 /// So many levels that slots are numbered with 16 bits.
 const LEVELS: usize = 10;
 const PROBES: usize = 8;
@@ -118,6 +121,8 @@ pub(crate) struct StatusTable {
     /// Level `k` has `FIRST_SLOTS << k` slots.
     levels: [OnceLock<Slots>; LEVELS],
     level_count: AtomicU64,
+    /// By level, how many transactions have a slot there, or look for one; not of the first level.
+    used: [AtomicU64; LEVELS],
     /// Transactions are counted in the order in which they come to the table; from 1.
     next_ordinal: CachePadded<AtomicU64>,
 }
@@ -160,6 +165,7 @@ impl StatusTable {
         StatusTable {
             levels: [const { OnceLock::new() }; LEVELS],
             level_count: AtomicU64::new(1),
+            used: [const { AtomicU64::new(0) }; LEVELS],
             next_ordinal: CachePadded::new(AtomicU64::new(1)),
         }
     }
@@ -213,15 +219,8 @@ impl StatusTable {
         loop {
             let count = self.level_count.load(Ordering::Acquire) as usize;
             for level in 0..count {
-                let slots = self.level(level);
-                let probes = if level + 1 == count { slots.len() } else { PROBES };
-                for at in (0..probes).map(|i| (start + i) % slots.len()) {
-                    // SeqCst: published before the watermark is read again. Acquire: the last owner's number.
-                    if slots[at].begin.load(Ordering::Relaxed) == 0
-                        && slots[at].begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-                    {
-                        return SlotId { level, at };
-                    }
+                if let Some(at) = self.claim_in(level, level + 1 == count, start, word) {
+                    return SlotId { level, at };
                 }
             }
             if count < LEVELS {
@@ -231,6 +230,33 @@ impl StatusTable {
             } else {
                 yield_now();
             }
+        }
+    }
+
+    /// Claims a slot of a level: any of the last level, one of a few of the others.
+    fn claim_in(&self, level: usize, is_last: bool, start: usize, word: u64) -> Option<usize> {
+        let slots = self.level(level);
+        if level > 0 {
+            // SeqCst, as the exchange below, and for the same reason: who looks at the watermark, and then finds no
+            // transaction in the level, looked before the begin is read.
+            self.used[level].fetch_add(1, Ordering::SeqCst);
+        }
+        let probes = if is_last { slots.len() } else { PROBES.min(slots.len()) };
+        for at in (0..probes).map(|i| (start + i) % slots.len()) {
+            // SeqCst: published before the watermark is read again. Acquire: the last owner's number.
+            if slots[at].begin.load(Ordering::Relaxed) == 0
+                && slots[at].begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+            {
+                return Some(at);
+            }
+        }
+        self.leave(level);
+        None
+    }
+
+    fn leave(&self, level: usize) {
+        if level > 0 {
+            self.used[level].fetch_sub(1, Ordering::SeqCst);
         }
     }
 
@@ -257,6 +283,7 @@ impl StatusTable {
         // The tenant first: the slot's next owner is never mistaken for this one.
         slot.tenant.store(0, Ordering::Release);
         slot.begin.store(0, Ordering::SeqCst);
+        self.leave(id.level);
     }
 
     /// The ordinal of the next transaction to begin.
@@ -271,9 +298,11 @@ impl StatusTable {
         self.reading().map(|(_, tenant)| tenant >> TENURE_BITS).fold(next, u64::min)
     }
 
+    /// The slots of the levels that have a transaction.
     fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
         let levels = self.level_count.load(Ordering::SeqCst) as usize;
-        let there = (0..levels).filter_map(|level| Some((level, self.levels[level].get()?)));
+        let is_used = |level: &usize| *level == 0 || self.used[*level].load(Ordering::SeqCst) > 0;
+        let there = (0..levels).filter(is_used).filter_map(|level| Some((level, self.levels[level].get()?)));
         there.flat_map(|(level, slots)| slots.iter().enumerate().map(move |(at, slot)| (SlotId { level, at }, &**slot)))
     }
 
@@ -410,8 +439,22 @@ mod tests {
             assert_eq!((id.level, id.at), (one.slot.level, one.slot.at));
             assert_eq!(table.status_of(one.number), Some(Status::Running));
         }
+        assert!(table.slots().count() >= 1_000);
         all.iter().for_each(|one| table.release(one.slot));
         assert_eq!(table.count(), 0);
+    }
+
+    #[test]
+    fn a_burst_of_transactions_leaves_few_slots_to_look_at() {
+        let (table, recent) = parts();
+        let all: Vec<Registration> = (0..20_000).map(|_| table.register(&recent, 0)).collect();
+        let last = all.last().unwrap().slot;
+        all[..19_999].iter().for_each(|one| table.release(one.slot));
+        assert!(last.level > 5, "{last:?}");
+        let looked_at = FIRST_SLOTS + table.level(last.level).len();
+        assert_eq!((table.slots().count(), table.count()), (looked_at, 1));
+        table.release(last);
+        assert_eq!((table.slots().count(), table.count()), (FIRST_SLOTS, 0));
     }
 
     #[test]

@@ -12,6 +12,9 @@
 //!   if its owner had entered validation up to then; the transaction then depends on that owner's commit. If nothing
 //!   newer was used after all (the claim's owner still runs), the row was read at the begin.
 //!
+//! Several threads may read in one transaction. What two of them read at two moments, because neither saw the other's read
+//! in time, counts as read at the earlier one (`reads`): if it changed in between, the transaction does not commit.
+//!
 //! Whoever drew a timestamp had finished writing, so all that is read at such a moment is whole: lists too. Scans, counts
 //! and ranges are read at the begin only; they are long, and rarely repeated.
 
@@ -23,8 +26,9 @@ use mangrove_graph::{
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
-use crate::reads::Moment;
+use crate::reads::{Moment, ReadMark};
 use crate::status::StatusAt;
+use crate::sync::between_steps;
 use crate::transaction::{Tracking, Transaction};
 
 /// Where newer versions were met in a batch, portions of this many rows are tried at the begin again: mostly there are a few
@@ -91,6 +95,14 @@ impl Output for Expansion {
     }
 }
 
+impl Tracking {
+    /// The mark for a read of items of which none was read before; `None` where one was.
+    pub(crate) fn begin_new(&self, items: &[Item]) -> Option<ReadMark> {
+        let reads = self.reads.lock();
+        reads.are_new(items).then(|| reads.mark())
+    }
+}
+
 /// Takes the items of a row.
 pub(crate) type AddItem<'a> = &'a mut dyn FnMut(Item);
 
@@ -111,10 +123,10 @@ impl Transaction {
         if is_behind && self.read_later(tracking, 0..rows, out, &items, &read)? {
             return Ok(());
         }
-        if self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
+        if let Some(begun) = self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
             let mut reads = tracking.reads.lock();
             reads.reserve(rows);
-            (0..rows).for_each(|row| items(row, &mut |item| reads.add(item)));
+            (0..rows).for_each(|row| items(row, &mut |item| reads.add(item, begun)));
             return Ok(());
         }
         out.take_back(mark);
@@ -124,10 +136,12 @@ impl Transaction {
         for start in (0..rows).step_by(PORTION_ROWS) {
             let portion = start..rows.min(start + PORTION_ROWS);
             let mark = out.mark();
-            if portion.len() < rows && self.read_at_begin(tracking, |view| read(view, portion.clone(), out))? {
+            if portion.len() < rows
+                && let Some(begun) = self.read_at_begin(tracking, |view| read(view, portion.clone(), out))?
+            {
                 out.shift_rows(mark, start as u32);
                 let mut reads = tracking.reads.lock();
-                portion.for_each(|row| items(row, &mut |item| reads.add(item)));
+                portion.for_each(|row| items(row, &mut |item| reads.add(item, begun)));
                 continue;
             }
             out.take_back(mark);
@@ -150,19 +164,23 @@ impl Transaction {
         tracking.pre_reads && self.shared.recent.published() > self.begin_ts()
     }
 
-    /// Reads at the begin; false when there are newer versions that had better be read, so that this was in vain.
+    /// Reads at the begin; the mark from before the read. `None` when there are newer versions that had better be read, so
+    /// that this was in vain.
     pub(crate) fn read_at_begin(
         &self,
         tracking: &Tracking,
         read: impl FnOnce(&StoreView<'_>) -> Result<()>,
-    ) -> Result<bool> {
+    ) -> Result<Option<ReadMark>> {
+        let begun = tracking.reads.lock().mark();
         if !tracking.pre_reads {
             read(&*self.view()?)?;
-            return Ok(true);
+            return Ok(Some(begun));
         }
         let watch = Watch::noticing();
         read(&*self.view_at(self.snapshot().watched(&watch))?)?;
-        Ok(!watch.met_newer())
+        // What was read is kept afterwards: other threads of the transaction read meanwhile.
+        between_steps();
+        Ok((!watch.met_newer()).then_some(begun))
     }
 
     /// Reads some rows of a batch at one later moment, the last timestamp published. False, with nothing read, where one
@@ -175,11 +193,12 @@ impl Transaction {
         items: &impl Fn(usize, AddItem<'_>),
         read: &impl Fn(&StoreView<'_>, Range<usize>, &mut O) -> Result<()>,
     ) -> Result<bool> {
-        let mut of_rows = Vec::with_capacity(rows.len());
-        rows.clone().for_each(|row| items(row, &mut |item| of_rows.push(item)));
-        if rows.len() < 2 || !tracking.reads.lock().are_new(&of_rows) {
+        if rows.len() < 2 {
             return Ok(false);
         }
+        let mut of_rows = Vec::with_capacity(rows.len());
+        rows.clone().for_each(|row| items(row, &mut |item| of_rows.push(item)));
+        let Some(begun) = tracking.begin_new(&of_rows) else { return Ok(false) };
         let (moment, mark) = (self.shared.recent.published(), out.mark());
         for _ in 0..ATTEMPTS_LATER {
             let status = StatusAt::new(&self.shared.status);
@@ -189,7 +208,9 @@ impl Transaction {
                 out.take_back(mark);
                 continue;
             }
-            self.track_as_read(tracking, &of_rows, moment, watch.used_newer().then(|| status.relied_on()));
+            between_steps();
+            let relied_on = watch.used_newer().then(|| status.relied_on());
+            self.track_as_read(tracking, &of_rows, begun, moment, relied_on);
             return Ok(true);
         }
         Ok(false)
@@ -197,14 +218,21 @@ impl Transaction {
 
     /// Keeps items that were not read before, and were read together by a read at a later moment: of that moment where it
     /// used something newer than the begin, relying on these writers to commit, and of the begin where it did not.
-    pub(crate) fn track_as_read(&self, tracking: &Tracking, items: &[Item], moment: u64, relied_on: Option<Vec<u64>>) {
+    pub(crate) fn track_as_read(
+        &self,
+        tracking: &Tracking,
+        items: &[Item],
+        begun: ReadMark,
+        moment: u64,
+        relied_on: Option<Vec<u64>>,
+    ) {
         if let Some(writers) = relied_on {
             self.track_batch_later(tracking, items, moment, &writers);
             return;
         }
         let mut reads = tracking.reads.lock();
         reads.reserve(items.len());
-        items.iter().for_each(|item| reads.add(*item));
+        items.iter().for_each(|item| reads.add(*item, begun));
     }
 
     /// Reads numbers at the begin; where there are newer versions, says that the values are to be read instead, which
@@ -223,12 +251,12 @@ impl Transaction {
             is_uniform = read(view, out)?;
             Ok(())
         };
-        if !self.read_at_begin(tracking, read)? {
+        let Some(begun) = self.read_at_begin(tracking, read)? else {
             out.truncate(mark);
             return Ok(false);
-        }
+        };
         let mut reads = tracking.reads.lock();
-        items(&mut |item| reads.add(item));
+        items(&mut |item| reads.add(item, begun));
         Ok(is_uniform)
     }
 
@@ -243,7 +271,10 @@ impl Transaction {
         let mut row_items = Vec::new();
         items(&mut |item| row_items.push(item));
         let mark = out.mark();
-        let read_before = tracking.reads.lock().moment_of(&row_items);
+        let (read_before, begun) = {
+            let reads = tracking.reads.lock();
+            (reads.moment_of(&row_items), reads.mark())
+        };
         let moment = match read_before {
             Moment::Begin => {
                 read(&*self.view()?, out)?;
@@ -261,10 +292,11 @@ impl Transaction {
                 out.take_back(mark);
                 continue;
             }
+            between_steps();
             if watch.used_newer() || read_before != Moment::Any {
                 self.track_later(tracking, &row_items, moment, &status.relied_on());
             } else {
-                row_items.iter().for_each(|item| tracking.reads.lock().add(*item));
+                row_items.iter().for_each(|item| tracking.reads.lock().add(*item, begun));
             }
             return Ok(());
         }

@@ -279,7 +279,8 @@ impl Transaction {
         let mut set = tracking.reads.lock();
         reads(&mut |item| match moment > self.begin_ts() {
             true => set.add_later(&[item], moment, &[]),
-            false => set.add(item),
+            // Nothing had been pre-read when it began: what is by now was read by another thread, and takes nothing away.
+            false => set.add_in_spite(item),
         });
     }
 

@@ -10,7 +10,7 @@ mod common;
 use std::sync::Arc;
 
 use common::Graph;
-use mangrove_graph::{ErrorKind, GraphView, ValueRows, VertexId};
+use mangrove_graph::{Direction, ErrorKind, GraphView, Value, ValueRows, VertexId};
 use mangrove_store::Write;
 use mangrove_txn::{
     CommitLog, IndexChange, PreparedCommit, RecentOptions, Transaction, TransactionOptions, Watermarks,
@@ -80,6 +80,79 @@ fn write_skew_of_two() {
 #[test]
 fn write_skew_of_three() {
     skew(3);
+}
+
+/// How a thread looks at whether the writer of [`readers_of_one_transaction`] has happened.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    /// At one property.
+    Single,
+    /// At properties of several vertices together.
+    Together,
+    /// At lists of edges.
+    Lists,
+}
+
+impl Setting {
+    /// All zeros before the writer's commit, all ones after it.
+    fn look(&self, txn: &Transaction, how: Look) -> Vec<i64> {
+        match how {
+            Look::Single => vec![self.get(txn, 0)],
+            Look::Together => {
+                let mut rows = ValueRows::default();
+                txn.vertex_values(&self.ids[..2], self.graph.balance, &mut rows).unwrap();
+                rows.value.iter().map(|value| i64::from(*value == Value::I64(1))).collect()
+            }
+            Look::Lists => vec![common::expand(txn, &self.ids[..2], Direction::Out, 5).len() as i64],
+        }
+    }
+
+    /// A transaction that has changed what the looks are at.
+    fn change(&self, looks: [Look; 2]) -> Transaction {
+        let txn = self.graph.begin();
+        assert!(self.set(&txn, 0, 1));
+        if looks.iter().any(|look| matches!(look, Look::Together)) {
+            assert!(self.set(&txn, 1, 1));
+        }
+        if looks.iter().any(|look| matches!(look, Look::Lists)) {
+            txn.insert_edge(self.ids[0], self.ids[1], self.graph.knows, None).unwrap();
+        }
+        txn
+    }
+}
+
+/// Two threads read in one transaction, beside a writer that writes meanwhile, or has written and only commits. If the
+/// transaction commits, they have seen the same moment.
+fn readers_of_one_transaction(looks: [Look; 2], has_written: bool) {
+    explore(move || {
+        let setting = setting(3);
+        let txn = Arc::new(setting.graph.serializable());
+        let written = has_written.then(|| setting.change(looks));
+        let mut bodies: Vec<Box<dyn FnOnce() -> Vec<i64> + Send>> = Vec::new();
+        for how in looks {
+            let (setting, txn) = (setting.clone(), txn.clone());
+            bodies.push(Box::new(move || setting.look(&txn, how)));
+        }
+        let writer = setting.clone();
+        bodies.push(Box::new(move || {
+            let txn = written.unwrap_or_else(|| writer.change(looks));
+            txn.commit().expect("no other transaction writes the same");
+            Vec::new()
+        }));
+        let seen = race(bodies).concat();
+        let txn = Arc::into_inner(txn).expect("its readers are done");
+        let is_committed = setting.set(&txn, 2, 1) && txn.commit().is_ok();
+        assert!(!is_committed || seen.iter().all(|value| *value == seen[0]), "{looks:?} saw {seen:?} and committed");
+    });
+}
+
+#[test]
+fn threads_that_read_in_one_transaction_read_at_one_moment() {
+    use Look::{Lists, Single, Together};
+    for looks in [[Single, Single], [Single, Together], [Together, Together], [Lists, Lists], [Together, Lists]] {
+        readers_of_one_transaction(looks, false);
+        readers_of_one_transaction(looks, true);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, Result, TabletId};
 use mangrove_store::Store;
 use mangrove_store::image::PageName;
@@ -141,6 +142,7 @@ impl Checkpoints {
             written.extend(turn.write(&self.tablets[usize::from(id.0) - 1], since, &mut report, pause)?);
         }
         drop(held);
+        reach(Point::CheckpointImages);
         let mut names = Vec::new();
         put_names(store, &mut names);
         let has_new_names = names != self.names || next.names.is_none();
@@ -157,6 +159,7 @@ impl Checkpoints {
             set_files(&mut next, *id, &files.files);
         }
         disk.sync_dir(SEGMENT_DIR)?;
+        reach(Point::CheckpointFiles);
         self.check_epoch(disk)?;
         next.put(disk)?;
         for (id, files) in written {

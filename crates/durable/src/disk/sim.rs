@@ -5,8 +5,8 @@
 //! there, not there, or, for a sector, torn. A cut chooses how much survives at all, so that "nothing", "nearly
 //! everything" and the mixtures between all occur.
 //!
-//! Troubles are ordered beforehand: the power going off at a certain operation, a sync that fails, a full or read-only
-//! disk, bits that flip while nobody looks.
+//! Troubles are ordered beforehand: the power going off at a certain operation, one operation that fails or panics, a sync
+//! that fails, a full or read-only disk, bits that flip while nobody looks.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,6 +39,8 @@ struct State {
 struct Trouble {
     power_off_at: Option<u64>,
     failing_sync: Option<u64>,
+    failing_operation: Option<u64>,
+    panicking_operation: Option<u64>,
     capacity: Option<u64>,
     read_only: bool,
 }
@@ -182,6 +184,10 @@ impl State {
     fn begin(&mut self) -> io::Result<()> {
         self.operations += 1;
         self.check_power()?;
+        assert!(self.trouble.panicking_operation != Some(self.operations), "the disk panics, as it was told to");
+        if self.trouble.failing_operation == Some(self.operations) {
+            return Err(io::Error::other("input/output error"));
+        }
         match self.trouble.read_only {
             true => Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "read-only file system")),
             false => Ok(()),
@@ -310,6 +316,16 @@ impl SimDisk {
     /// Has the sync of a file with this number fail, counted from the first as 1.
     pub fn fail_sync(&self, sync: u64) {
         self.state.lock().trouble.failing_sync = Some(sync);
+    }
+
+    /// Has the operation with this number fail without an effect; those after it succeed.
+    pub fn fail_at(&self, operation: u64) {
+        self.state.lock().trouble.failing_operation = Some(operation);
+    }
+
+    /// Has the operation with this number panic without an effect; those after it succeed.
+    pub fn panic_at(&self, operation: u64) {
+        self.state.lock().trouble.panicking_operation = Some(operation);
     }
 
     /// So many bytes fit on the disk; `None`: any number.

@@ -411,13 +411,6 @@ fn checkpoints_come_by_themselves_and_go_on_under_writers() {
 /// What a log cannot say of a graph that kept its promises: two vertices have what an index keeps unique.
 #[test]
 fn unique_indexes_are_checked_again() {
-    struct Standing(u64);
-    impl mangrove_txn::Watermarks for Standing {
-        fn stable(&self) -> u64 {
-            self.0
-        }
-        fn set_durable(&self, _: u64) {}
-    }
     let disk = SimDisk::new();
     let durable = open(&disk).unwrap();
     let manager = durable.manager();
@@ -438,6 +431,41 @@ fn unique_indexes_are_checked_again() {
     for error in [open(&disk).map(drop).unwrap_err(), crate::verify::verify(&disk, 1, &|_| ()).map(drop).unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         assert!(error.message().contains("two vertices have 'name' = 'ada', and index 7 keeps that unique"), "{error}");
+    }
+}
+
+/// Watermarks of a graph whose commits up to this timestamp are handed over.
+struct Standing(u64);
+
+impl mangrove_txn::Watermarks for Standing {
+    fn stable(&self) -> u64 {
+        self.0
+    }
+    fn set_durable(&self, _: u64) {}
+}
+
+/// A worker of the recovery finds the damage, long before the log is read to its end.
+#[test]
+fn what_a_worker_finds_is_named_with_file_and_offset() {
+    let disk = SimDisk::new();
+    let durable = open(&disk).unwrap();
+    let mut actor = Actor::new(41);
+    (0..20).for_each(|_| drop(actor.transaction(durable.manager())));
+    let (log, first) = (&durable.inner.log, durable.manager().watermark() + 1);
+    let (segment, bytes) = (log.status().segment.unwrap(), log.status().bytes);
+    // Each deletes a vertex of the first tablet that is not there: a byte, then the id with the tablet last.
+    for ts in first..first + 300 {
+        let mut body = vec![5];
+        crate::codec::put_varint(9_999 << 16 | 1, &mut body);
+        log.forge(ts, body);
+        mangrove_txn::CommitLog::wait(&**log, ts, &Standing(ts)).unwrap();
+    }
+    assert!(log.status().segment.unwrap() > segment && bytes > 0);
+    drop(durable);
+    for _ in 0..20 {
+        let error = open(&disk).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.message().contains(&format!("wal/{segment:016x}, offset ")), "{error}");
     }
 }
 

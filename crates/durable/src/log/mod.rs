@@ -23,7 +23,8 @@
 //! 1. A commit is handed over before the watermark can pass its timestamp. So at any watermark W, all commits up to W
 //!    are handed over, and a flush leaves no hole behind it.
 //! 2. `durable` grows only after a sync that covers everything up to it has succeeded.
-//! 3. After a write or a sync failed nothing is written any more: nobody knows what of it is on the disk.
+//! 3. After a write or a sync failed, or a flush panicked, nothing is written any more: nobody knows what of it is on the
+//!    disk, and what the flush took from the queue is gone from there.
 //! 4. What is reserved fits. So after the decision only a failing disk stands in the way of a commit.
 //! 5. The segment that a manifest names is there: a log without it has lost something.
 //! 6. The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it. So a snapshot
@@ -43,10 +44,12 @@ mod status;
 mod supply;
 mod writer;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
@@ -58,6 +61,7 @@ pub use options::LogOptions;
 pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
 
 use crate::codec::SavedRules;
+use crate::damage::panic_text;
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 pub(crate) use format::DIRECTORY;
@@ -326,10 +330,24 @@ impl Flush for Flushing<'_> {
     }
 
     fn flush(&self) {
-        let log = self.log;
-        if log.failed.get().is_some() {
+        if self.log.failed.get().is_some() {
             return;
         }
+        let flushed = catch_unwind(AssertUnwindSafe(|| self.flush_handed_over())).unwrap_or_else(|panic| {
+            let cause = std::io::Error::other(format!("a bug: {}", panic_text(&*panic)));
+            Err(DiskError::new("flush", "the log", &cause))
+        });
+        if let Err(error) = flushed {
+            // Only the leader gets here, so it is the first.
+            let _ = self.log.failed.set(error);
+        }
+    }
+}
+
+impl Flushing<'_> {
+    /// Writes what was handed over up to the watermark, and says that it is durable.
+    fn flush_handed_over(&self) -> Result<(), DiskError> {
+        let log = self.log;
         // Before the queue is looked at: all commits up to here are in it (invariant 1).
         let stable = self.watermarks.stable();
         let (mut commits, orders, order_count) = {
@@ -344,21 +362,16 @@ impl Flush for Flushing<'_> {
         if !(commits.is_empty() && orders.is_empty()) {
             let needs = commits.iter().map(|commit| commit.needs).chain(orders.iter().map(|(_, needs)| *needs));
             let reserved: u64 = needs.map(|needs| needs.blocks).sum();
-            match log.write(&commits, &orders) {
-                Ok(done) => {
-                    let used = done.used_blocks;
-                    debug_assert!(used <= reserved, "{used} blocks were used of {reserved} reserved ones");
-                    log.supply.give_back(reserved.saturating_sub(used));
-                    written = Some(done);
-                }
-                Err(error) => {
-                    // Only the leader gets here, so it is the first.
-                    let _ = log.failed.set(error);
-                    return;
-                }
-            }
+            reach(Point::FlushTaken);
+            let done = log.write(&commits, &orders)?;
+            reach(Point::FlushWritten);
+            let used = done.used_blocks;
+            debug_assert!(used <= reserved, "{used} blocks were used of {reserved} reserved ones");
+            log.supply.give_back(reserved.saturating_sub(used));
+            written = Some(done);
         }
         log.announce(Goal { ts: stable, order: order_count }, written, self.watermarks);
+        Ok(())
     }
 }
 

@@ -12,8 +12,8 @@ use super::*;
 use crate::disk::SimDisk;
 
 const DATABASE: Uuid = Uuid::from_u128(7);
-/// A commit of this size takes three blocks, and a segment offers three: flushes cross from segment to segment.
-const BODY_BYTES: usize = 9_000;
+/// A commit of this size takes four blocks, and a segment has three for batches: every flush crosses into the next one.
+const BODY_BYTES: usize = 13_000;
 
 /// How far the commits are, as transactions see it.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mangrove_failpoint::{Point, reach};
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
@@ -45,6 +46,8 @@ struct Space {
     is_refusing: bool,
     /// Files that are segments no more, to be used again.
     spare: Vec<String>,
+    /// The number of a segment that got its name by an attempt that failed afterwards.
+    half_made: Option<u64>,
 }
 
 /// See the module.
@@ -74,6 +77,7 @@ impl Supply {
             trouble: None,
             is_refusing: false,
             spare: Vec::new(),
+            half_made: None,
         };
         let (space, making, low) = (Mutex::new(space), Mutex::new(()), Condvar::new());
         Supply { disk, database, epoch, options, space, making, low }
@@ -165,14 +169,15 @@ impl Supply {
     /// Makes a segment, unless another thread has made one meanwhile that leaves so many blocks free.
     pub(crate) fn make_one(&self, blocks: u64) -> DiskResult<()> {
         let _turn = self.making.lock();
-        let (seq, size, spare) = {
+        let (seq, size, spare, half_made) = {
             let mut space = self.space.lock();
             if space.free >= blocks {
                 return Ok(());
             }
-            (space.next_seq, space.next_bytes, space.spare.pop())
+            (space.next_seq, space.next_bytes, space.spare.pop(), space.half_made)
         };
-        let made = self.make(seq, size, spare);
+        let removed = if half_made == Some(seq) { self.remove_half_made(seq) } else { Ok(()) };
+        let made = removed.and_then(|()| self.make(seq, size, spare));
         let mut space = self.space.lock();
         match made {
             Ok(segment) => {
@@ -204,14 +209,29 @@ impl Supply {
             file.write_at(0, &header.encode())?;
             file.sync_data()?;
             self.disk.link_new(&unfinished, &path)?;
+            // From here on a failure leaves the name, which then stands in the way of the next attempt.
+            self.space.lock().half_made = Some(seq);
             Ok(Segment { header, file })
         });
         // With its name it needs the other no more; without, it is of no use.
         let removed = self.disk.remove(&unfinished);
         let segment = made?;
         removed?;
+        reach(Point::SegmentNamed);
         self.disk.sync_dir(DIRECTORY)?;
+        self.space.lock().half_made = None;
         Ok(segment)
+    }
+
+    /// Removes a segment of ours that got its name and that nothing was written to. (A name that another process gave, which
+    /// has opened the database since, stays, and stands in our way.)
+    fn remove_half_made(&self, seq: u64) -> DiskResult<()> {
+        match self.disk.remove(&segment_path(seq)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.space.lock().half_made = None;
+        Ok(())
     }
 
     /// A file full of zeros.
@@ -257,22 +277,20 @@ impl Supply {
                 continue;
             }
             let path = format!("{DIRECTORY}/{name}");
-            let is_spare = {
-                let mut space = self.space.lock();
-                if space.spare.contains(&path) {
-                    continue;
-                }
-                count += 1;
-                // Only whole ones of the size that is made now, and not more than will be needed soon.
-                let is_wanted =
-                    space.spare.len() < self.options.spare_segments && self.is_whole(&path, space.next_bytes);
-                if is_wanted {
-                    space.spare.push(path.clone());
-                }
-                is_wanted
+            let (is_spare, has_room, wanted_bytes) = {
+                let space = self.space.lock();
+                let has_room = space.spare.len() < self.options.spare_segments;
+                (space.spare.contains(&path), has_room, space.next_bytes)
             };
-            if !is_spare {
-                self.disk.remove(&path)?;
+            if is_spare {
+                continue;
+            }
+            count += 1;
+            // Only whole ones of the size that is made now, and not more than will be needed soon. Nothing on the disk is
+            // looked at under the lock that every commit takes; the list of spares is changed by whoever has the turn.
+            match has_room && self.is_whole(&path, wanted_bytes) {
+                true => self.space.lock().spare.push(path),
+                false => self.disk.remove(&path)?,
             }
         }
         self.disk.sync_dir(DIRECTORY)?;

@@ -451,8 +451,7 @@ fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
     let graph = Graph::open(&new_disk(), small_segments()).unwrap();
     let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
     for ts in 1..=60 {
-        let (body, needs) = graph.log.reserve(vec![0; 9_000]).unwrap();
-        Box::new(Prepared { log: graph.log.inner.clone(), body: Some(body), needs }).hand_over(ts);
+        graph.log.forge(ts, vec![0; 9_000]);
         looking.stable = ts;
         CommitLog::wait(&*graph.log, ts, &looking).unwrap();
     }
@@ -475,6 +474,63 @@ fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
         );
         assert!(floor.is_covered_by(snapshot), "{floor:?} after a snapshot at {snapshot}");
     }
+}
+
+impl Log {
+    /// Hands over a commit of these bytes, as no transaction would.
+    pub(crate) fn forge(&self, ts: u64, body: Vec<u8>) {
+        let (body, needs) = self.reserve(body).unwrap();
+        Box::new(Prepared { log: self.inner.clone(), body: Some(body), needs }).hand_over(ts);
+    }
+}
+
+#[test]
+fn a_flush_that_panics_ends_the_log_and_acknowledges_nothing() {
+    for operation in 1..=2 {
+        let graph = Graph::open(&new_disk(), small_segments()).unwrap();
+        let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+        (1..=2).for_each(|ts| graph.log.forge(ts, vec![0; 100]));
+        looking.stable = 2;
+        graph.disk.panic_at(graph.disk.operations() + operation);
+        let error = CommitLog::wait(&*graph.log, 1, &looking).unwrap_err();
+        assert!(error.kind() == ErrorKind::ReadOnly && error.message().contains("the disk panics"), "{error}");
+        let error = CommitLog::wait(&*graph.log, 2, &looking).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ReadOnly, "commit 2 was taken from the queue and not written");
+        assert_eq!(looking.durable.load(Ordering::SeqCst), 0);
+        assert!(matches!(graph.log.status().state, LogState::Failed { .. }));
+    }
+}
+
+/// One operation of the disk fails, each in turn: whoever commits is refused at most until the disk is well again, unless
+/// a write or a sync of the log itself has failed.
+#[test]
+fn a_segment_that_could_not_be_made_is_made_by_the_next_attempt() {
+    let (mut made, mut refused) = (0, 0);
+    for operation in 1..200 {
+        for spare_segments in [0, 1] {
+            let disk = new_disk();
+            let graph = Graph::open(&disk, LogOptions { spare_segments, ..small_segments() }).unwrap();
+            disk.fail_at(disk.operations() + operation);
+            for n in 0..20 {
+                match graph.insert(&format!("m{n}"), 1, 3_000) {
+                    Ok(_) => made += 1,
+                    Err(_) if matches!(graph.log.status().state, LogState::Failed { .. }) => break,
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}");
+                        refused += 1;
+                        graph
+                            .insert("again", 1, 3_000)
+                            .unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+                    }
+                }
+                let _ = graph.log.release_before(graph.log.checkpoint_floor().unwrap().segment);
+            }
+            let floor = graph.log.checkpoint_floor().unwrap();
+            let names = graph.manager.store().catalog();
+            read_marks_from(floor.segment, &disk.power_cut(operation), names).unwrap();
+        }
+    }
+    assert!(made > 1_000 && refused > 10, "{made} commits, {refused} were refused");
 }
 
 /// A floor at which the log had batches before `next_batch`.

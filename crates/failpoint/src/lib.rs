@@ -1,0 +1,221 @@
+//! Named points of the program at which a test makes it fail, panic or wait.
+//!
+//! A simulated disk reaches every operation on files. What lies between two of them, or needs no disk, is reached here:
+//! the program says [`reach`] (a test may panic or wait there) or [`check`] (it may fail there, too), and a test gives a
+//! [`Point`] an action with [`set`]:
+//!
+//! ```
+//! use mangrove_failpoint::{Point, check, set};
+//!
+//! let failing = set(Point::GraphCreated, || Err(std::io::Error::other("the test says so")));
+//! # #[cfg(debug_assertions)]
+//! assert!(check(Point::GraphCreated).is_err());
+//! drop(failing);
+//! assert!(check(Point::GraphCreated).is_ok());
+//! ```
+//!
+//! Points are those of the whole process. So tests that set some have a program of their own (`tests/failpoints.rs` of
+//! their crate), and a [`Scenario`] each, which lets one of them run at a time.
+//!
+//! Without `debug_assertions`, so in every release build, points are empty functions.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use std::io;
+
+macro_rules! points {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
+        /// A point of the program.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Point {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Point {
+            /// All of them.
+            pub const ALL: &'static [Point] = &[$(Point::$name),*];
+        }
+    };
+}
+
+points! {
+    /// A flush has taken commits from the queue, and written nothing.
+    FlushTaken,
+    /// A flush has written and synced its commits, and no thread knows yet.
+    FlushWritten,
+    /// A segment of the log has its name, and the directory is not synced.
+    SegmentNamed,
+    /// A checkpoint knows the floor of the log, and has no snapshot yet.
+    CheckpointFloor,
+    /// The images of a checkpoint are written, and its names are not.
+    CheckpointImages,
+    /// All files of a checkpoint are synced, and its manifest is not written.
+    CheckpointFiles,
+    /// The manifest of a checkpoint is durable, and what it makes superfluous is there.
+    CheckpointManifest,
+    /// A checkpoint's old files are removed, and the log that it covers is not released.
+    CheckpointRelease,
+    /// A worker of a recovery is about to do commits again.
+    RecoveryWorker,
+    /// A recovery has its graph, and nothing on the disk was changed.
+    Recovered,
+    /// An opening has its epoch, and the log's torn end is not cut.
+    RecoveryEpoch,
+    /// A collector's thread is about to be started.
+    CollectorStart,
+    /// A collector, or a caller that collects, is about to compact.
+    Compaction,
+    /// A new graph's database is made, and the server does not list it.
+    GraphCreated,
+    /// A graph that is dropped is about to be marked or moved on the disk.
+    GraphDrop,
+    /// The directory of a graph that was dropped is about to be removed.
+    GraphRemove,
+}
+
+#[cfg(debug_assertions)]
+mod active {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use parking_lot::{Mutex, MutexGuard};
+
+    use super::{Point, io};
+
+    type Action = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+    /// How many points have an action: so points cost a load while no test is about them.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static ACTIONS: Mutex<Vec<(Point, Action)>> = Mutex::new(Vec::new());
+    static TURN: Mutex<()> = Mutex::new(());
+
+    #[inline]
+    pub(super) fn run(point: Point) -> io::Result<()> {
+        match COUNT.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => act(point),
+        }
+    }
+
+    #[cold]
+    fn act(point: Point) -> io::Result<()> {
+        let found = ACTIONS.lock().iter().find(|(other, _)| *other == point).map(|(_, action)| action.clone());
+        // Not under the lock: an action may wait for another thread that reaches a point.
+        found.map_or(Ok(()), |action| action())
+    }
+
+    pub(super) fn set(point: Point, action: Action) {
+        let mut actions = ACTIONS.lock();
+        actions.retain(|(other, _)| *other != point);
+        actions.push((point, action));
+        COUNT.store(actions.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn clear(point: Point) {
+        let mut actions = ACTIONS.lock();
+        actions.retain(|(other, _)| *other != point);
+        COUNT.store(actions.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn take_turn() -> MutexGuard<'static, ()> {
+        TURN.lock()
+    }
+}
+
+/// The program is at a point. A test may panic or wait here.
+#[inline]
+pub fn reach(point: Point) {
+    // What fails where nothing can fail is the test's mistake.
+    check(point).expect("this point panics or waits, and cannot fail");
+}
+
+/// The program is at a point. A test may panic, wait or fail here.
+#[inline]
+pub fn check(point: Point) -> io::Result<()> {
+    #[cfg(debug_assertions)]
+    return active::run(point);
+    #[cfg(not(debug_assertions))]
+    {
+        let _ = point;
+        Ok(())
+    }
+}
+
+/// Has a point do something whenever it is reached, until the guard is dropped. Without `debug_assertions` it does nothing.
+#[must_use]
+pub fn set(point: Point, action: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Armed {
+    #[cfg(debug_assertions)]
+    active::set(point, std::sync::Arc::new(action));
+    #[cfg(not(debug_assertions))]
+    drop(action);
+    Armed { point }
+}
+
+/// A point that has an action, as long as this lives.
+#[derive(Debug)]
+pub struct Armed {
+    point: Point,
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        #[cfg(debug_assertions)]
+        active::clear(self.point);
+        #[cfg(not(debug_assertions))]
+        let _ = self.point;
+    }
+}
+
+/// A test that sets points: one at a time in a process.
+#[derive(Debug)]
+pub struct Scenario {
+    #[cfg(debug_assertions)]
+    _turn: parking_lot::MutexGuard<'static, ()>,
+}
+
+impl Scenario {
+    /// Waits until no other test sets points.
+    #[allow(clippy::new_without_default, reason = "it waits")]
+    pub fn new() -> Self {
+        Scenario {
+            #[cfg(debug_assertions)]
+            _turn: active::take_turn(),
+        }
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_point_does_what_a_test_says_and_nothing_else() {
+        let _scenario = Scenario::new();
+        let count = Arc::new(AtomicU64::new(0));
+        let counted = count.clone();
+        let armed = set(Point::FlushTaken, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        reach(Point::FlushTaken);
+        reach(Point::FlushWritten);
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        let failing = set(Point::GraphDrop, || Err(io::Error::other("no")));
+        assert_eq!(check(Point::GraphDrop).unwrap_err().to_string(), "no");
+        drop((armed, failing));
+        reach(Point::FlushTaken);
+        assert!(check(Point::GraphDrop).is_ok());
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_panic_at_a_point_is_the_programs() {
+        let _scenario = Scenario::new();
+        let _armed = set(Point::FlushTaken, || panic!("here"));
+        assert!(std::panic::catch_unwind(|| reach(Point::FlushTaken)).is_err());
+        reach(Point::FlushWritten);
+    }
+}
