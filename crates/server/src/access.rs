@@ -92,18 +92,27 @@ struct Identity {
     rights: Rights,
     /// Where from, for the audit log.
     peer: SmolStr,
+    /// Whether this request may only read, whatever the user's rights are.
+    is_reading: bool,
 }
 
 impl Caller {
     /// Anybody at all, on a server that does not ask who they are: may do everything.
     pub fn anybody(peer: impl Into<SmolStr>) -> Self {
         let rights = Rights::new([(SmolStr::new_static(ALL_GRAPHS), Access::Admin)]);
-        Caller(Arc::new(Identity { user: None, rights, peer: peer.into() }))
+        Caller(Arc::new(Identity { user: None, rights, peer: peer.into(), is_reading: false }))
     }
 
     /// A user who has proved to be one.
     pub fn user(name: impl Into<SmolStr>, rights: Rights, peer: impl Into<SmolStr>) -> Self {
-        Caller(Arc::new(Identity { user: Some(name.into()), rights, peer: peer.into() }))
+        Caller(Arc::new(Identity { user: Some(name.into()), rights, peer: peer.into(), is_reading: false }))
+    }
+
+    /// The same caller in a request that only reads. A browser sends a GET for any page that shows an image, with the
+    /// password it remembers, so a GET changes nothing.
+    pub fn reading(&self) -> Self {
+        let Identity { user, rights, peer, .. } = &*self.0;
+        Caller(Arc::new(Identity { user: user.clone(), rights: rights.clone(), peer: peer.clone(), is_reading: true }))
     }
 
     /// The user's name; `anybody` where the server does not ask.
@@ -123,7 +132,24 @@ impl Caller {
 
     /// What it may do to a graph; `None`: not even know that it is there.
     pub fn access(&self, graph: &str) -> Option<Access> {
-        self.0.rights.on(graph)
+        let level = self.0.rights.on(graph)?;
+        Some(if self.0.is_reading { Access::Read } else { level })
+    }
+
+    /// Refuses what changes something, in a request that only reads. `what` finishes the sentence "… is refused".
+    pub fn require_change(&self, what: impl fmt::Display) -> Result<()> {
+        match self.0.is_reading {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::Forbidden,
+                format!("{what} is refused in a GET, which only reads: send the request as POST, or over a WebSocket"),
+            )),
+        }
+    }
+
+    /// Returns true if it has a right on some graph, whether that is there or not.
+    pub fn has_any_access(&self) -> bool {
+        self.0.rights.iter().next().is_some()
     }
 
     /// Whether it may do what concerns the whole server.
@@ -137,6 +163,7 @@ impl Caller {
         if has >= Some(level) {
             return Ok(());
         }
+        self.require_change(&what)?;
         let has = has.map_or("none", Access::name);
         Err(Error::new(
             ErrorKind::Forbidden,
@@ -153,6 +180,7 @@ impl Caller {
         if self.is_server_admin() {
             return Ok(());
         }
+        self.require_change(&what)?;
         Err(Error::new(
             ErrorKind::Forbidden,
             format!("{what} needs the role admin on all graphs (`*`), which the user `{}` has not", self.name()),
@@ -185,6 +213,23 @@ mod tests {
         let eve = Caller::user("eve", rights(&[("books", Access::Read)]), "here");
         assert_eq!(eve.access("main"), None);
         Caller::anybody("here").require_server_admin("it").unwrap();
+    }
+
+    #[test]
+    fn a_request_that_only_reads_changes_nothing_whatever_the_rights() {
+        let anybody = Caller::anybody("here").reading();
+        anybody.require("main", Access::Read, "reading").unwrap();
+        for refused in [
+            anybody.require("main", Access::Write, "`addV`"),
+            anybody.require_server_admin("it"),
+            anybody.require_change("ending a query"),
+        ] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Forbidden);
+            assert!(error.message().contains("send the request as POST"), "{error}");
+        }
+        let eve = Caller::user("eve", rights(&[("books", Access::Admin)]), "here").reading();
+        assert_eq!((eve.access("books"), eve.access("main")), (Some(Access::Read), None));
     }
 
     #[test]

@@ -187,9 +187,10 @@ impl Engine for DatabaseEngine {
         services::kill(&self.hub.queries, id, caller)
     }
 
-    fn metrics(&self) -> String {
+    fn metrics(&self, caller: &Caller) -> String {
         let graphs = self.hub.registry.graphs();
-        let metered = graphs.iter().filter_map(|(graph, sources)| {
+        let readable = graphs.iter().filter(|(graph, _)| caller.access(&graph.name).is_some());
+        let metered = readable.filter_map(|(graph, sources)| {
             Some(Metered {
                 graph: &sources.first()?.0,
                 database: graph.database(),

@@ -50,8 +50,8 @@ pub trait Engine: Send + Sync + 'static {
         Err(queries::unknown(id))
     }
 
-    /// What the engine has to report at `/metrics`, in Prometheus' text format.
-    fn metrics(&self) -> String {
+    /// What the engine has to report at `/metrics`, in Prometheus' text format: of the graphs that the caller may read.
+    fn metrics(&self, _caller: &Caller) -> String {
         String::new()
     }
 }

@@ -169,10 +169,17 @@ async fn upgrade(
     )
 }
 
-/// Reading the counters takes microseconds, so it needs no worker.
-async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+/// Reading the counters takes microseconds, so it needs no worker. A user without a right on any graph is refused.
+async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension<Caller>) -> Response {
+    if !caller.has_any_access() {
+        let message = format!(
+            "the user `{}` has no role on any graph; an administrator gives roles (`mangrove user grant`)",
+            caller.name()
+        );
+        return problem(StatusCode::FORBIDDEN, message);
+    }
     let kind = [(axum::http::header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics() + &process::exposition();
+    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics(&caller) + &process::exposition();
     (kind, text).into_response()
 }
 

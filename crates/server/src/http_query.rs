@@ -3,7 +3,7 @@
 //! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type in front), or
 //! just its arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In a
 //! `GET` they are parameters; `bindings.x` and `aliases.g` name one binding or alias, whose value is JSON where it reads
-//! as such and else text.
+//! as such and else text. A `GET` only reads, because any page can make a browser send one.
 //!
 //! The answer is in the encoding that `Accept` prefers among those there are, typed GraphSON 3 if it has no preference.
 //! GraphSON streams: results are sent in pieces as they come, and a client that reads slowly holds the query back. What
@@ -17,13 +17,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE, UPGRADE};
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, UPGRADE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use http_body_util::LengthLimitError;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::message;
 use mangrove_gremlin::{Argument, Encoding, graphson};
@@ -94,6 +95,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
     if let Some(parent) = parent {
         trace::join(&span, &parent);
     }
+    let caller = if is_get { caller.reading() } else { caller };
     Ok(run(shared, caller, call, span).await)
 }
 
@@ -199,18 +201,22 @@ async fn from_body(request: Request, limits: &Limits) -> Refused<message::Reques
     decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
 }
 
-/// The body of a request, as much of it and in as much time as the limits allow.
+/// The body of a request, as much of it and in as much time as the limits allow. A body that says itself that it is too
+/// long is refused before it is read.
 pub async fn body(request: Request, limits: &Limits) -> Refused<Bytes> {
-    let read = timeout(limits.body_timeout, to_bytes(request.into_body(), limits.body_bytes_max)).await;
-    match read {
+    if let Some(coding) = request.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+        let message =
+            format!("the body has the Content-Encoding {coding:?}, which this server does not read: send it plain");
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, Failure::malformed(message)));
+    }
+    let body = request.into_body();
+    if body.size_hint().lower() > limits.body_bytes_max as u64 {
+        return Err(too_long(limits));
+    }
+    match timeout(limits.body_timeout, to_bytes(body, limits.body_bytes_max)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(e)) => {
-            let message = format!(
-                "the body was not read: {e}; it may have {} bytes: send less at once, or raise the limit body_bytes_max",
-                limits.body_bytes_max
-            );
-            Err((StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message)))
-        }
+        Ok(Err(error)) if is_length_limit(&error) => Err(too_long(limits)),
+        Ok(Err(error)) => Err(bad(Failure::malformed(format!("the body was not read: {error}")))),
         Err(_) => {
             let message = format!(
                 "the body did not arrive within {} s (the limit body_timeout)",
@@ -219,6 +225,26 @@ pub async fn body(request: Request, limits: &Limits) -> Refused<Bytes> {
             Err((StatusCode::REQUEST_TIMEOUT, Failure::malformed(message)))
         }
     }
+}
+
+fn too_long(limits: &Limits) -> (StatusCode, Failure) {
+    let message = format!(
+        "the body is too long: it may have {} bytes; send less at once, or raise the limit body_bytes_max",
+        limits.body_bytes_max
+    );
+    (StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message))
+}
+
+/// Returns true if a body was not read because it is longer than it may be.
+fn is_length_limit(error: &axum::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The request in the body of a `POST`; one that has no id is given this one.

@@ -1,8 +1,8 @@
 //! `/gremlin/status`: the queries that run, and an end to one, as graph-notebook's `%gremlin_status` asks for them.
 //!
 //! It is Neptune's interface, as far as this server has what it tells of: `GET` with parameters, or `POST` with them as a
-//! form. Without any it lists the queries that the caller may know of; with `queryId` it shows one of them, and ends it
-//! where `cancelQuery` is true. The services `mangrove.queries` and `mangrove.kill` do the same, and say more.
+//! form. Without any it lists the queries that the caller may know of; with `queryId` it shows one of them, and a `POST` ends
+//! it where `cancelQuery` is true. The services `mangrove.queries` and `mangrove.kill` do the same, and say more.
 //!
 //! `includeWaiting` is accepted and changes nothing: a request that waits for a thread is not a query yet.
 
@@ -12,7 +12,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use mangrove_graph::Error;
+use mangrove_graph::{Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::access::Caller;
@@ -40,12 +40,14 @@ pub async fn serve(
 }
 
 async fn answer(shared: &Shared, caller: &Caller, request: Request) -> Refused<Json> {
-    let asked = match *request.method() {
-        Method::POST => {
+    let is_post = request.method() == Method::POST;
+    let caller = &if is_post { caller.clone() } else { caller.reading() };
+    let asked = match is_post {
+        true => {
             let form = http_query::body(request, &shared.limits).await?;
             asked(std::str::from_utf8(&form).map_err(|_| bad(Failure::malformed("the form is no UTF-8")))?)?
         }
-        _ => asked(request.uri().query().unwrap_or_default())?,
+        false => asked(request.uri().query().unwrap_or_default())?,
     };
     let running = shared.engine.running(caller);
     let Some(id) = asked.id else {
@@ -59,11 +61,18 @@ async fn answer(shared: &Shared, caller: &Caller, request: Request) -> Refused<J
         };
     };
     if asked.cancels {
-        shared.engine.kill(id, caller).map_err(unknown)?;
+        shared.engine.kill(id, caller).map_err(not_ended)?;
         return Ok(json!({ "status": "200 OK", "payload": true }));
     }
     let found = running.iter().find(|query| query.id == id).map(shown);
     found.ok_or_else(|| unknown(queries::unknown(id)))
+}
+
+fn not_ended(error: Error) -> (StatusCode, Failure) {
+    match error.kind() {
+        ErrorKind::Forbidden => (StatusCode::FORBIDDEN, error.into()),
+        _ => unknown(error),
+    }
 }
 
 fn unknown(error: Error) -> (StatusCode, Failure) {

@@ -173,7 +173,7 @@ impl Meters {
             (
                 "mangrove_pages_refused_total",
                 Counter,
-                "Requests refused for their Origin or Host.",
+                "Requests refused for their Origin, Host or Sec-Fetch-Site.",
                 load(&self.pages_refused),
             ),
         ] {

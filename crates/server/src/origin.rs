@@ -1,12 +1,14 @@
 //! Which pages a browser may ask from, and under which names the server is asked.
 //!
 //! A browser lets any page send requests to this machine and open WebSockets to it, and a server may ask nobody who they
-//! are. Two headers, which no page can forge, stand between:
+//! are. Three headers, which no page can forge, stand between:
 //!
 //! - `Origin`: the page. A request that carries one is served if the page is this very server's or one of
 //!   [`Browsers::allowed_origins`]. Such pages get the headers of CORS, so that the browser shows them the answer;
 //!   others are refused before anything runs, WebSockets and "simple" requests included, which CORS alone would let run
 //!   and only hide the answer of.
+//! - `Sec-Fetch-Site`: whether the request comes from a page of another site. A browser sends a GET for an image or a link
+//!   without `Origin`. There this header decides; a server that allows every origin takes such requests, too.
 //! - `Host`: the name the browser believes it talks to. A foreign name that was pointed at this machine (DNS rebinding)
 //!   makes a foreign page's requests same-origin ones, so a server on a loopback address serves only loopback names and
 //!   [`Browsers::allowed_hosts`]. Elsewhere a server that has no `allowed_hosts` takes every name: it has TLS and users,
@@ -35,6 +37,10 @@ const METHODS: &str = "GET, POST, OPTIONS";
 
 /// How long a browser may remember the answer to a preflight, in seconds.
 const MAX_AGE_SECONDS: &str = "3600";
+
+/// Where the page that asks is from, as the browser tells it: `same-origin`, `same-site`, `cross-site`, or `none` for the
+/// user.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A page of a public site asks a server of a private network: browsers want that said, too.
 const REQUEST_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
@@ -88,10 +94,14 @@ impl Browsers {
 
     /// The page that asks, or why it may not.
     pub fn page(&self, headers: &HeaderMap, is_loopback: bool) -> Result<Page, String> {
-        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("(not text)"));
-        let host = text(HOST).unwrap_or_default();
+        let text = |name: &HeaderName| match headers.get_all(name).iter().collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [value] => Ok(Some(value.to_str().unwrap_or("(not text)"))),
+            _ => Err(format!("the request has several headers `{name}`: send one")),
+        };
+        let host = text(&HOST)?.unwrap_or_default();
         self.check_host(host, is_loopback)?;
-        let Some(origin) = text(ORIGIN) else { return Ok(Page::Own) };
+        let Some(origin) = text(&ORIGIN)? else { return self.page_without_origin(text(&SEC_FETCH_SITE)?) };
         if origin.split_once("://").is_some_and(|(_, authority)| authority == host) {
             return Ok(Page::Own);
         }
@@ -100,6 +110,18 @@ impl Browsers {
         match headers.get(ORIGIN) {
             Some(origin) if is_allowed => Ok(Page::Allowed(origin.clone())),
             _ => Err(format!("pages of `{origin}` may not use this server; the setting allowed_origins lets them")),
+        }
+    }
+
+    /// The page of a request without `Origin`. Drivers, tools and older browsers do not say where a request comes from.
+    fn page_without_origin(&self, site: Option<&str>) -> Result<Page, String> {
+        match site {
+            None | Some("same-origin" | "none") => Ok(Page::Own),
+            Some(_) if self.allows_any() => Ok(Page::Own),
+            Some(site) => Err(format!(
+                "a page of another site made the browser send this request (Sec-Fetch-Site: {site}); only `*` in the \
+                 setting allowed_origins lets such pages use this server"
+            )),
         }
     }
 
@@ -118,10 +140,11 @@ impl Browsers {
     }
 }
 
-/// The name in `Host`, without the port.
+/// The name in `Host`, without the port. All of it where something else than a port follows an address in brackets.
 fn host_name(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
+        Some(_) => host,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     }
 }
@@ -217,6 +240,40 @@ mod tests {
         some.page(&headers("evil.example", None), false).unwrap_err();
         let any = browsers(&["*"], &[]);
         assert!(matches!(any.page(&headers("localhost", Some("null")), true), Ok(Page::Allowed(_))));
+    }
+
+    #[test]
+    fn a_request_that_another_site_caused_is_refused_without_an_origin_too() {
+        let caused = |site: &str| {
+            let mut headers = headers("localhost:8182", None);
+            headers.insert(SEC_FETCH_SITE, site.parse().unwrap());
+            headers
+        };
+        let (none, some) = (Browsers::default(), browsers(&["https://explorer.example"], &[]));
+        for site in ["cross-site", "same-site", "anything"] {
+            for browsers in [&none, &some] {
+                let refused = browsers.page(&caused(site), true).unwrap_err();
+                assert!(refused.contains("allowed_origins"), "{refused}");
+            }
+            assert_eq!(browsers(&["*"], &[]).page(&caused(site), true), Ok(Page::Own));
+        }
+        for site in ["same-origin", "none"] {
+            assert_eq!(none.page(&caused(site), true), Ok(Page::Own), "{site}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_comes_twice_and_a_host_that_only_begins_well_are_refused() {
+        let none = Browsers::default();
+        for host in ["[::1].evil.example:80", "[::1]evil", "[::1"] {
+            none.page(&headers(host, None), true).unwrap_err();
+        }
+        for name in [ORIGIN, HOST] {
+            let mut twice = headers("localhost", Some("http://localhost"));
+            twice.append(&name, "http://localhost".parse().unwrap());
+            let refused = none.page(&twice, true).unwrap_err();
+            assert!(refused.contains("several headers"), "{refused}");
+        }
     }
 
     #[test]

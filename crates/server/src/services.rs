@@ -277,7 +277,8 @@ fn list_queries(desk: &Desk, _: &Given) -> Result<Vec<Value>> {
 
 /// Ends a query, which is noted in the audit log.
 pub fn kill(queries: &Queries, id: u64, caller: &Caller) -> Result<Running> {
-    let (killed, object) = (queries.kill(id, caller), id.to_string());
+    let killed = caller.require_change("ending a query").and_then(|()| queries.kill(id, caller));
+    let object = id.to_string();
     audit::note(caller, Act::Service { service: KILL, object: &object }, killed.as_ref().err());
     killed
 }

@@ -128,3 +128,76 @@ async fn a_script_of_several_statements_is_one_transaction_with_variables() {
     let parameters = [("bindings", Value::map(vec![(Value::from("x"), Value::I32(2))]))];
     assert_eq!(client.eval_with("y = x; x = 5; g.inject(x, y)", &parameters).await.values(), [5, 2]);
 }
+
+/// What the server answers to a request without a body.
+async fn bare(address: SocketAddr, line: &str, headers: &str) -> String {
+    common::http(address, &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n")).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_get_changes_nothing() {
+    let (mut client, address) = start_at().await;
+    let get = async |script: &str| bare(address, &format!("GET /gremlin?gremlin={script}"), "").await;
+    for script in [
+        "g.V().drop()",
+        "g.addV('x')",
+        "g.V().property('a',1)",
+        "g.inject(1);g.addV('x')",
+        "g.call('mangrove.checkpoint')",
+        "g.call('mangrove.index.create').with('label','n').with('key','number')",
+        "g.call('mangrove.graph.drop').with('name','g')",
+    ] {
+        let answer = get(script).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{script}: {answer}");
+        assert!(answer.contains("send the request as POST"), "{script}: {answer}");
+    }
+    assert!(get("g.V().count()").await.starts_with("HTTP/1.1 200"));
+    assert_eq!(client.eval("g.V().count()").await.values(), [4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_get_ends_no_query() {
+    let (mut client, address) = start_at().await;
+    let endless = client.send_eval("", ENDLESS, &[("evaluationTimeout", Value::I64(0))]).await;
+    let mut listed = Json::Null;
+    while listed["runningQueryCount"] != 1 {
+        listed = status(address, "").await;
+    }
+    let id = listed["queries"][0]["queryId"].as_str().unwrap().to_owned();
+    for line in [
+        format!("GET /gremlin/status?queryId={id}&cancelQuery=true"),
+        format!("GET /gremlin?gremlin=g.call('mangrove.kill').with('id',{id})"),
+    ] {
+        let refused = bare(address, &line, "").await;
+        assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("POST"), "{line}: {refused}");
+    }
+    assert_eq!(status(address, "").await["runningQueryCount"], 1);
+    assert_eq!(status(address, &format!("queryId={id}&cancelQuery=true")).await["payload"], true);
+    client.answer(endless).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_page_of_another_site_makes_a_browser_send_is_refused() {
+    let (_client, address) = start_at().await;
+    for line in ["GET /gremlin?gremlin=g.V().count()", "GET /gremlin/status", "GET /metrics", "GET /health"] {
+        let refused = bare(address, line, "Sec-Fetch-Site: cross-site\r\n").await;
+        assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("allowed_origins"), "{line}: {refused}");
+        assert!(bare(address, line, "Sec-Fetch-Site: none\r\n").await.starts_with("HTTP/1.1 200"), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_cannot_be_read_is_refused_for_what_it_is() {
+    let (_client, address) = start_at().await;
+    for (headers, body, status, words) in [
+        // Refused before it comes: nothing of it is sent.
+        ("Content-Length: 99999999999\r\n", "", "413", "body_bytes_max"),
+        ("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n", "400", "was not read"),
+        ("Content-Encoding: gzip\r\nContent-Length: 2\r\n", "{}", "415", "Content-Encoding"),
+    ] {
+        let request = format!("POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n{body}");
+        let answer = common::http(address, &request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
+        assert!(answer.contains(words), "{headers}: {answer}");
+    }
+}

@@ -225,6 +225,10 @@ async fn http_asks_too() {
     {
         assert!(metrics.contains(&format!("{line}\n")), "{line}: {metrics}");
     }
+    assert!(!metrics.contains("graph=\"o\""), "a graph without a right on it is not named: {metrics}");
+    assert!(get("/metrics", &basic("ada", PASSWORD)).await.contains("graph=\"o\""));
+    let without_role = get("/metrics", &basic("nemo", PASSWORD)).await;
+    assert!(without_role.starts_with("HTTP/1.1 403") && !without_role.contains("graph="), "{without_role}");
     let health = get("/health", "").await;
     assert!(health.starts_with("HTTP/1.1 200") && !health.contains("graphs"), "a stranger learns no names: {health}");
     let known = get("/health", &basic("rita", PASSWORD)).await;
