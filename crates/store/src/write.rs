@@ -180,6 +180,21 @@ impl<'a> Writer<'a> {
         id: Option<&UserId>,
     ) -> Result<EdgeId> {
         self.store.memory.check()?;
+        self.join(source, target, label, id)
+    }
+
+    /// Adds edges with automatic ids between vertices that this transaction sees, given by source and target. As every
+    /// operation, it has changed nothing after an error that is no conflict.
+    pub fn insert_edges(&mut self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
+        self.store.memory.check()?;
+        for vertex in ends.iter().flat_map(|&(source, target)| [source, target]) {
+            self.seen(ElementRef::Vertex(vertex))?;
+        }
+        // From here on only a conflict stands in the way: what the transaction sees it goes on seeing.
+        ends.iter().map(|&(source, target)| self.join(source, target, label, None)).collect()
+    }
+
+    fn join(&mut self, source: VertexId, target: VertexId, label: LabelSetId, id: Option<&UserId>) -> Result<EdgeId> {
         let lists = [(source, Direction::Out), (target, Direction::In)];
         lists.iter().for_each(|(at, direction)| self.prefetch_descriptor(*at, *direction, label));
         let ends = [self.seen(ElementRef::Vertex(source))?, self.seen(ElementRef::Vertex(target))?];
@@ -290,10 +305,8 @@ impl<'a> Writer<'a> {
             if self.store.has_id(other, id) { self.check_rival(other, id) } else { Ok(()) }
         })?;
         fence(Ordering::SeqCst);
-        match self.store.automatic(id, as_element) {
-            Some((rival, _)) => self.check_rival(rival, id),
-            None => Ok(()),
-        }
+        let Some((rival, _)) = self.store.automatic(id, as_element) else { return Ok(()) };
+        self.check_rival(rival, id).inspect_err(|_| self.store.ids_of(element).remove(IdKey::of(id), bits))
     }
 
     /// Whether an element that has, had or is getting the same id leaves it to us.

@@ -382,10 +382,10 @@ impl Transaction {
         self.write(|writer| writer.insert_edge(source, target, label, id.as_ref()), looks)
     }
 
-    /// Adds edges with automatic ids, given by source and target.
+    /// Adds edges with automatic ids, given by source and target: all or, after an error, none.
     pub fn insert_edges(&self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
         let looks = |add: &mut dyn FnMut(Item)| ends.iter().for_each(|&(s, t)| existence_of_ends(s, t, add));
-        self.write(|writer| ends.iter().map(|&(s, t)| writer.insert_edge(s, t, label, None)).collect(), looks)
+        self.write(|writer| writer.insert_edges(ends, label), looks)
     }
 
     /// Sets or adds a value of a vertex.

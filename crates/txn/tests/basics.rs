@@ -4,7 +4,7 @@ mod common;
 
 use common::{Graph, check_consistent, edges, expand, find, values, vertices};
 use mangrove_graph::{Direction, ErrorKind, GraphView, PropertyRow, UserId, Value};
-use mangrove_store::{StoreOptions, WriteCardinality};
+use mangrove_store::{RecordKind, StoreOptions, WriteCardinality};
 use mangrove_txn::AbortCause;
 
 #[test]
@@ -241,4 +241,51 @@ fn the_memory_report_is_what_a_walk_finds() {
     txn.commit().unwrap();
     let store = graph.manager.store();
     assert_eq!(store.memory().total_bytes(), store.memory_walk());
+}
+
+/// A chosen integer may be the number of an element that has an automatic id.
+#[test]
+fn an_id_that_is_refused_leaves_no_entry() {
+    let graph = Graph::new().without_collector();
+    let ids = graph.persons(2);
+    let txn = graph.begin();
+    let edge = txn.insert_edge(ids[0], ids[1], graph.knows, None).unwrap();
+    txn.commit().unwrap();
+    let bytes = || graph.manager.store().memory().rows[RecordKind::IdIndex as usize].bytes;
+    let before = bytes();
+    for _ in 0..1_000 {
+        let txn = graph.begin();
+        let vertex_id = UserId::int(ids[0].external());
+        assert_eq!(txn.insert_vertex(graph.person, Some(vertex_id)).unwrap_err().kind(), ErrorKind::DuplicateId);
+        let edge_id = UserId::int(edge.external());
+        let refused = txn.insert_edge(ids[0], ids[1], graph.knows, Some(edge_id));
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::DuplicateId);
+        txn.commit().unwrap();
+    }
+    assert_eq!(bytes(), before);
+    graph.manager.collect_garbage();
+    assert_eq!(graph.manager.store().memory().total_bytes(), graph.manager.store().memory_walk());
+    let txn = graph.begin();
+    assert_eq!(find(&txn, ids[0].external()), Some(ids[0]));
+    txn.delete_vertex(ids[0]).unwrap();
+    txn.finish_statement().unwrap();
+    let new = txn.insert_vertex(graph.person, Some(UserId::int(ids[0].external()))).unwrap();
+    txn.finish_statement().unwrap();
+    assert_eq!(find(&txn, ids[0].external()), Some(new));
+}
+
+#[test]
+fn edges_are_inserted_all_or_none() {
+    let graph = Graph::new();
+    let ids = graph.persons(3);
+    let txn = graph.begin();
+    txn.delete_vertex(ids[2]).unwrap();
+    txn.finish_statement().unwrap();
+    let ends = [(ids[0], ids[1]), (ids[1], ids[0]), (ids[0], ids[2])];
+    assert_eq!(txn.insert_edges(&ends, graph.knows).unwrap_err().kind(), ErrorKind::NotFound);
+    txn.finish_statement().unwrap();
+    assert_eq!(edges(&txn), []);
+    assert_eq!(txn.insert_edges(&ends[..2], graph.knows).unwrap().len(), 2);
+    txn.commit().unwrap();
+    assert_eq!(edges(&graph.begin()).len(), 2);
 }
