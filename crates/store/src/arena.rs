@@ -34,7 +34,7 @@ const DIRECTORY_LOG2: u32 = 4;
 #[derive(Debug)]
 struct Chunk<T, const LOG2: u32>(EpochSlice<T>);
 
-impl<T: Send + Sync, const LOG2: u32> Default for Chunk<T, LOG2> {
+impl<T: Send + Sync + 'static, const LOG2: u32> Default for Chunk<T, LOG2> {
     fn default() -> Self {
         Chunk(EpochSlice::empty(1 << LOG2))
     }

@@ -9,6 +9,7 @@
 //!
 //! Chosen ids go into the id index at once, which refuses a second use of one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -126,12 +127,12 @@ pub(crate) struct Staged<P> {
     /// By tablet (counting from 0) and page number: the place in `pages`, or `NONE`.
     places: Vec<Vec<u32>>,
     /// Slots that nobody gets, because a user chose the number of their automatic id.
-    holes: Vec<(u32, usize)>,
+    holes: BTreeSet<(u32, usize)>,
 }
 
 impl<P> Staged<P> {
     fn new(tablets: usize) -> Self {
-        Staged { pages: Vec::new(), places: vec![Vec::new(); tablets], holes: Vec::new() }
+        Staged { pages: Vec::new(), places: vec![Vec::new(); tablets], holes: BTreeSet::new() }
     }
 
     /// Pages that have their numbers already.
@@ -199,10 +200,10 @@ impl<P: Paged> Staged<P> {
         self.find(id).map(|(core, _)| catalog.labels_of(core.label)).unwrap_or_default()
     }
 
-    /// Whether a slot stays empty.
+    /// Returns true if a slot stays empty.
     fn is_hole(&self, id: VertexId) -> bool {
         let place = self.place(id.tablet(), id.page());
-        self.holes.iter().any(|&(hole, at)| Some(hole as usize) == place && at == id.offset())
+        place.is_some_and(|place| self.holes.contains(&(place as u32, id.offset())))
     }
 }
 
@@ -290,7 +291,7 @@ impl BulkLoader {
             match ids {
                 Some(ids) => self.enter_id(&self.vertices, &self.store.vertex_ids, id, &slot, &ids[row], "vertex")?,
                 None if self.is_taken(&self.store.vertex_ids, id.external()) => {
-                    self.vertices.holes.push((place, at));
+                    self.vertices.holes.insert((place, at));
                     continue;
                 }
                 None => {}
@@ -341,7 +342,7 @@ impl BulkLoader {
                         self.enter_id(&self.edges, &self.store.edge_ids, same_bits, &slot, &ids[row], "edge")?
                     }
                     None if self.is_taken(&self.store.edge_ids, id.external()) => {
-                        self.edges.holes.push((place, at));
+                        self.edges.holes.insert((place, at));
                         continue;
                     }
                     None => {}

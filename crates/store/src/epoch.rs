@@ -240,7 +240,8 @@ impl<T> Default for EpochCell<T> {
     }
 }
 
-impl<T: Send + Sync> EpochCell<T> {
+/// `'static`: what was in the cell may be dropped long after the cell.
+impl<T: Send + Sync + 'static> EpochCell<T> {
     pub(crate) fn new(content: T) -> Self {
         EpochCell { target: AtomicPtr::new(Box::into_raw(Box::new(content))), owns: PhantomData }
     }
@@ -290,7 +291,7 @@ impl<T> Drop for EpochCell<T> {
     }
 }
 
-impl<T: Send + Sync + std::fmt::Debug> std::fmt::Debug for EpochCell<T> {
+impl<T: Send + Sync + std::fmt::Debug + 'static> std::fmt::Debug for EpochCell<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("EpochCell").field(&self.load().as_deref()).finish()
     }
@@ -308,7 +309,8 @@ unsafe impl<T: Send + Sync> Send for EpochSlice<T> {}
 // SAFETY: as for `EpochCell`.
 unsafe impl<T: Send + Sync> Sync for EpochSlice<T> {}
 
-impl<T: Send + Sync> EpochSlice<T> {
+/// `'static`: as for [`EpochCell`].
+impl<T: Send + Sync + 'static> EpochSlice<T> {
     /// Nothing yet; arrays of `len` entries to come.
     pub(crate) fn empty(len: usize) -> Self {
         EpochSlice { first: AtomicPtr::new(std::ptr::null_mut()), len, owns: PhantomData }

@@ -1,10 +1,10 @@
 //! Packing the adjacency of a bulk load, or of a restored graph, into blocks.
 //!
 //! A counting sort, once for each direction and edge label set: count the edges of each vertex, lay the runs
-//! out in the order of the vertices, drop each edge into its run, sort each run by neighbor, and cut the
+//! out page by page in the order of the vertices, drop each edge into its run, sort each run by neighbor, and cut the
 //! whole into one block a page. The two directions are packed by two threads.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
@@ -20,10 +20,15 @@ const SLOTS: usize = PAGE_SLOTS as usize;
 
 /// Gives every staged page of vertices its adjacency tables.
 pub(crate) fn pack(store: &Store, vertices: &Staged<VertexPage>, edges: &Staged<EdgePage>) {
-    let labels: BTreeSet<LabelSetId> = edges.pages.iter().map(|(_, _, page)| page.core.label).collect();
+    let mut labels: BTreeMap<LabelSetId, Vec<usize>> = BTreeMap::new();
+    for (place, (_, _, page)) in edges.pages.iter().enumerate() {
+        labels.entry(page.core.label).or_default().push(place);
+    }
     let one_way = |direction| {
-        for &label in &labels {
-            Packer { store, vertices, edges, direction, label }.run();
+        let mut touched = Touched::of(vertices.pages.len());
+        for (&label, pages) in &labels {
+            Packer { store, vertices, edges, pages, direction, label }.run(&mut touched);
+            touched.clear();
         }
     };
     std::thread::scope(|scope| {
@@ -32,18 +37,57 @@ pub(crate) fn pack(store: &Store, vertices: &Staged<VertexPage>, edges: &Staged<
     });
 }
 
+/// Pages of vertices that have edges of a label, numbered in the order in which they were met: so that a label costs no
+/// more than its own edges and pages, however large the graph is.
+struct Touched {
+    /// By page, its number or `NONE`.
+    numbers: Vec<u32>,
+    /// By number, the page.
+    pages: Vec<usize>,
+}
+
+impl Touched {
+    const NONE: u32 = u32::MAX;
+
+    /// None yet, of so many pages.
+    fn of(pages: usize) -> Self {
+        Touched { numbers: vec![Self::NONE; pages], pages: Vec::new() }
+    }
+
+    /// The number of a page, which it gets now if it has none.
+    fn number(&mut self, page: usize) -> usize {
+        let number = &mut self.numbers[page];
+        if *number == Self::NONE {
+            *number = self.pages.len() as u32;
+            self.pages.push(page);
+        }
+        *number as usize
+    }
+
+    /// Forgets them.
+    fn clear(&mut self) {
+        self.pages.drain(..).for_each(|page| self.numbers[page] = Self::NONE);
+    }
+}
+
 struct Packer<'a> {
     store: &'a Store,
     vertices: &'a Staged<VertexPage>,
     edges: &'a Staged<EdgePage>,
+    /// Where the pages of the label are among those of edges.
+    pages: &'a [usize],
     direction: Direction,
     label: LabelSetId,
 }
 
 impl Packer<'_> {
-    fn run(&self) {
-        let mut counts = vec![0_u32; self.vertices.pages.len() * SLOTS];
-        self.each_edge(|at, _, _| counts[at] += 1);
+    fn run(&self, touched: &mut Touched) {
+        let mut counts: Vec<u32> = Vec::new();
+        self.each_edge(|place, at, _, _| {
+            let number = touched.number(place);
+            counts.resize(touched.pages.len() * SLOTS, 0);
+            counts[number * SLOTS + at] += 1;
+        });
         let mut next: Vec<usize> = Vec::with_capacity(counts.len());
         let mut total = 0;
         for &count in &counts {
@@ -51,28 +95,24 @@ impl Packer<'_> {
             total += count as usize;
         }
         let mut cells = vec![(VertexId::from_bits(0), EdgeId::from_bits(0)); total];
-        self.each_edge(|at, neighbor, edge| {
-            cells[next[at]] = (neighbor, edge);
-            next[at] += 1;
+        self.each_edge(|place, at, neighbor, edge| {
+            let next = &mut next[touched.number(place) * SLOTS + at];
+            cells[*next] = (neighbor, edge);
+            *next += 1;
         });
         let mut end = 0;
-        for (place, lengths) in counts.chunks_exact(SLOTS).enumerate() {
+        for (&place, lengths) in touched.pages.iter().zip(counts.chunks_exact(SLOTS)) {
             let start = end;
             end += lengths.iter().map(|&len| len as usize).sum::<usize>();
-            if start < end {
-                self.pack_page(place, lengths, &mut cells[start..end]);
-            }
+            self.pack_page(place, lengths, &mut cells[start..end]);
         }
     }
 
-    /// Calls `each` with every edge: the place of the vertex whose list it goes to, the vertex at its other
+    /// Calls `each` with every edge: the page and the offset of the vertex whose list it goes to, the vertex at its other
     /// end, and its id.
-    fn each_edge(&self, mut each: impl FnMut(usize, VertexId, EdgeId)) {
+    fn each_edge(&self, mut each: impl FnMut(usize, usize, VertexId, EdgeId)) {
         let pin = epoch::pin();
-        for (tablet, number, page) in &self.edges.pages {
-            if page.core.label != self.label {
-                continue;
-            }
+        for (tablet, number, page) in self.pages.iter().map(|place| &self.edges.pages[*place]) {
             for at in 0..page.core.used() {
                 if page.core.version(at).0 == crate::version::NEVER {
                     continue;
@@ -84,7 +124,7 @@ impl Packer<'_> {
                 };
                 let place = self.vertices.place(owner.tablet(), owner.page()).expect("ends were checked when loaded");
                 let edge = EdgeId::new(*tablet, page.core.slot_number(u64::from(*number) * PAGE_SLOTS, at));
-                each(place * SLOTS + owner.offset(), neighbor, edge);
+                each(place, owner.offset(), neighbor, edge);
             }
         }
     }
