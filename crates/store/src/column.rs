@@ -61,7 +61,7 @@ use crate::memory::RecordKind;
 use crate::once::{CellArrays, OnceCells, OnceSlice};
 use crate::sparse::{Full, SparseCells};
 use crate::sync::{AtomicU8, AtomicU64, Mutex};
-use crate::undo::{UndoPool, record};
+use crate::undo::{UndoPool, UndoReader, record};
 use crate::version::{BASE_TS, Snapshot};
 use place::{Dense, Either, Place};
 
@@ -273,16 +273,16 @@ impl Column {
 
     /// The value the snapshot sees.
     #[inline]
-    pub(crate) fn read(&self, at: usize, snapshot: &Snapshot<'_>, pool: &UndoPool) -> RawCell {
+    pub(crate) fn read(&self, at: usize, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> RawCell {
         match self.dense(at) {
-            Some(place) => place::read(place, snapshot, pool),
-            None => self.read_sparse(at, snapshot, pool),
+            Some(place) => place::read(place, snapshot, undo),
+            None => self.read_sparse(at, snapshot, undo),
         }
     }
 
     #[inline(never)]
-    fn read_sparse(&self, at: usize, snapshot: &Snapshot<'_>, pool: &UndoPool) -> RawCell {
-        self.look(at, |place| place::read(place, snapshot, pool)).unwrap_or(RawCell::ABSENT)
+    fn read_sparse(&self, at: usize, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> RawCell {
+        self.look(at, |place| place::read(place, snapshot, undo)).unwrap_or(RawCell::ABSENT)
     }
 
     /// The cells, as long as the column is dense and nobody has updated any of them: then the values in place are
@@ -328,15 +328,15 @@ impl Column {
     /// Every version of a cell with its begin word, newest first. Not consistent while the cell is written:
     /// for building indexes and looking for other users of a unique value, which tolerate both a version
     /// too many and one that its writer is still going to announce.
-    pub(crate) fn each_version(&self, at: usize, pool: &UndoPool, mut each: impl FnMut(u64, RawCell)) {
-        if self.look(at, |place| place::each_version(place, pool, &mut each)).is_none() {
+    pub(crate) fn each_version(&self, at: usize, undo: UndoReader<'_>, mut each: impl FnMut(u64, RawCell)) {
+        if self.look(at, |place| place::each_version(place, undo, &mut each)).is_none() {
             each(BASE_TS, RawCell::ABSENT);
         }
     }
 
     /// Whether another transaction has written the cell in a way the snapshot does not see.
-    pub(crate) fn is_contested(&self, at: usize, snapshot: &Snapshot<'_>, pool: &UndoPool) -> bool {
-        self.look(at, |place| place::is_contested(place, snapshot, pool)).unwrap_or(false)
+    pub(crate) fn is_contested(&self, at: usize, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> bool {
+        self.look(at, |place| place::is_contested(place, snapshot, undo)).unwrap_or(false)
     }
 
     // --- Writing ------------------------------------------------------------------------------------

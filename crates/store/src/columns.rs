@@ -125,7 +125,7 @@ pub(crate) fn columns<T: Element>(
             let column = core.column(*key)?;
             Some(Source { column, plain: column.plain() })
         }));
-        read_cells(view, &layout, &mut sources, elements, &mut cells);
+        read_cells(view, pin, &layout, &mut sources, elements, &mut cells);
         push(&layout, pin, &cells, out.column(*key));
     }
 }
@@ -139,6 +139,7 @@ fn source_of<'a>(layout: &Layout<'_>, sources: &[Option<Source<'a>>], row: usize
 /// Reads the cells of one key: a row each.
 fn read_cells<T: Element>(
     view: &StoreView<'_>,
+    pin: &Pin,
     layout: &Layout<'_>,
     sources: &mut [Option<Source<'_>>],
     elements: &[T],
@@ -159,7 +160,9 @@ fn read_cells<T: Element>(
             cells.push(match source_of(layout, sources, row) {
                 None => RawCell::ABSENT,
                 Some(Source { plain: Some(plain), .. }) => plain.get(element.at()),
-                Some(Source { column, .. }) => column.read(element.at(), &view.snapshot, &layout.pages[page].0.undo),
+                Some(Source { column, .. }) => {
+                    column.read(element.at(), &view.snapshot, layout.pages[page].0.undo_under(pin))
+                }
             });
         }
         // What was taken as it is must not have been updated meanwhile. Columns that were become none of those, so

@@ -27,7 +27,7 @@ use smol_str::SmolStr;
 
 use crate::cell::{Content, ValueRegion};
 use crate::column::Column;
-use crate::epoch;
+use crate::epoch::{self, Pin};
 use crate::page::PageCore;
 use crate::store::Store;
 use crate::tablet::Tablet;
@@ -294,7 +294,7 @@ fn image(name: PageName, tablet: &Tablet, core: &PageCore, snapshot: &Snapshot<'
         true => Vec::new(),
         false => (0..used).map(|at| core.generation(at)).collect(),
     };
-    let columns = core.columns().filter_map(|(key, column)| column_image(key, column, &live, tablet, snapshot));
+    let columns = core.columns().filter_map(|(key, column)| column_image(key, column, &live, tablet, snapshot, &pin));
     PageImage {
         name,
         labels: core.label,
@@ -322,11 +322,12 @@ fn column_image(
     live: &SlotSet,
     tablet: &Tablet,
     snapshot: &Snapshot<'_>,
+    pin: &Pin,
 ) -> Option<ColumnImage> {
     let mut present = SlotSet::default();
     let mut values: Option<ColumnValues> = None;
     for at in live.iter() {
-        let content = tablet.values.decode(column.read(at, snapshot, &tablet.undo));
+        let content = tablet.values.decode(column.read(at, snapshot, tablet.undo_under(pin)));
         if content != Content::Absent {
             present.insert(at);
             values.get_or_insert_with(|| ColumnValues::like(&content)).push(content);

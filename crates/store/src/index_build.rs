@@ -5,6 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{ElementRef, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
 
+use crate::epoch;
 use crate::page::{PAGE_SLOTS, VertexPage};
 use crate::property_index::tuples::{Versions, each_key};
 use crate::property_index::{INDEX_KEYS_MAX, IndexKey, IndexOptions, IndexReport, PropertyIndex};
@@ -163,13 +164,15 @@ impl Store {
         if page.core.column(index.info.keys[0]).is_none() {
             return;
         }
+        // A page is a quantum.
+        let pin = epoch::pin();
         for at in 0..page.core.used() {
             if page.core.version(at).0 == NEVER {
                 continue;
             }
             let id = VertexId::new(tablet.id, page.core.slot_number(number as u64 * PAGE_SLOTS, at));
             let slot = Slot { tablet, core: &page.core, at };
-            each_key(index, &slot, None, Versions::From(from), |key| index.add(key, id, None, &self.memory));
+            each_key(index, &slot, None, Versions::From(from), &pin, |key| index.add(key, id, None, &self.memory));
         }
     }
 
@@ -214,12 +217,13 @@ impl Store {
         if others.is_empty() {
             return None;
         }
+        let pin = epoch::pin();
         let slot = self.slot(ElementRef::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
         let mut mine = Vec::new();
-        each_key(index, &slot, None, Versions::From(snapshot), |key| mine.push(key));
+        each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
         let keys = &index.info.keys;
         mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
-            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot) == ValueClaim::Visible;
+            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot, &pin) == ValueClaim::Visible;
             visibly(one) && others.iter().any(|&other| visibly(other))
         })
     }

@@ -177,7 +177,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
             let found = || self.candidates.iter().zip(columns).zip(0_u32..);
             for (((candidate, column), _), cell) in found().zip(&mut cells) {
                 if let (Some(Candidate { element, tablet, .. }), Some(column)) = (candidate, column) {
-                    *cell = column.read(element.at(), &self.view.snapshot, &tablet.undo);
+                    *cell = column.read(element.at(), &self.view.snapshot, tablet.undo_under(self.pin));
                     tablet.values.prefetch(*cell);
                 }
             }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, LabelSetId};
-use mangrove_graph::{KeyId, ScanCursor, Share, Value, ValueRows, VertexId};
+use mangrove_graph::{IndexRange, KeyId, ScanCursor, Share, Value, ValueRows, VertexId};
 use shuttle::thread;
 
 use crate::epoch::EpochCell;
 use crate::limbo::Limbo;
-use crate::{Effort, Horizon, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality, Writer};
+use crate::{
+    Effort, Horizon, IndexOptions, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality, Writer,
+};
 
 /// A box that knows whether it was freed.
 struct Tracked(Arc<AtomicBool>);
@@ -270,6 +272,51 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     let mut rows = ValueRows::default();
     graph.store.view(Snapshot::committed(5)).vertex_values(&[v], graph.age, &mut rows).unwrap();
     assert_eq!(rows.value, [Value::Bool(true)]);
+}
+
+/// Building an index against a collector that cuts the chain of a value, and a writer who gets the record that was cut off
+/// and is rolled back.
+pub fn an_index_is_built_while_a_record_is_used_again() {
+    // So many values that the column is dense.
+    let graph = Arc::new(Graph::new(6));
+    let [v, other] = [graph.vertices[0], graph.vertices[1]];
+    let set = move |graph: &Graph, txn: u64, of: &[VertexId], value: i64| {
+        let write = |w: &mut Writer<'_>| {
+            let mut set = |v: &VertexId| {
+                w.set_vertex_property(*v, graph.age, Value::I64(value), WriteCardinality::Single, vec![])
+            };
+            of.iter().try_for_each(&mut set)
+        };
+        graph.write_at(txn - 1, txn, write).expect("nobody else writes")
+    };
+    for (txn, of) in [(2, &graph.vertices[..]), (3, &[v])] {
+        let log = set(&graph, txn, of, txn as i64);
+        graph.store.install(&log, txn);
+        graph.store.retire(log, txn);
+        if txn == 2 {
+            graph.settle(2);
+        }
+    }
+    let (one, two) = (graph.clone(), graph.clone());
+    let builder = thread::spawn(move || {
+        let options = IndexOptions { label: None, keys: vec![one.age], ordered: false, unique: false };
+        one.store.create_index(&options, || 3).expect("there is no other index")
+    });
+    let writer = thread::spawn(move || {
+        let horizon = Still { oldest: 3, next: 100 };
+        for _ in 0..3 {
+            two.store.collect(&horizon, usize::MAX, true);
+        }
+        let undone = set(&two, 4, &[other], 4);
+        two.store.rollback(&undone, 4);
+        two.store.retire_aborted(undone);
+    });
+    writer.join().expect("no panic");
+    let index = builder.join().expect("the builder asserts");
+    let mut found = Vec::new();
+    let view = graph.store.view(Snapshot::committed(3));
+    view.index_vertices(index, &[], &IndexRange::Equal(vec![Value::I64(3)]), Share::ALL, &mut found).unwrap();
+    assert_eq!(found, [v]);
 }
 
 /// A column that becomes dense, by one writer, against another writer, a rollback, a collector and a reader of its cells.

@@ -131,11 +131,11 @@ fn read_stretch<T: Element>(
         }
         out.truncate(before);
     }
-    read_each(view, pin, &first, elements, row, out, |at| read(view, &first, column, at))
+    read_each(view, pin, &first, elements, row, out, |at| read(view, pin, &first, column, at))
 }
 
-fn read(view: &StoreView<'_>, slot: &Slot<'_>, column: &Column, at: usize) -> RawCell {
-    column.read(at, &view.snapshot, &slot.tablet.undo)
+fn read(view: &StoreView<'_>, pin: &Pin, slot: &Slot<'_>, column: &Column, at: usize) -> RawCell {
+    column.read(at, &view.snapshot, slot.tablet.undo_under(pin))
 }
 
 /// Reads a stretch a cell at a time.

@@ -19,8 +19,8 @@ impl<'a> StoreView<'a> {
     }
 
     #[inline]
-    fn cell(&self, slot: &Slot<'_>, column: &Column) -> RawCell {
-        column.read(slot.at, &self.snapshot, &slot.tablet.undo)
+    fn cell(&self, pin: &Pin, slot: &Slot<'_>, column: &Column) -> RawCell {
+        column.read(slot.at, &self.snapshot, slot.tablet.undo_under(pin))
     }
 }
 
@@ -36,7 +36,7 @@ impl<'a> Place<'a> {
     #[inline]
     pub(crate) fn read(&self, view: &StoreView<'_>, pin: &Pin) -> RawCell {
         match self.slot.core.visible_under(pin, self.slot.at, &view.snapshot) {
-            true => view.cell(&self.slot, self.column),
+            true => view.cell(pin, &self.slot, self.column),
             false => RawCell::ABSENT,
         }
     }
@@ -245,7 +245,7 @@ pub(crate) fn rows<T: Element>(
         }
         let Some(slot) = view.seen(pin, id.reference()) else { continue };
         each_column(&slot, keys, |key, column| {
-            let cell = view.cell(&slot, column);
+            let cell = view.cell(pin, &slot, column);
             slot.tablet.values.prefetch(cell);
             cells.push((key, cell));
         });

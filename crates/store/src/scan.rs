@@ -189,7 +189,7 @@ impl<T> Walk<'_, T> {
             self.offset = from;
         }
         let snapshot = self.snapshot;
-        let cell = |at| column.read(at, snapshot, &tablet.undo);
+        let cell = |at| column.read(at, snapshot, tablet.undo_under(pin));
         let passes = |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values);
         match column.few_slots() {
             Some(slots) => self.take_of(&slots, (used, full), id, passes),

@@ -11,13 +11,14 @@ use mangrove_graph::TabletId;
 use crate::adjacency::{AdjacencyTable, ListStorage};
 use crate::cell::ValueRegion;
 use crate::edge_page::EdgePage;
+use crate::epoch::Pin;
 use crate::free_places::FreePlaces;
 use crate::garbage::{TableName, Tasks};
 use crate::memory::{Memory, RecordKind};
 use crate::page::VertexPage;
 use crate::segments::{Segments, Usage};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
-use crate::undo::UndoPool;
+use crate::undo::{UndoPool, UndoReader};
 
 /// The pages of one kind in one tablet.
 #[derive(Debug)]
@@ -143,6 +144,12 @@ impl Tablet {
     /// Whether there may be such pages, before the caller looks at them.
     pub(crate) fn take_new_holes(&self) -> bool {
         self.has_new_holes.swap(false, Ordering::SeqCst)
+    }
+
+    /// The undo records, to be read under this pin.
+    #[inline]
+    pub(crate) fn undo_under<'p>(&'p self, pin: &'p Pin) -> UndoReader<'p> {
+        UndoReader::new(&self.undo, pin)
     }
 
     /// An adjacency table and its page.

@@ -3,9 +3,11 @@
 //! What a chain means, who links and cuts it and in which order words are written is the protocol of the module
 //! `column`. Here is what can be said of a record and of a chain of them without knowing the cell.
 
+use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 use crate::cell::RawCell;
+use crate::epoch::Pin;
 use crate::segments::Pool;
 use crate::sync::{AtomicU8, AtomicU64};
 use crate::version::{BASE_TS, NEVER, claimed_by};
@@ -79,7 +81,27 @@ impl UndoRecord {
 /// The undo records of a tablet.
 pub(crate) type UndoPool = Pool<UndoRecord, 6>;
 
-/// The record of a number.
+/// The undo records of a tablet for a thread that is pinned. It may follow a chain from a head that it has read: as long as
+/// the pin lives, no record of the chain becomes that of another cell (`column`, 1).
+#[derive(Clone, Copy)]
+pub(crate) struct UndoReader<'p> {
+    pool: &'p UndoPool,
+    pin: PhantomData<&'p Pin>,
+}
+
+impl<'p> UndoReader<'p> {
+    /// A reader of these records under this pin, which began before any head was read.
+    pub(crate) fn new(pool: &'p UndoPool, _pin: &'p Pin) -> Self {
+        UndoReader { pool, pin: PhantomData }
+    }
+
+    /// The record of a number.
+    pub(crate) fn record(self, index: u64) -> &'p UndoRecord {
+        record(self.pool, index)
+    }
+}
+
+/// The record of a number. For the owner of the record, and for writers and collectors; readers have an [`UndoReader`].
 pub(crate) fn record(pool: &UndoPool, index: u64) -> &UndoRecord {
     pool.get(index).expect("a head and a record name only records that were allocated")
 }

@@ -6,6 +6,7 @@
 
 use mangrove_graph::{ElementRef, Error, ErrorKind, KeyId, Result, Value, VertexId};
 
+use crate::epoch::Pin;
 use crate::property_index::tuples::{Versions, each_key};
 use crate::property_index::{IndexKey, PropertyIndex};
 use crate::store::{Slot, Store};
@@ -48,7 +49,7 @@ impl Writer<'_> {
     pub(crate) fn index_without(&self, id: VertexId, slot: &Slot<'_>, key: KeyId) {
         for index in self.store.indexes.load().iter().filter(|index| index.info.ordered) {
             let Some(place @ 1..) = self.store.place_in(&index.info, slot.core.label, key) else { continue };
-            each_key(index, slot, Some((place, None)), Versions::From(&self.snapshot), |key| {
+            each_key(index, slot, Some((place, None)), Versions::From(&self.snapshot), &self.pin, |key| {
                 index.add(key, id, None, &self.store.memory);
             });
         }
@@ -62,7 +63,7 @@ impl Writer<'_> {
         mut each: impl FnMut(IndexKey) -> Result<()>,
     ) -> Result<()> {
         let mut outcome = Ok(());
-        each_key(index, slot, Some(fixed), Versions::From(&self.snapshot), |key| {
+        each_key(index, slot, Some(fixed), Versions::From(&self.snapshot), &self.pin, |key| {
             if outcome.is_ok() {
                 outcome = each(key);
             }
@@ -76,7 +77,7 @@ impl Writer<'_> {
             return Ok(());
         }
         rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
-            match self.store.claims_values(rival, keys, values, &self.snapshot) {
+            match self.store.claims_values(rival, keys, values, &self.snapshot, &self.pin) {
                 ValueClaim::None => Ok(()),
                 ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
                 ValueClaim::Visible => Err(Error::new(
@@ -110,10 +111,11 @@ impl Store {
         keys: &[KeyId],
         values: &[Value],
         snapshot: &Snapshot<'_>,
+        pin: &Pin,
     ) -> ValueClaim {
         let mut whole = ValueClaim::Visible;
         for (&key, value) in keys.iter().zip(values) {
-            match self.claims_value(id, key, value, snapshot) {
+            match self.claims_value(id, (key, value), snapshot, pin) {
                 ValueClaim::None => return ValueClaim::None,
                 ValueClaim::Contested => whole = ValueClaim::Contested,
                 ValueClaim::Visible => {}
@@ -129,7 +131,13 @@ impl Store {
     }
 
     /// How a vertex holds a value, seen from a writer's snapshot.
-    fn claims_value(&self, id: VertexId, key: KeyId, value: &Value, snapshot: &Snapshot<'_>) -> ValueClaim {
+    fn claims_value(
+        &self,
+        id: VertexId,
+        (key, value): (KeyId, &Value),
+        snapshot: &Snapshot<'_>,
+        pin: &Pin,
+    ) -> ValueClaim {
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
         let (begin, end) = slot.core.version(slot.at);
         if begin == NEVER || happened(end, snapshot) {
@@ -141,11 +149,12 @@ impl Store {
             slot.tablet.values.values(cell, |v| found |= mangrove_graph::compare::equal(v, value));
             found
         };
-        if !contested(begin, snapshot) && holds(column.read(slot.at, snapshot, &slot.tablet.undo)) {
+        let undo = slot.tablet.undo_under(pin);
+        if !contested(begin, snapshot) && holds(column.read(slot.at, snapshot, undo)) {
             return ValueClaim::Visible;
         }
         let mut claim = ValueClaim::None;
-        column.each_version(slot.at, &slot.tablet.undo, |version, cell| {
+        column.each_version(slot.at, undo, |version, cell| {
             if (contested(begin, snapshot) || contested(version, snapshot)) && holds(cell) {
                 claim = ValueClaim::Contested;
             }

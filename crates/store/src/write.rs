@@ -454,7 +454,7 @@ impl<'a> Writer<'a> {
 
     /// The newest version of a cell, if this transaction may build on it.
     fn own_newest(&self, column: &Column, slot: &Slot<'_>) -> Result<RawCell> {
-        if column.is_contested(slot.at, &self.snapshot, &slot.tablet.undo) {
+        if column.is_contested(slot.at, &self.snapshot, slot.tablet.undo_under(&self.pin)) {
             return Err(conflict("changed the same property"));
         }
         Ok(column.newest(slot.at))

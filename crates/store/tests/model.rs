@@ -35,6 +35,11 @@ fn a_chain_is_cut_while_the_cell_is_written() {
 }
 
 #[test]
+fn an_index_is_built_while_a_record_is_used_again() {
+    check(model::an_index_is_built_while_a_record_is_used_again);
+}
+
+#[test]
 fn a_column_becomes_dense_while_a_cell_is_written() {
     check(model::a_column_becomes_dense_while_a_cell_is_written);
 }

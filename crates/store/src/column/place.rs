@@ -10,7 +10,7 @@ use crate::memory::{Memory, RecordKind};
 use crate::once::{CellArrays, OnceSlice};
 use crate::sparse::{SIDE_MAX, SparseCell};
 use crate::sync::{AtomicU64, spin_loop};
-use crate::undo::{UndoPool, cut_behind, each_record, is_waiting, record};
+use crate::undo::{UndoPool, UndoReader, cut_behind, each_record, is_waiting, record};
 use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, still_happened};
 
 use super::{Contested, WriteStamp, Written};
@@ -166,12 +166,12 @@ impl Place for Either<'_> {
 
 /// The value the snapshot sees.
 #[inline]
-pub(super) fn read(place: impl Place, snapshot: &Snapshot<'_>, pool: &UndoPool) -> RawCell {
+pub(super) fn read(place: impl Place, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> RawCell {
     loop {
         let head = place.head();
         let seen = match head {
             0 => Some(place.load()),
-            _ => read_chain(place, head, snapshot, pool),
+            _ => read_chain(place, head, snapshot, undo),
         };
         match seen {
             Some(cell) if place.head() == head => return cell,
@@ -181,8 +181,8 @@ pub(super) fn read(place: impl Place, snapshot: &Snapshot<'_>, pool: &UndoPool) 
 }
 
 /// As [`read`], from a head that is not 0; `None` when a rollback came between.
-fn read_chain(place: impl Place, head: u64, snapshot: &Snapshot<'_>, pool: &UndoPool) -> Option<RawCell> {
-    let newest = record(pool, head);
+fn read_chain(place: impl Place, head: u64, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> Option<RawCell> {
+    let newest = undo.record(head);
     let begin = newest.begin();
     if happened(begin, snapshot) {
         let cell = place.load();
@@ -194,7 +194,7 @@ fn read_chain(place: impl Place, head: u64, snapshot: &Snapshot<'_>, pool: &Undo
         if next == 0 {
             break Some(old);
         }
-        current = record(pool, next);
+        current = undo.record(next);
         if happened(current.begin(), snapshot) {
             // A rollback gives begins away newest first: if it made this one true, it changed the
             // head's before, and `old` may be a value that was rolled back.
@@ -209,8 +209,9 @@ fn begin_of(head: u64, pool: &UndoPool) -> u64 {
 }
 
 /// Whether another transaction has written the cell in a way the snapshot does not see.
-pub(super) fn is_contested(place: impl Place, snapshot: &Snapshot<'_>, pool: &UndoPool) -> bool {
-    contested(begin_of(place.head(), pool), snapshot)
+pub(super) fn is_contested(place: impl Place, snapshot: &Snapshot<'_>, undo: UndoReader<'_>) -> bool {
+    let head = place.head();
+    contested(if head == 0 { BASE_TS } else { undo.record(head).begin() }, snapshot)
 }
 
 /// Writes a new value.
@@ -293,17 +294,17 @@ pub(super) fn clear(place: impl Place, pool: &UndoPool, each: impl FnMut(u64)) -
 }
 
 /// Calls `each` with begin word and value of every version, newest first.
-pub(super) fn each_version(place: impl Place, pool: &UndoPool, mut each: impl FnMut(u64, RawCell)) {
+pub(super) fn each_version(place: impl Place, undo: UndoReader<'_>, mut each: impl FnMut(u64, RawCell)) {
     let mut index = place.head();
     let mut cell = place.load();
     while index != 0 {
-        let undo = record(pool, index);
-        let begin = undo.begin();
+        let record = undo.record(index);
+        let begin = record.begin();
         // What a rollback took back is no version; the one that is in place again comes at its own turn.
-        if undo.is_linked() {
+        if record.is_linked() {
             each(begin, cell);
         }
-        (cell, index) = (undo.old(), undo.next());
+        (cell, index) = (record.old(), record.next());
     }
     each(BASE_TS, cell);
 }

@@ -54,8 +54,12 @@ impl Fixture {
         values as u64
     }
 
+    fn read_as(&self, at: usize, snapshot: &Snapshot<'_>) -> RawCell {
+        self.column.read(at, snapshot, UndoReader::new(&self.pool, &epoch::pin()))
+    }
+
     fn read(&self, begin_ts: u64) -> RawCell {
-        self.column.read(1, &Snapshot::committed(begin_ts), &self.pool)
+        self.read_as(1, &Snapshot::committed(begin_ts))
     }
 }
 
@@ -97,7 +101,7 @@ fn a_statement_sees_the_finished_ones_and_overwrites_itself() {
         assert!(matches!(f.write(1, 1, 1, 0), Ok(Written::Undo(_))));
         assert_eq!(f.write(2, 1, 1, 0), Ok(Written::InPlace(cell(1))));
         assert!(matches!(f.write(3, 1, 2, 0), Ok(Written::Undo(_))));
-        let own = |statement| f.column.read(1, &Snapshot::new(0, 1, statement), &f.pool);
+        let own = |statement| f.read_as(1, &Snapshot::new(0, 1, statement));
         assert_eq!((own(0), own(1), own(2)), (RawCell::ABSENT, cell(2), cell(3)));
         f.check_bytes();
     }
@@ -167,7 +171,7 @@ fn a_column_becomes_dense_with_claims_chains_and_rollbacks_in_it() {
     }
     let Ok(Written::Undo(lost)) = f.write_at(2, 22, 7, 1, 6) else { panic!("no conflict expected") };
     let Ok(Written::Undo(kept)) = f.write_at(3, 33, 8, 1, 6) else { panic!("no conflict expected") };
-    let read = |at, ts| f.column.read(at, &Snapshot::committed(ts), &f.pool);
+    let read = |at, ts| f.read_as(at, &Snapshot::committed(ts));
     let check = || {
         assert_eq!((read(1, 2), read(1, 3), read(1, 5), read(1, 6)), (RawCell::ABSENT, cell(30), cell(30), cell(60)));
         assert_eq!((read(2, 99), read(3, 6), read(9, 0)), (RawCell::ABSENT, RawCell::ABSENT, cell(90)));
@@ -215,7 +219,7 @@ fn threads_write_and_read_cells_of_a_column_that_changes_its_form() {
                         let at = (n * 3 + thread) as usize;
                         let txn = 1 + round * 1_000 + n * 3 + thread;
                         let Ok(Written::Undo(undo)) = f.write_at(at, txn, txn, 1, 0) else { panic!("nobody else's") };
-                        assert_eq!(f.column.read(at, &Snapshot::committed(5), &f.pool), RawCell::ABSENT);
+                        assert_eq!(f.read_as(at, &Snapshot::committed(5)), RawCell::ABSENT);
                         match n % 2 {
                             0 => undo::stamp(undo, 5, &f.pool),
                             _ => {
@@ -224,7 +228,7 @@ fn threads_write_and_read_cells_of_a_column_that_changes_its_form() {
                             }
                         }
                         for before in (thread as usize..=at).step_by(3) {
-                            let seen = f.column.read(before, &Snapshot::committed(5), &f.pool);
+                            let seen = f.read_as(before, &Snapshot::committed(5));
                             let txn = 1 + round * 1_000 + before as u64;
                             let committed = (before as u64 / 3).is_multiple_of(2);
                             assert_eq!(seen, if committed { cell(txn) } else { RawCell::ABSENT });

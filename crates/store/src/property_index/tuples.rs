@@ -15,6 +15,7 @@ use mangrove_graph::{ElementRef, KeyId, Value, VertexId};
 
 use super::PropertyIndex;
 use super::key::IndexKey;
+use crate::epoch::{self, Pin};
 use crate::store::{Slot, Store};
 use crate::version::{Snapshot, contested};
 
@@ -38,6 +39,7 @@ pub(crate) fn each_key(
     slot: &Slot<'_>,
     fixed: Option<(usize, Option<&Value>)>,
     versions: Versions<'_>,
+    pin: &Pin,
     mut each: impl FnMut(IndexKey),
 ) {
     let keys = &index.info.keys;
@@ -50,7 +52,7 @@ pub(crate) fn each_key(
         .enumerate()
         .map(|(at, &key)| match fixed {
             Some((place, value)) if place == at => vec![value.cloned()],
-            _ => choices(slot, key, versions),
+            _ => choices(slot, key, versions, pin),
         })
         .collect();
     combine(&choices, index.info.ordered, &mut Vec::new(), &mut each);
@@ -71,10 +73,10 @@ fn combine(choices: &[Choices], partial: bool, so_far: &mut Vec<Value>, each: &m
     }
 }
 
-fn choices(slot: &Slot<'_>, key: KeyId, versions: Versions<'_>) -> Choices {
+fn choices(slot: &Slot<'_>, key: KeyId, versions: Versions<'_>, pin: &Pin) -> Choices {
     let Some(column) = slot.core.column(key) else { return vec![None] };
     let (mut choices, mut seen_by_us) = (Choices::new(), false);
-    column.each_version(slot.at, &slot.tablet.undo, |version, cell| {
+    column.each_version(slot.at, slot.tablet.undo_under(pin), |version, cell| {
         if seen_by_us {
             return;
         }
@@ -97,7 +99,8 @@ impl Store {
     fn is_filed(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return false };
-        let choices = |key: &KeyId| choices(&slot, *key, Versions::All);
+        let pin = epoch::pin();
+        let choices = |key: &KeyId| choices(&slot, *key, Versions::All, &pin);
         let values = wanted.values();
         let has_all = index
             .info
@@ -114,10 +117,11 @@ impl Store {
     /// unlinked at the same time by two threads, an entry of a composite index may stay behind; it costs its
     /// memory and nothing else, since candidates are re-checked.
     pub fn unindex_value(&self, id: VertexId, key: KeyId, value: &Value) {
+        let pin = epoch::pin();
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return };
         for index in self.indexes.load().iter() {
             let Some(place) = self.place_in(&index.info, slot.core.label, key) else { continue };
-            each_key(index, &slot, Some((place, Some(value))), Versions::All, |key| {
+            each_key(index, &slot, Some((place, Some(value))), Versions::All, &pin, |key| {
                 index.remove_if(&key, id, || self.is_filed(index, id, &key), &self.memory);
             });
         }
@@ -126,10 +130,11 @@ impl Store {
     /// Takes a vertex out of all indexes. Garbage collection calls it before it frees the slot of a vertex
     /// that no snapshot sees, while its properties are still there.
     pub fn unindex_vertex(&self, id: VertexId) {
+        let pin = epoch::pin();
         let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return };
         for index in self.indexes.load().iter() {
             if self.place_in(&index.info, slot.core.label, index.info.keys[0]).is_some() {
-                each_key(index, &slot, None, Versions::All, |key| {
+                each_key(index, &slot, None, Versions::All, &pin, |key| {
                     index.remove_if(&key, id, || false, &self.memory);
                 });
             }

@@ -159,7 +159,8 @@ impl Writer<'_> {
 
     fn check_properties(&self, element: ElementRef) -> Result<()> {
         let slot = self.store.slot(element).expect("the element was ended");
-        let contested = slot.core.columns().any(|(_, c)| c.is_contested(slot.at, &self.snapshot, &slot.tablet.undo));
+        let undo = slot.tablet.undo_under(&self.pin);
+        let contested = slot.core.columns().any(|(_, c)| c.is_contested(slot.at, &self.snapshot, undo));
         if contested { Err(conflict("changed a property of the element to be deleted")) } else { Ok(()) }
     }
 }
