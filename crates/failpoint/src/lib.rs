@@ -66,11 +66,13 @@ points! {
     CollectorStart,
     /// A collector, or a caller that collects, is about to compact.
     Compaction,
-    /// A new graph's database is made, and the server does not list it.
+    /// A new graph's database is made, and its directory has not the graph's name.
     GraphCreated,
-    /// A graph that is dropped is about to be marked or moved on the disk.
+    /// The directory of a new graph has its name, and the server does not list it.
+    GraphNamed,
+    /// A graph that is to be dropped is about to be marked on the disk.
     GraphDrop,
-    /// The directory of a graph that was dropped is about to be removed.
+    /// What a dropped graph has left on the disk has another name, and is about to be removed.
     GraphRemove,
 }
 

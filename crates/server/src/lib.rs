@@ -46,6 +46,7 @@ mod edge;
 pub mod engine;
 mod exposition;
 mod gate;
+mod graph_directory;
 mod http;
 mod http_answer;
 mod http_query;

@@ -6,9 +6,10 @@
 //! `NAMEsi` (snapshot isolation), unless its creator says otherwise; that, and its own limit of memory, is kept in its
 //! directory ([`SETTINGS`]).
 //!
-//! A drop takes the graph out of the register at once, so that nothing new begins on it, and marks its directory
-//! ([`TOMBSTONE`]). What still runs on it goes on; whoever is last closes the database and removes the directory. A crash
-//! in between leaves the mark, and the next start removes what has it. Until then the name is taken.
+//! A drop takes the graph out of the register at once, so that nothing new begins on it, and marks its directory. What
+//! still runs on it goes on; the last request closes the database and removes the directory. Until then the name is taken.
+//! A crash in between leaves the mark, and the next start removes what has it. Names and marks of directories are those of
+//! `graph_directory`: a creation or a drop that fails, or that a crash cuts off, leaves a whole graph or none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,10 +25,8 @@ use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::access::{ALL_GRAPHS, Caller};
+use crate::graph_directory;
 use crate::metrics::QueryMeters;
-
-/// A file that says that its directory is to be removed.
-const TOMBSTONE: &str = "DROPPED";
 
 /// A file with what the creator of the graph in its directory said of it.
 const SETTINGS: &str = "graph.json";
@@ -70,12 +69,11 @@ impl Drop for Graph {
             return;
         }
         if let Some(directory) = &self.directory {
-            match fs::remove_dir_all(directory) {
+            match graph_directory::remove(directory) {
                 Ok(()) => tracing::info!(graph = %self.name, "removed {}", directory.display()),
                 Err(error) => tracing::error!(
                     graph = %self.name,
-                    "{} could not be removed, the next start tries again: {error}",
-                    directory.display()
+                    "what it left could not be removed, the next start tries again: {error}"
                 ),
             }
             self.leaving.lock().retain(|leaving| leaving != directory);
@@ -206,19 +204,7 @@ impl Registry {
     /// Keeps graphs that are created below a directory, and opens those that are there already. Directories of graphs
     /// that were dropped are removed.
     pub fn keep_in(&mut self, directory: PathBuf) -> Result<()> {
-        let at = |path: &Path, e: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {e}", path.display()));
-        fs::create_dir_all(&directory).map_err(|e| at(&directory, e))?;
-        let mut kept = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(|e| at(&directory, e))? {
-            let path = entry.map_err(|e| at(&directory, e))?.path();
-            if path.join(TOMBSTONE).exists() {
-                fs::remove_dir_all(&path).map_err(|e| at(&path, e))?;
-            } else if path.is_dir() {
-                kept.push(path);
-            }
-        }
-        kept.sort();
-        for path in kept {
+        for path in graph_directory::graphs_below(&directory)? {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             check_name(name).map_err(|e| e.context(path.display()))?;
             let opened = GraphOptions::read(&path)
@@ -321,13 +307,33 @@ impl Registry {
             }
         }
         let directory = if in_memory { None } else { Some(self.new_directory(name)?) };
-        let database = (self.open)(directory.as_deref(), options.memory_limit_bytes)?;
-        if let Some(directory) = &directory
-            && *options != GraphOptions::default()
-        {
-            options.write(directory)?;
+        let database = match &directory {
+            None => (self.open)(None, options.memory_limit_bytes)?,
+            Some(directory) => self.create_in(directory, options)?,
+        };
+        let graph = self.graph(name, database, directory, false);
+        self.add(Arc::clone(&graph), wanted).inspect_err(|_| graph.is_doomed.store(true, Ordering::Release))
+    }
+
+    /// Makes a graph in a directory, and opens it there. After an error there is none.
+    fn create_in(&self, directory: &Path, options: &GraphOptions) -> Result<Database> {
+        let made = self.make_in(directory, options);
+        made.map_err(|error| match graph_directory::give_up(directory) {
+            Ok(()) => error,
+            Err(left) => {
+                error.context(format!("what is left could not be removed, the next start tries again: {left}"))
+            }
+        })
+    }
+
+    fn make_in(&self, directory: &Path, options: &GraphOptions) -> Result<Database> {
+        let unfinished = graph_directory::begin(directory)?;
+        drop((self.open)(Some(&unfinished), options.memory_limit_bytes)?);
+        if *options != GraphOptions::default() {
+            options.write(&unfinished)?;
         }
-        self.add(self.graph(name, database, directory, false), wanted)
+        graph_directory::finish(directory)?;
+        (self.open)(Some(directory), options.memory_limit_bytes)
     }
 
     /// Where a graph of this name will be.
@@ -359,10 +365,7 @@ impl Registry {
             )));
         }
         if let Some(directory) = &graph.directory {
-            let mark = directory.join(TOMBSTONE);
-            fs::write(&mark, "")
-                .and_then(|()| fs::File::open(directory)?.sync_all())
-                .map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}; the graph is not dropped", mark.display())))?;
+            graph_directory::mark(directory)?;
             self.leaving.lock().push(directory.clone());
         }
         graph.is_doomed.store(true, Ordering::Release);
@@ -477,16 +480,6 @@ mod tests {
         let mut wrong = super::tests::registry(8);
         let refused = wrong.keep_in(home.clone()).unwrap_err();
         assert!(refused.message().contains("loose") && refused.message().contains("graph books"), "{refused}");
-        fs::remove_dir_all(&home).unwrap();
-    }
-
-    #[test]
-    fn what_a_crash_left_of_a_dropped_graph_is_removed_at_the_start() {
-        let home = folder("tombstone");
-        create(&kept_in(&home), "old", false).unwrap();
-        fs::write(home.join("old").join(TOMBSTONE), "").unwrap();
-        assert!(kept_in(&home).sources(&anybody()).is_empty());
-        assert!(!home.join("old").exists());
         fs::remove_dir_all(&home).unwrap();
     }
 
