@@ -13,7 +13,8 @@
 //! A session that ended otherwise than by the client's will is remembered as long as it might have been idle, and for
 //! some minutes at least:
 //! a request that names it is refused, because to begin anew would commit the second half of a transaction
-//! alone. To close it says that the client knows, and frees the name.
+//! alone. To close it says that the client knows, and frees the name: the connection that the session belonged to may do
+//! that, and when that is gone, any connection of the same user.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -77,15 +78,40 @@ pub struct Sessions {
 #[derive(Debug, Default)]
 struct State {
     open: HashMap<SmolStr, Open>,
-    ended: HashMap<SmolStr, (End, Instant)>,
+    ended: HashMap<SmolStr, Ended>,
     /// At least the keys of `ended`, oldest first.
     ended_order: VecDeque<SmolStr>,
     serial: u64,
 }
 
+/// A session that ended without the client's asking.
+#[derive(Debug)]
+struct Ended {
+    end: End,
+    since: Instant,
+    /// `None` when the connection is gone, too.
+    owner: Option<ConnectionId>,
+    user: SmolStr,
+}
+
+impl Ended {
+    /// Returns true if this is the client that the session belonged to, as far as that can be told.
+    fn belongs_to(&self, connection: ConnectionId, user: &str) -> bool {
+        self.owner.map_or(self.user == user, |owner| owner == connection)
+    }
+}
+
+/// Who asks: a connection and its user.
+#[derive(Clone, Copy)]
+struct Client<'a> {
+    connection: ConnectionId,
+    user: &'a str,
+}
+
 #[derive(Debug)]
 struct Open {
     owner: ConnectionId,
+    user: SmolStr,
     /// Tells this session from a later one of the same name.
     serial: u64,
     queue: mpsc::Sender<Job>,
@@ -101,7 +127,8 @@ impl Sessions {
     /// not open has nothing to do.
     pub async fn submit(shared: &Arc<Shared>, owner: ConnectionId, name: SmolStr, job: Job) {
         let capacity = shared.limits.in_flight_count_max;
-        match shared.sessions.queue(owner, &name, matches!(job.work, Work::Close), capacity) {
+        let client = Client { connection: owner, user: job.caller.name() };
+        match shared.sessions.queue(client, &name, matches!(job.work, Work::Close), capacity) {
             Err(failure) => job.reply.fail(&failure).await,
             Ok(None) => job.reply.done().await,
             Ok(Some((queue, begun))) => {
@@ -124,14 +151,14 @@ impl Sessions {
     #[expect(clippy::type_complexity, reason = "read in one place, just above")]
     fn queue(
         &self,
-        owner: ConnectionId,
+        client: Client<'_>,
         name: &SmolStr,
         closing: bool,
         capacity: usize,
     ) -> Result<Option<(mpsc::Sender<Job>, Option<(u64, mpsc::Receiver<Job>)>)>, Failure> {
         let mut state = self.state.lock();
         if let Some(open) = state.open.get(name) {
-            if open.owner != owner {
+            if open.owner != client.connection {
                 return Err(Failure::invalid(format!(
                     "the session `{name}` belongs to another connection; use its connection, or another name"
                 )));
@@ -139,13 +166,15 @@ impl Sessions {
             return Ok(Some((open.queue.clone(), None)));
         }
         if closing {
-            state.ended.remove(name);
+            if state.ended.get(name).is_some_and(|ended| ended.belongs_to(client.connection, client.user)) {
+                state.ended.remove(name);
+            }
             return Ok(None);
         }
-        if let Some((end, since)) = state.ended.get(name)
-            && since.elapsed() < self.remember_max
+        if let Some(ended) = state.ended.get(name)
+            && ended.since.elapsed() < self.remember_max
         {
-            return Err(end.failure(name));
+            return Err(ended.end.failure(name));
         }
         if state.open.len() >= self.count_max {
             return Err(Failure::invalid(format!(
@@ -156,7 +185,8 @@ impl Sessions {
         state.serial += 1;
         let serial = state.serial;
         let (queue, receiver) = mpsc::channel(capacity);
-        state.open.insert(name.clone(), Open { owner, serial, queue: queue.clone() });
+        let open = Open { owner: client.connection, user: client.user.into(), serial, queue: queue.clone() };
+        state.open.insert(name.clone(), open);
         Ok(Some((queue, Some((serial, receiver)))))
     }
 
@@ -166,8 +196,10 @@ impl Sessions {
         let lost: Vec<SmolStr> =
             state.open.iter().filter(|(_, open)| open.owner == owner).map(|(name, _)| name.clone()).collect();
         for name in lost {
-            state.open.remove(&name);
-            state.remember(name, End::ConnectionLost);
+            state.forget_open(&name, Some(End::ConnectionLost));
+        }
+        for ended in state.ended.values_mut().filter(|ended| ended.owner == Some(owner)) {
+            ended.owner = None;
         }
     }
 
@@ -179,22 +211,27 @@ impl Sessions {
     fn remove(&self, name: &SmolStr, serial: u64, end: Option<End>) {
         let mut state = self.state.lock();
         if state.open.get(name).is_some_and(|open| open.serial == serial) {
-            state.open.remove(name);
-            if let Some(end) = end {
-                state.remember(name.clone(), end);
-            }
+            state.forget_open(name, end);
         }
     }
 
     fn end_of(&self, name: &str) -> End {
-        self.state.lock().ended.get(name).map_or(End::ConnectionLost, |(end, _)| *end)
+        self.state.lock().ended.get(name).map_or(End::ConnectionLost, |ended| ended.end)
     }
 }
 
 impl State {
-    fn remember(&mut self, name: SmolStr, end: End) {
+    /// Takes a session out of those that are open, and remembers it if it ended without the client's asking.
+    fn forget_open(&mut self, name: &SmolStr, end: Option<End>) {
+        let Some(open) = self.open.remove(name) else { return };
+        if let Some(end) = end {
+            self.remember(name.clone(), Ended { end, since: Instant::now(), owner: Some(open.owner), user: open.user });
+        }
+    }
+
+    fn remember(&mut self, name: SmolStr, ended: Ended) {
         // A name may stand in the order twice, after it was closed and used again; then it is forgotten early.
-        if self.ended.insert(name.clone(), (end, Instant::now())).is_none() {
+        if self.ended.insert(name.clone(), ended).is_none() {
             self.ended_order.push_back(name);
         }
         if self.ended_order.len() > REMEMBERED_COUNT_MAX

@@ -97,6 +97,36 @@ async fn an_idle_session_expires_and_is_not_begun_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_connection_does_not_free_the_name_of_a_session_that_expired() {
+    let server = Running::start(|limits| limits.session_idle_max = Duration::from_millis(200)).await;
+    let (mut client, mut other) = (server.connect().await, server.connect().await);
+    client.session_eval("s", "g.inject('add')").await;
+    eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 1).await;
+    let close = [("session", Argument::from(Value::from("s")))];
+    let request = other.send("close", "session", &close).await;
+    assert_eq!(other.answer(request).await.codes, [204]);
+    client.session_eval("s", "g.inject('add')").await.assert_fails(597, "was idle");
+    // Its own connection says that it knows.
+    let request = client.send("close", "session", &close).await;
+    assert_eq!(client.answer(request).await.codes, [204]);
+    assert_eq!(client.session_eval("s", "g.inject('add')").await.codes, [204]);
+    eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 2).await;
+    drop(client);
+    // When that is gone, any connection of the same user may; the server hears of it at some time.
+    let mut is_free = false;
+    for _ in 0..200 {
+        let request = other.send("close", "session", &close).await;
+        assert_eq!(other.answer(request).await.codes, [204]);
+        is_free = other.session_eval("s", "g.inject('count')").await.codes == [200];
+        if is_free {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(is_free, "the client's next connection frees the name");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_connection_cancels_and_rolls_back() {
     let server = Running::start(|_| {}).await;
     let mut client = server.connect().await;
