@@ -127,6 +127,8 @@ struct Element {
 struct Document {
     reader: Reader<BufReader<Input>>,
     lines: LineFinder,
+    /// Whether the document says that it is XML 1.1.
+    is_xml11: bool,
     keys: BTreeMap<String, Key>,
     /// The text of the element being read, as far as it matters.
     text: String,
@@ -144,6 +146,7 @@ impl Document {
         Ok(Document {
             reader,
             lines: LineFinder { path: path.to_owned(), file: None, position: 0, line: 1 },
+            is_xml11: false,
             keys: BTreeMap::new(),
             text: String::new(),
             declaring: None,
@@ -217,8 +220,16 @@ impl Document {
     fn event(&mut self, event: Event<'_>, kind: Kind) -> Result<Option<Element>> {
         match event {
             Event::Start(tag) => self.start(&tag, kind)?,
-            Event::Text(text) => self.text.push_str(&text.xml_content().map_err(|e| damaged(&e.to_string()))?),
-            Event::CData(text) => self.text.push_str(&text.decode().map_err(|e| damaged(&e.to_string()))?),
+            Event::Decl(declaration) => self.is_xml11 = declaration.version().is_ok_and(|version| *version == *b"1.1"),
+            // What counts as a line end depends on the version: 1.1 has more of them.
+            Event::Text(text) => {
+                let content = if self.is_xml11 { text.xml11_content() } else { text.xml10_content() };
+                self.text.push_str(&content.map_err(|e| damaged(&e.to_string()))?);
+            }
+            Event::CData(text) => {
+                let content = if self.is_xml11 { text.xml11_content() } else { text.xml10_content() };
+                self.text.push_str(&content.map_err(|e| damaged(&e.to_string()))?);
+            }
             Event::GeneralRef(reference) => self.text.push(character(&reference)?),
             Event::End(tag) => return self.end(tag.local_name().as_ref()),
             _ => {}

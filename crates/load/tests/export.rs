@@ -26,8 +26,20 @@ struct Model {
     edges: Vec<(UserId, String, usize, usize, Meta)>,
 }
 
+/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot hold, quotes and
+/// separators.
+const AWKWARD: [char; 26] = [
+    '\0', '\u{1}', '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{1f}', ' ', '\u{7f}', '\u{85}', '\u{a0}', '\u{2028}',
+    '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}', '"', '\'', '&', '<', '>', ';', ',', '\\', '|',
+];
+
+fn awkward() -> impl Strategy<Value = char> {
+    prop::sample::select(&AWKWARD[..])
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
+        proptest::collection::vec(awkward(), 1..4).prop_map(String::from_iter),
         Just(String::new()),
         Just("\\N".to_owned()),
         Just("007".to_owned()),
@@ -49,7 +61,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         any::<i128>().prop_map(|n| Value::BigInt(Arc::new((num_bigint::BigInt::from(n)) * n))),
         (any::<i64>(), -30_i64..30)
             .prop_map(|(n, scale)| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), scale)))),
-        any::<char>().prop_map(Value::Char),
+        prop_oneof![awkward(), any::<char>()].prop_map(Value::Char),
         text().prop_map(Value::string),
         proptest::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Value::Bytes(bytes.into())),
         any::<u128>().prop_map(|n| Value::Uuid(uuid::Uuid::from_u128(n))),
@@ -275,6 +287,57 @@ fn check(name: &str, with_meta: bool, format: ExportFormat, file: &str, fits: fn
         let loaded = load_clean(std::slice::from_ref(&path), &LoadOptions::default());
         prop_assert_eq!(lines_of_graph(&loaded), lines_of_model(&model));
     });
+}
+
+/// Every awkward character as a character, as a text, within a text and in lists, in every format.
+#[test]
+fn every_format_keeps_every_character() {
+    let mut vertices = Vec::new();
+    for (at, character) in AWKWARD.into_iter().enumerate() {
+        let texts = [character.to_string(), format!("a{character}b"), format!("{character}\n{character}")];
+        let mut values = vec![Value::Char(character)];
+        values.extend(texts.iter().map(|text| Value::string(text)));
+        values.push(Value::list(texts.iter().map(|text| Value::string(text)).collect()));
+        values.push(Value::list(vec![Value::Char(character), Value::Char('x')]));
+        values.push(Value::map(vec![(Value::string(&texts[0]), Value::Char(character))]));
+        for (number, value) in values.into_iter().enumerate() {
+            // A label a value, so that no column takes its type from another value.
+            let id = UserId::int((at * 10 + number) as i64);
+            vertices.push((id, format!("l{at}_{number}"), vec![("key".to_owned(), vec![(value, Vec::new())])]));
+        }
+    }
+    let model = Model { vertices, edges: Vec::new() };
+    let folder = Folder::new("export-characters", &[]);
+    for (format, name) in [
+        (ExportFormat::GraphMl, "g.graphml"),
+        (ExportFormat::GraphSon, "wrapped.json"),
+        (ExportFormat::GraphSonAdjacency, "g.json"),
+        (ExportFormat::JsonLines, "g.jsonl"),
+        (ExportFormat::Csv, "csv"),
+        (ExportFormat::Parquet, "parquet"),
+    ] {
+        let path = folder.file(name);
+        let snapshot = build(&model).hold_snapshot().unwrap();
+        export(&snapshot, &path, &ExportOptions::new(format), &mut |_| Ok(())).unwrap();
+        let loaded = lines_of_graph(&load_clean(std::slice::from_ref(&path), &LoadOptions::default()));
+        for (element, lines) in lines_of_model(&model) {
+            assert_eq!(loaded.get(&element), Some(&lines), "{format:?}");
+        }
+    }
+}
+
+/// A label or a key that XML cannot hold is refused: it would come back as another one.
+#[test]
+fn names_that_xml_cannot_hold_are_refused() {
+    let folder = Folder::new("export-names", &[]);
+    let property = |key: &str| vec![(key.to_owned(), vec![(Value::I32(1), Vec::new())])];
+    for (label, key, part) in [("a\u{1}", "k", "label \"a\\u{1}\""), ("a", "k\u{fffe}", "U+FFFE")] {
+        let model = Model { vertices: vec![(UserId::int(1), label.to_owned(), property(key))], edges: Vec::new() };
+        let snapshot = build(&model).hold_snapshot().unwrap();
+        let path = folder.file("g.graphml");
+        let error = export(&snapshot, &path, &ExportOptions::new(ExportFormat::GraphMl), &mut |_| Ok(())).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
 }
 
 #[test]

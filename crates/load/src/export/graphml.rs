@@ -11,7 +11,7 @@
 
 use std::io::Write;
 
-use mangrove_graph::{GraphView, PropertyRow, Result, Value};
+use mangrove_graph::{Error, GraphView, PropertyRow, Result, Value};
 
 use super::elements::{Names, Selection, by_key};
 use super::kind::{Kind, Scalar, Schema, Shape};
@@ -40,8 +40,8 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
     let mut text = Vec::from(HEAD);
     text.extend_from_slice(b"<key id=\"labelV\" for=\"node\" attr.name=\"labelV\" attr.type=\"string\"/>\n");
     text.extend_from_slice(b"<key id=\"labelE\" for=\"edge\" attr.name=\"labelE\" attr.type=\"string\"/>\n");
-    declare(&mut text, &mut names, &mut of_vertices, 'n', "node");
-    declare(&mut text, &mut names, &mut of_edges, 'e', "edge");
+    declare(&mut text, &mut names, &mut of_vertices, 'n', "node")?;
+    declare(&mut text, &mut names, &mut of_edges, 'e', "edge")?;
     text.extend_from_slice(b"<graph id=\"G\" edgedefault=\"directed\">\n");
     let mut counts = Counts::default();
     Selection::each_vertex(view, &selection.labels, &mut |row| {
@@ -85,7 +85,7 @@ fn write_content(
     properties: &[PropertyRow],
 ) -> Result<()> {
     write!(text, "<data key=\"{key}\">").expect("a buffer takes everything");
-    escape(text, label.as_bytes());
+    escape(text, name_in_xml("label", label)?.as_bytes());
     text.extend_from_slice(b"</data>");
     write_data(text, schema, letter, properties)
 }
@@ -97,11 +97,11 @@ fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut Target<'_>) -> Res
 }
 
 /// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
-fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, letter: char, element: &str) {
+fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, letter: char, element: &str) -> Result<()> {
     schema.seal();
     for (at, (key, kind)) in schema.columns().enumerate() {
         write!(text, "<key id=\"{letter}{at}\" for=\"{element}\" attr.name=\"").expect("a buffer takes everything");
-        escape(text, names.key(key).as_bytes());
+        escape(text, name_in_xml("property key", names.key(key))?.as_bytes());
         let (known, own) = match kind {
             Kind { shape: Shape::List, scalar } => ("string", Some(format!("{}[]", scalar.name()))),
             Kind { scalar, .. } => match scalar {
@@ -119,6 +119,18 @@ fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, lette
             write!(text, " mangrove.type=\"{own}\"").expect("a buffer takes everything");
         }
         text.extend_from_slice(b"/>\n");
+    }
+    Ok(())
+}
+
+/// A label or a key; an error where XML cannot hold it, which would make another name of it.
+fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
+    match name.chars().find(|character| !is_xml(*character)) {
+        None => Ok(name),
+        Some(character) => Err(Error::unsupported(format!(
+            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than GraphML",
+            u32::from(character)
+        ))),
     }
 }
 
@@ -180,7 +192,9 @@ fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut Target<'_>) -> Result<(
     }
     let same = match id {
         Value::I32(_) | Value::I64(_) => true,
-        Value::String(_) => plain_integer(&field).is_none() && field.trim_ascii() == field.as_slice(),
+        Value::String(id) => {
+            plain_integer(&field).is_none() && field.trim_ascii() == field.as_slice() && id.chars().all(is_xml)
+        }
         _ => false,
     };
     target.losses.ids += u64::from(!same);
@@ -190,7 +204,7 @@ fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut Target<'_>) -> Result<(
 
 /// Writes a text into an element or an attribute.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
-    // What was checked to be text is; ids and names with characters XML cannot hold lose them.
+    // What was checked to be text is.
     for character in String::from_utf8_lossy(text).chars() {
         match character {
             '&' => out.extend_from_slice(b"&amp;"),
@@ -201,8 +215,11 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
             '\r' => out.extend_from_slice(b"&#13;"),
             '\n' => out.extend_from_slice(b"&#10;"),
             '\t' => out.extend_from_slice(b"&#9;"),
+            // Line ends of XML 1.1, which some parsers take for such in 1.0 as well.
+            '\u{85}' => out.extend_from_slice(b"&#133;"),
+            '\u{2028}' => out.extend_from_slice(b"&#8232;"),
             _ if is_xml(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            // Within JSON, where the others are escaped already.
+            // Within JSON, where the others are escaped already; an id that has one is counted as another id.
             _ => write!(out, "\\u{:04x}", u32::from(character)).expect("a buffer takes everything"),
         }
     }
