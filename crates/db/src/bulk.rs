@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove_graph::{Catalog, KeyId, LabelSetId, Result, Value, VertexId};
+use mangrove_graph::{Catalog, Error, KeyId, LabelSetId, Result, Value, VertexId};
 use mangrove_load::{EdgeBatch, Sink, VertexBatch};
 pub use mangrove_load::{LoadOptions, LoadReport, Progress};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
@@ -19,6 +19,12 @@ pub(crate) fn load(
     options: &LoadOptions,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadReport> {
+    if !inner.manager.store().is_empty() {
+        return Err(Error::invalid(
+            "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, and replace what it \
+             has, with --upsert (Database::upsert), or load into a new one",
+        ));
+    }
     let mut sink = BulkSink { load: inner.manager.bulk_load()? };
     let report = mangrove_load::load(files, options, &mut sink, progress)?;
     sink.load.finish()?;

@@ -10,6 +10,7 @@ use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::{ExecutorLoad, Executors};
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
+use mangrove_load::UpsertKeys;
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions, StoreSizes};
 use mangrove_txn::{Hold, Holds, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
@@ -18,11 +19,11 @@ use parking_lot::Mutex;
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
 use crate::durability::{DurabilityOptions, Home};
 use crate::files::FileAccess;
-use crate::load_sink::{UpsertKeys, UpsertSink};
 use crate::prepared::{PlanCache, PlanCacheReport, Prepared};
 use crate::services::ServiceDesk;
 use crate::stream::{Materialize, ResultStream};
 use crate::transaction::Transaction;
+use crate::upsert::UpsertSink;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -355,7 +356,8 @@ impl Database {
     }
 
     /// Loads files into a graph that need not be empty and may be in use: what exists is replaced. Batches are
-    /// transactions of their own, so a load that fails leaves what it had done; run again, it finds that.
+    /// transactions of their own, so a load that fails leaves what it had done; run again, it finds that. A load whose vertices
+    /// could not be recognized, and a key that fits nothing, are refused before anything is written: see [`UpsertKeys`].
     pub fn upsert(
         &self,
         files: &[PathBuf],
@@ -363,8 +365,8 @@ impl Database {
         keys: UpsertKeys,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<LoadReport> {
-        let options = LoadOptions { upsert: true, ..options.clone() };
-        mangrove_load::load(files, &options, &mut UpsertSink::new(self, keys), progress)
+        let options = LoadOptions { upsert: Some(keys), ..options.clone() };
+        mangrove_load::load(files, &options, &mut UpsertSink::new(self), progress)
     }
 
     /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An error

@@ -48,13 +48,14 @@ mod services;
 mod shared;
 mod stream;
 mod transaction;
+mod upsert;
 mod verify;
 
 pub use bulk::{LoadOptions, LoadReport, Progress};
 pub use database::{Database, DatabaseOptions, QueryOptions};
 pub use durability::{Durability, DurabilityOptions};
 pub use inspect::{LogEntry, newest_manifest, read_log};
-pub use load_sink::{TransactionSink, UpsertKeys};
+pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
@@ -76,7 +77,7 @@ pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, TakeElement, export_elements,
     write_from,
 };
-pub use mangrove_load::{FileGroup, Format, Mapping};
+pub use mangrove_load::{FileGroup, FileReport, Format, Mapping, TextColumn, UpsertCounts, UpsertKeys};
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;

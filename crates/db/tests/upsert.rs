@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use mangrove::{Database, ExportFormat, ExportOptions, LoadOptions, UpsertKeys, Value};
+use mangrove::{Database, ExportFormat, ExportOptions, LoadOptions, Mapping, UpsertKeys, Value};
 
 /// Files for one test, removed at its end.
 struct Folder(PathBuf);
@@ -12,7 +12,11 @@ impl Folder {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("upsert-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        files.iter().for_each(|(name, text)| std::fs::write(path.join(name), text).unwrap());
+        for (name, text) in files {
+            let file = path.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
         Folder(path)
     }
 
@@ -46,7 +50,7 @@ fn what_is_there_is_replaced_and_the_rest_stays() {
     let folder = Folder::new(
         "ids",
         &[
-            ("v.csv", "~id,~label,age:int\n1,person,31\n3,person,5\n3,person,6\n"),
+            ("v.csv", "~id,~label,age:int\n1,person,31\n3,person,6\n"),
             ("e.csv", "~from,~to,~label,since:int\n1,2,knows,7\n1,3,knows,8\n"),
         ],
     );
@@ -124,11 +128,217 @@ fn keys_and_edges_that_cannot_be_are_refused() {
     let db = Database::in_memory();
     upsert(&db, &[folder.file("v.csv"), folder.file("e.csv")], &[]);
     let options = LoadOptions::default();
-    let error = db.upsert(&[folder.file("f.csv")], &options, UpsertKeys::default(), &mut |_| {}).unwrap_err();
-    assert!(error.message().contains("edge 7 exists with other ends"), "{error}");
-    let keys = UpsertKeys::parse(&["a.mail".to_owned()]).unwrap();
-    let error = db.upsert(&[folder.file("v.csv")], &options, keys, &mut |_| {}).unwrap_err();
-    assert!(error.message().contains("no value under 'mail'"), "{error}");
+    let rejects = folder.file("rejects.out");
+    let keeping = LoadOptions { rejects: Some(rejects.clone()), ..LoadOptions::default() };
+    let report = db.upsert(&[folder.file("f.csv")], &keeping, UpsertKeys::default(), &mut |_| {}).unwrap();
+    assert_eq!((report.edges, report.rejects), (0, 1));
+    let reasons = std::fs::read_to_string(&rejects).unwrap();
+    assert!(reasons.contains("edge 7 exists with other ends"), "{reasons}");
+    let refused = |key: &str, edge_key: &[&str], files: &[&str]| {
+        let edge_keys: Vec<String> = edge_key.iter().map(|key| (*key).to_owned()).collect();
+        let keys = UpsertKeys::parse(&[key.to_owned()]).unwrap().with_edge_keys(&edge_keys).unwrap();
+        let files: Vec<PathBuf> = files.iter().map(|file| folder.file(file)).collect();
+        db.upsert(&files, &options, keys, &mut |_| {}).unwrap_err().message().to_owned()
+    };
+    let unknown = refused("person.mail", &[], &["v.csv"]);
+    assert!(
+        unknown.contains("nothing in this load has the label 'person'") && unknown.contains("labels are a"),
+        "{unknown}"
+    );
+    let unknown = refused("a.name", &["kk.x"], &["v.csv", "e.csv"]);
+    assert!(unknown.contains("a.name") && unknown.contains("no property 'name'"), "{unknown}");
+    assert_eq!(number(&db, "g.V().count()"), 2);
+    assert_eq!(number(&db, "g.E().count()"), 1);
+}
+
+/// The payments of the report: three between two accounts.
+const PAYMENTS: &str = "from,to,amount\n1,2,10\n1,2,20\n1,2,30\n";
+
+#[test]
+fn parallel_edges_are_neither_lost_nor_doubled() {
+    let folder = Folder::new(
+        "parallel",
+        &[
+            ("account.csv", "id,name\n1,a\n2,b\n"),
+            ("pay.csv", PAYMENTS),
+            ("more/pay.csv", "from,to,amount\n1,2,40\n1,2,10\n1,2,20\n1,2,30\n"),
+            ("other/pay.csv", "from,to,amount\n1,2,50\n1,2,60\n"),
+        ],
+    );
+    let amounts = |db: &Database| {
+        let script = "g.E().values('amount').order().fold()";
+        db.query(script).unwrap().collect().unwrap().remove(0)
+    };
+    let list = |amounts: &[i64]| Value::list(amounts.iter().map(|amount| Value::I64(*amount)).collect());
+    let db = Database::in_memory();
+    let load = |files: &[&str]| {
+        let files: Vec<PathBuf> = files.iter().map(|file| folder.file(file)).collect();
+        db.upsert(&files, &LoadOptions::default(), UpsertKeys::default(), &mut |_| {}).unwrap()
+    };
+    let report = load(&["account.csv", "pay.csv"]);
+    assert_eq!((report.edges, report.upserts.created), (3, 5));
+    assert_eq!(amounts(&db), list(&[10, 20, 30]));
+    let report = load(&["account.csv", "pay.csv"]);
+    assert_eq!((report.edges, report.upserts.unchanged), (3, 5));
+    // What is new is added, and what was there is found.
+    let report = load(&["more/pay.csv"]);
+    assert_eq!((report.upserts.created, report.upserts.unchanged, report.rejects), (1, 3, 0));
+    assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
+    // Which of the four these mean nobody can tell.
+    let report = load(&["other/pay.csv"]);
+    assert_eq!((report.edges, report.rejects), (0, 2));
+    assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
+}
+
+#[test]
+fn a_lone_edge_between_two_vertices_is_updated() {
+    let folder = Folder::new(
+        "lone",
+        &[
+            ("account.csv", "id\n1\n2\n"),
+            ("pay.csv", "from,to,amount\n1,2,10\n"),
+            ("new/pay.csv", "from,to,amount\n1,2,11\n"),
+        ],
+    );
+    let db = Database::in_memory();
+    upsert(&db, &[folder.file("account.csv"), folder.file("pay.csv")], &[]);
+    let report =
+        db.upsert(&[folder.file("new/pay.csv")], &LoadOptions::default(), UpsertKeys::default(), &mut |_| {}).unwrap();
+    assert_eq!((report.upserts.updated, report.upserts.created), (1, 0));
+    assert_eq!(number(&db, "g.E().has('amount', 11).count()"), 1);
+    assert_eq!(number(&db, "g.E().count()"), 1);
+}
+
+#[test]
+fn an_edge_key_tells_parallel_edges_apart() {
+    let folder = Folder::new(
+        "edge-key",
+        &[
+            ("account.csv", "id\n1\n2\n"),
+            ("pay.csv", "from,to,nr,amount\n1,2,a,10\n1,2,b,20\n"),
+            ("new/pay.csv", "from,to,nr,amount\n1,2,b,21\n1,2,c,30\n1,2,c,31\n1,2,,5\n"),
+        ],
+    );
+    let mapping = Mapping::parse("[[file]]\nmatch = \"pay.csv\"\nkey = \"nr\"\n").unwrap();
+    let given = UpsertKeys::default().with_edge_keys(&["pay.nr".to_owned()]).unwrap();
+    for (mapping, keys) in [(None, given), (Some(mapping), UpsertKeys::default())] {
+        let db = Database::in_memory();
+        upsert(&db, &[folder.file("account.csv")], &[]);
+        let options = LoadOptions { mapping, ..LoadOptions::default() };
+        let load = |file: &str| db.upsert(&[folder.file(file)], &options, keys.clone(), &mut |_| {}).unwrap();
+        assert_eq!(load("pay.csv").upserts.created, 2);
+        let report = load("new/pay.csv");
+        // The second row of key c, and the one without a key, are no edges.
+        assert_eq!((report.upserts.created, report.upserts.updated, report.rejects), (1, 1, 2));
+        assert_eq!(number(&db, "g.E().values('amount').sum()"), 10 + 21 + 30);
+        assert_eq!(load("pay.csv").upserts.updated, 1);
+    }
+}
+
+/// Without an index and with one; the vertex that is there twice under the key is not guessed at.
+#[test]
+fn a_key_of_several_vertices_or_properties() {
+    let folder = Folder::new(
+        "several",
+        &[
+            ("plane.csv", "name,icao,seats\nA,x,1\nA,y,2\nB,,3\n"),
+            ("new/plane.csv", "name,icao,seats\nA,y,20\nB,,30\nB,z,40\n"),
+            ("twice/plane.csv", "name,icao,seats\nA,q,7\n"),
+        ],
+    );
+    let rules = "[[file]]\nmatch = \"plane.csv\"\nkind = \"vertex\"\nkey = [\"name\", \"icao\"]\n";
+    let options = LoadOptions { mapping: Some(Mapping::parse(rules).unwrap()), ..LoadOptions::default() };
+    let db = Database::in_memory();
+    let load = |file: &str, keys: &[&str]| {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        db.upsert(&[folder.file(file)], &options, UpsertKeys::parse(&keys).unwrap(), &mut |_| {}).unwrap()
+    };
+    assert_eq!(load("plane.csv", &[]).upserts.created, 3);
+    let report = load("new/plane.csv", &[]);
+    assert_eq!((report.upserts.created, report.upserts.updated), (1, 2));
+    assert_eq!(number(&db, "g.V().hasLabel('plane').values('seats').sum()"), 1 + 20 + 30 + 40);
+    let report = load("twice/plane.csv", &["plane.name"]);
+    assert_eq!((report.vertices, report.rejects), (0, 1));
+    assert_eq!(number(&db, "g.V().has('icao', 'q').count()"), 0);
+}
+
+/// Nothing is written where vertices could not be found again; the message says which file, and what to give.
+#[test]
+fn vertices_that_cannot_be_recognized_are_refused() {
+    let folder = Folder::new(
+        "unrecognized",
+        &[
+            ("person.csv", "id:ID(Person),name\n1,Ann\n"),
+            ("place.csv", "id:ID(Place),name\n1,Rome\n"),
+            ("thing.csv", "name\nx\n"),
+        ],
+    );
+    let db = Database::in_memory();
+    let load = |file: &str, keys: &[&str], map: Option<&str>| {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let options = LoadOptions { mapping: map.map(|map| Mapping::parse(map).unwrap()), ..LoadOptions::default() };
+        db.upsert(&[folder.file(file)], &options, UpsertKeys::parse(&keys).unwrap(), &mut |_| {})
+    };
+    let message =
+        |file: &str, keys: &[&str], map: Option<&str>| load(file, keys, map).unwrap_err().message().to_owned();
+    let refused = message("person.csv", &[], None);
+    assert!(refused.contains("person.csv") && refused.contains("id space 'Person'"), "{refused}");
+    assert!(refused.contains("--key person.id") && refused.contains("key = \"id\""), "{refused}");
+    let refused = message("person.csv", &["persn.id"], None);
+    assert!(refused.contains("--key person.id"), "{refused}");
+    let refused = message("person.csv", &["person.nam"], None);
+    assert!(refused.contains("did you mean person.name?"), "{refused}");
+    let refused = message("person.csv", &["person.id", "prson.id"], None);
+    assert!(refused.contains("did you mean person.id?"), "{refused}");
+    let thing = "[[file]]\nmatch = \"thing.csv\"\nkind = \"vertex\"\n";
+    let refused = message("thing.csv", &[], Some(thing));
+    assert!(refused.contains("no id") && refused.contains("properties are name"), "{refused}");
+    let refused = message("thing.csv", &[], Some(&format!("{thing}key = \"nme\"\n")));
+    assert!(refused.contains("there is no property 'nme' for the key"), "{refused}");
+    assert_eq!(number(&db, "g.V().count()"), 0);
+    for count in [(1, 0), (0, 1)] {
+        let report = load("person.csv", &["person.id"], None).unwrap();
+        assert_eq!((report.upserts.created, report.upserts.unchanged), count);
+    }
+}
+
+/// Rows that a load rejected are mended and loaded again: alone, with the same mapping, without any key.
+#[test]
+fn mended_rows_of_id_spaces_find_their_vertices() {
+    let map = "[defaults]\nuser_id = false\nkey = \"id\"\n[[file]]\nmatch = \"airport.csv\"\nid_space = \"airport\"\n\
+               [[file]]\nmatch = \"route.csv\"\nsource_space = \"airport\"\ntarget_space = \"airport\"\n";
+    let folder = Folder::new(
+        "mended",
+        &[
+            ("airport.csv", "id,name,runways:int\n1,A,1\n2,B,two\n3,C,3\n"),
+            ("route.csv", "from,to,km:int\n1,3,10\n1,2,20\n3,1,x\n"),
+        ],
+    );
+    let rejects = folder.file("bad.csv");
+    let options = LoadOptions {
+        mapping: Some(Mapping::parse(map).unwrap()),
+        rejects: Some(rejects.clone()),
+        ..LoadOptions::default()
+    };
+    let db = Database::in_memory();
+    let files = ["airport.csv", "route.csv"].map(|file| folder.file(file));
+    let report = db.load(&files, &options, &mut |_| {}).unwrap();
+    assert_eq!((report.vertices, report.edges, report.rejects), (2, 1, 3));
+    let rows = folder.file("bad.csv.rows");
+    for (file, wrong, right) in [("airport.csv", "two", "2"), ("route.csv", "x", "30")] {
+        let text = std::fs::read_to_string(rows.join(file)).unwrap();
+        std::fs::write(rows.join(file), text.replace(wrong, right)).unwrap();
+    }
+    // A vertex that is there already is among them.
+    let text = std::fs::read_to_string(rows.join("airport.csv")).unwrap();
+    std::fs::write(rows.join("airport.csv"), text + "3,C,4\n").unwrap();
+    let options = LoadOptions { rejects: None, max_rejects: 0, ..options };
+    let report = db.upsert(&[rows], &options, UpsertKeys::default(), &mut |_| {}).unwrap();
+    assert_eq!((report.upserts.created, report.upserts.updated), (3, 1));
+    assert_eq!(number(&db, "g.V().count()"), 3);
+    assert_eq!(number(&db, "g.V().has('airport', 'runways', 4).has('id', 3).count()"), 1);
+    assert_eq!(number(&db, "g.V().has('id', 1).out('route').has('id', 2).count()"), 1);
+    assert_eq!(number(&db, "g.E().has('km', within(10, 20, 30)).count()"), 3);
 }
 
 /// A file read in a transaction is seen by that transaction, and by others when it commits.

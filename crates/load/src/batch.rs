@@ -8,8 +8,12 @@ use hashbrown::HashMap;
 use mangrove_graph::{Error, Result, UserId, Value, VertexId};
 use smol_str::SmolStr;
 
-use crate::id_map::{FileId, IdMap, SpaceId};
-use crate::sink::{Column, EdgeBatch, MultiProperty, Sink, VertexBatch};
+use crate::context::{Context, Pass};
+use crate::id_map::{FileId, SpaceId};
+use crate::identity::{EdgeIdentity, VertexIdentity, key_text};
+use crate::owned::OwnedValue;
+use crate::plan::{EdgePlan, VertexPlan};
+use crate::sink::{Column, EdgeBatch, MultiProperty, MultiValue, VertexBatch};
 
 /// Rows of one batch.
 pub(crate) const BATCH_ROWS: usize = 8 * 1024;
@@ -59,6 +63,13 @@ impl Columns {
         self.set(at, value);
     }
 
+    /// Takes the value of the current row under a key out, if it has one.
+    fn take_value(&mut self, key: &str) -> Option<Value> {
+        let values = &mut self.columns[*self.by_key.get(key)?].values;
+        let value = if values.len() > self.rows { values.pop() } else { None };
+        value.filter(|value| *value != Value::Null)
+    }
+
     fn end_row(&mut self) {
         self.rows += 1;
     }
@@ -78,14 +89,36 @@ impl Columns {
     }
 }
 
+/// Where a row stands, for the case that the sink refuses it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'p> {
+    /// Its line; in files without lines its number.
+    pub(crate) line: u64,
+    /// The row as a reject shows it.
+    pub(crate) text: &'p [u8],
+}
+
+/// The places of the rows of a batch.
+#[derive(Default)]
+struct Origins(Vec<(u64, Box<[u8]>)>);
+
+impl Origins {
+    fn add(&mut self, place: Place<'_>) {
+        self.0.push((place.line, place.text.into()));
+    }
+}
+
 /// The open batch of one vertex label.
 pub(crate) struct VertexTable {
     label: SmolStr,
+    /// `None`: nothing but the rows' own ids tells one vertex from another.
+    pub(crate) identity: Option<VertexIdentity>,
     /// The (space, id) pairs that are to name the vertices: row by row, up to two of one row.
     claims: Vec<(u32, SpaceId, FileId)>,
     ids: Vec<UserId>,
     pub(crate) columns: Columns,
     pub(crate) multi: Vec<MultiProperty>,
+    origins: Origins,
 }
 
 impl VertexTable {
@@ -99,30 +132,85 @@ impl VertexTable {
         self.claims.push((self.row(), space, id));
     }
 
+    /// Checks that no other row of the load has the values of the current row under the key of its vertices; `Err` has the reason.
+    pub(crate) fn claim_key<'v>(
+        &self,
+        ctx: &mut Context<'_>,
+        value_of: impl Fn(&str) -> Option<&'v Value>,
+    ) -> Result<(), String> {
+        let Some(VertexIdentity::Key(key)) = &self.identity else { return Ok(()) };
+        let values = key_text(&key.properties, value_of)?;
+        match ctx.meets_again(key, &values) {
+            false => Ok(()),
+            true => {
+                let (label, names) = (&key.label, key.properties.join(", "));
+                Err(format!("another row of this load is the vertex of '{label}' with the same {names}"))
+            }
+        }
+    }
+
     /// Sets the id that users will know the current row's vertex by.
     pub(crate) fn user_id(&mut self, id: UserId) {
         self.ids.push(id);
     }
 
-    fn flush(&mut self, sink: &mut dyn Sink, map: &mut IdMap) -> Result<usize> {
-        let len = self.columns.rows;
-        if len == 0 {
-            return Ok(0);
-        }
+    /// Adds values of a file of values to what the current row has under the key.
+    pub(crate) fn add_values(&mut self, owned: OwnedValue) {
+        let row = self.row();
+        let added = owned.values.into_iter().map(|value| MultiValue { value, meta: Vec::new() });
+        let at = self.multi.iter().rposition(|multi| multi.row == row && multi.key == owned.key);
+        let at = at.unwrap_or_else(|| {
+            let first = self.columns.take_value(&owned.key).map(|value| MultiValue { value, meta: Vec::new() });
+            let (key, values) = (owned.key, first.into_iter().collect());
+            self.multi.push(MultiProperty { row, key, cardinality: owned.cardinality, values });
+            self.multi.len() - 1
+        });
+        added.for_each(|value| self.multi[at].push(value));
+    }
+
+    fn take(&mut self, len: usize) -> VertexBatch {
         let ids = std::mem::take(&mut self.ids);
         debug_assert!(ids.is_empty() || ids.len() == len);
-        let batch = VertexBatch {
+        VertexBatch {
             len,
             ids: (!ids.is_empty()).then_some(ids),
             columns: self.columns.take(),
             multi: std::mem::take(&mut self.multi),
-        };
-        let vertices = sink.vertices(&self.label, batch)?;
-        if vertices.len() != len {
-            return Err(Error::bug(format!("the sink returned {} ids for {len} vertices", vertices.len())));
+        }
+    }
+
+    fn flush(&mut self, ctx: &mut Context<'_>, file: &BatchFile<'_>) -> Result<usize> {
+        let len = self.columns.rows;
+        if len == 0 {
+            return Ok(0);
+        }
+        let batch = self.take(len);
+        if !ctx.upsert {
+            let vertices = ctx.sink.vertices(&self.label, batch)?;
+            check_len(vertices.len(), len)?;
+            for (row, space, id) in self.claims.drain(..) {
+                ctx.ids.settle(space, id, vertices[row as usize]);
+            }
+            ctx.files[file.pass.file].vertices += len as u64;
+            return Ok(len);
+        }
+        let identity = self.identity.as_ref().ok_or_else(|| Error::bug("an upsert knows how to find its vertices"))?;
+        let outcomes = ctx.sink.upsert_vertices(&self.label, batch, identity)?;
+        check_len(outcomes.len(), len)?;
+        let mut vertices = Vec::with_capacity(len);
+        for ((line, text), outcome) in std::mem::take(&mut self.origins.0).into_iter().zip(outcomes) {
+            let counted = ctx.count_vertex(file.pass.file, outcome);
+            if let Err(reason) = &counted {
+                ctx.rejects.remember(file.pass.file, line);
+                file.reject(ctx, line, reason, &text)?;
+            }
+            vertices.push(counted.ok());
         }
         for (row, space, id) in self.claims.drain(..) {
-            map.settle(space, id, vertices[row as usize]);
+            match vertices[row as usize] {
+                Some(vertex) => ctx.ids.settle(space, id, vertex),
+                None => ctx.ids.withdraw(space, &id),
+            }
         }
         Ok(len)
     }
@@ -130,10 +218,12 @@ impl VertexTable {
 
 /// The open batch of one edge label.
 pub(crate) struct EdgeTable {
-    label: SmolStr,
+    pub(crate) label: SmolStr,
+    pub(crate) identity: EdgeIdentity,
     ends: Vec<(VertexId, VertexId)>,
     ids: Vec<UserId>,
     pub(crate) columns: Columns,
+    origins: Origins,
 }
 
 impl EdgeTable {
@@ -143,7 +233,7 @@ impl EdgeTable {
         self.ids.extend(id);
     }
 
-    fn flush(&mut self, sink: &mut dyn Sink) -> Result<usize> {
+    fn flush(&mut self, ctx: &mut Context<'_>, file: &BatchFile<'_>) -> Result<usize> {
         let len = self.ends.len();
         if len == 0 {
             return Ok(0);
@@ -155,30 +245,65 @@ impl EdgeTable {
             ids: (!ids.is_empty()).then_some(ids),
             columns: self.columns.take(),
         };
-        sink.edges(&self.label, batch)?;
+        if !ctx.upsert {
+            ctx.sink.edges(&self.label, batch)?;
+            ctx.files[file.pass.file].edges += len as u64;
+            return Ok(len);
+        }
+        let outcomes = ctx.sink.upsert_edges(&self.label, batch, &self.identity)?;
+        check_len(outcomes.len(), len)?;
+        for ((line, text), outcome) in std::mem::take(&mut self.origins.0).into_iter().zip(outcomes) {
+            if let Err(reason) = ctx.count_edge(file.pass.file, outcome) {
+                file.reject(ctx, line, &reason, &text)?;
+            }
+        }
         Ok(len)
     }
 }
 
+fn check_len(outcomes: usize, rows: usize) -> Result<()> {
+    match outcomes == rows {
+        true => Ok(()),
+        false => Err(Error::bug(format!("the sink says what became of {outcomes} elements, and was given {rows}"))),
+    }
+}
+
+/// The file that batches are of.
+pub(crate) struct BatchFile<'p> {
+    pub(crate) pass: Pass<'p>,
+    /// Whether a row that the sink refuses is written as it stands.
+    pub(crate) keeps_rows: bool,
+}
+
+impl BatchFile<'_> {
+    fn reject(&self, ctx: &mut Context<'_>, line: u64, reason: &str, text: &[u8]) -> Result<()> {
+        ctx.reject(&self.pass, line, reason, text)?;
+        match self.keeps_rows {
+            true => ctx.rejects.keep(self.pass.file, self.pass.path, text),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Open batches of a kind by label.
-pub(crate) struct Batches<T> {
+pub(crate) struct Batches<'p, T> {
+    file: BatchFile<'p>,
     tables: Vec<T>,
     by_label: HashMap<SmolStr, usize, RandomState>,
     waiting: usize,
 }
 
 /// The open batches of vertices.
-pub(crate) type VertexBatches = Batches<VertexTable>;
+pub(crate) type VertexBatches<'p> = Batches<'p, VertexTable>;
 /// The open batches of edges.
-pub(crate) type EdgeBatches = Batches<EdgeTable>;
+pub(crate) type EdgeBatches<'p> = Batches<'p, EdgeTable>;
 
-impl<T> Default for Batches<T> {
-    fn default() -> Self {
-        Batches { tables: Vec::new(), by_label: HashMap::default(), waiting: 0 }
+impl<'p, T> Batches<'p, T> {
+    /// Batches of a file.
+    pub(crate) fn new(file: BatchFile<'p>) -> Self {
+        Batches { file, tables: Vec::new(), by_label: HashMap::default(), waiting: 0 }
     }
-}
 
-impl<T> Batches<T> {
     fn position(&mut self, label: &str, make: impl FnOnce(SmolStr) -> T) -> usize {
         if let Some(at) = self.by_label.get(label) {
             return *at;
@@ -194,65 +319,75 @@ impl<T> Batches<T> {
     }
 }
 
-impl VertexBatches {
+impl VertexBatches<'_> {
     /// The position of a label's batch, opened where it is new.
-    pub(crate) fn open(&mut self, label: &str) -> usize {
+    pub(crate) fn open(&mut self, ctx: &Context<'_>, label: &str, plan: Option<&VertexPlan>) -> usize {
         self.position(label, |label| VertexTable {
+            identity: ctx.identities.of_vertices(&label, plan),
             label,
             claims: Vec::new(),
             ids: Vec::new(),
             columns: Columns::default(),
             multi: Vec::new(),
+            origins: Origins::default(),
         })
     }
 
     /// Ends the current row of a batch; hands over what is full.
-    pub(crate) fn end_row(&mut self, at: usize, sink: &mut dyn Sink, map: &mut IdMap) -> Result<()> {
+    pub(crate) fn end_row(&mut self, ctx: &mut Context<'_>, at: usize, place: Place<'_>) -> Result<()> {
         let table = &mut self.tables[at];
         table.columns.end_row();
+        if ctx.upsert {
+            table.origins.add(place);
+        }
         self.waiting += 1;
         if table.columns.rows >= BATCH_ROWS {
-            self.waiting -= table.flush(sink, map)?;
+            self.waiting -= table.flush(ctx, &self.file)?;
         } else if self.waiting >= WAITING_ROWS_MAX {
-            self.flush(sink, map)?;
+            self.flush(ctx)?;
         }
         Ok(())
     }
 
     /// Hands over everything.
-    pub(crate) fn flush(&mut self, sink: &mut dyn Sink, map: &mut IdMap) -> Result<()> {
+    pub(crate) fn flush(&mut self, ctx: &mut Context<'_>) -> Result<()> {
         self.waiting = 0;
-        self.tables.iter_mut().try_for_each(|table| table.flush(sink, map).map(drop))
+        self.tables.iter_mut().try_for_each(|table| table.flush(ctx, &self.file).map(drop))
     }
 }
 
-impl EdgeBatches {
+impl EdgeBatches<'_> {
     /// The position of a label's batch, opened where it is new.
-    pub(crate) fn open(&mut self, label: &str) -> usize {
+    pub(crate) fn open(&mut self, ctx: &Context<'_>, label: &str, has_id: bool, plan: Option<&EdgePlan>) -> usize {
         self.position(label, |label| EdgeTable {
+            identity: ctx.identities.of_edges(&label, has_id, plan),
             label,
             ends: Vec::new(),
             ids: Vec::new(),
             columns: Columns::default(),
+            origins: Origins::default(),
         })
     }
 
     /// Ends the current row of a batch; hands over what is full.
-    pub(crate) fn end_row(&mut self, at: usize, sink: &mut dyn Sink) -> Result<()> {
+    pub(crate) fn end_row(&mut self, ctx: &mut Context<'_>, at: usize, place: Place<'_>) -> Result<()> {
         let table = &mut self.tables[at];
         table.columns.end_row();
+        if ctx.upsert {
+            table.origins.add(place);
+        }
         self.waiting += 1;
         if table.columns.rows >= BATCH_ROWS {
-            self.waiting -= table.flush(sink)?;
+            self.waiting -= table.flush(ctx, &self.file)?;
         } else if self.waiting >= WAITING_ROWS_MAX {
-            self.flush(sink)?;
+            self.flush(ctx)?;
         }
         Ok(())
     }
 
     /// Hands over everything.
-    pub(crate) fn flush(&mut self, sink: &mut dyn Sink) -> Result<()> {
+    pub(crate) fn flush(&mut self, ctx: &mut Context<'_>) -> Result<()> {
         self.waiting = 0;
-        self.tables.iter_mut().try_for_each(|table| table.flush(sink).map(drop))
+        self.tables.iter_mut().try_for_each(|table| table.flush(ctx, &self.file).map(drop))
     }
 }

@@ -6,12 +6,18 @@ use std::path::{Path, PathBuf};
 
 use mangrove_graph::{Error, ErrorKind, Result, UserId, VertexId};
 
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use smol_str::SmolStr;
+
 use crate::batch::VertexTable;
 use crate::id_map::{FileId, IdMap, IdSet, SpaceId};
+use crate::identity::{ElementKey, Identities, VertexIdentity};
+use crate::owned::OwnedValues;
 use crate::plan::GLOBAL_SPACE;
 use crate::progress::{FileReport, Progress};
 use crate::reject::Rejects;
-use crate::sink::Sink;
+use crate::sink::{Sink, Upserted};
 
 /// Rows between two calls of the progress callback.
 const PROGRESS_ROWS: u64 = 8 * 1024;
@@ -24,10 +30,16 @@ pub(crate) struct Context<'a> {
     /// The space of ids that users see.
     pub(crate) global: SpaceId,
     edge_ids: IdSet,
+    /// The keys of vertices and of edges that were met.
+    vertex_keys: HashSet<(ElementKey, SmolStr), RandomState>,
+    edge_keys: HashSet<(SmolStr, VertexId, VertexId, SmolStr), RandomState>,
+    pub(crate) identities: Identities,
+    /// Values whose vertices are still to come.
+    pub(crate) owned: OwnedValues,
     pub(crate) rejects: Rejects,
     pub(crate) files: Vec<FileReport>,
-    /// Whether elements that exist already are replaced instead of rejected.
-    upsert: bool,
+    /// Whether elements may be in the graph already.
+    pub(crate) upsert: bool,
     /// How many threads parse.
     pub(crate) threads: NonZeroUsize,
     /// The size of each file.
@@ -39,6 +51,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// One pass over one file.
+#[derive(Clone, Copy)]
 pub(crate) struct Pass<'p> {
     pub(crate) file: usize,
     pub(crate) path: &'p Path,
@@ -50,21 +63,25 @@ impl<'a> Context<'a> {
         progress: &'a mut dyn FnMut(Progress<'_>),
         rejects: Rejects,
         files: &[PathBuf],
-        upsert: bool,
+        identities: Option<Identities>,
         threads: NonZeroUsize,
     ) -> Self {
         let mut ids = IdMap::default();
         let global = ids.space(GLOBAL_SPACE);
-        let report = |path: &PathBuf| FileReport { path: path.clone(), vertices: 0, edges: 0, rejects: 0 };
+        let report = |path: &PathBuf| FileReport { path: path.clone(), ..FileReport::default() };
         Context {
             sink,
             progress,
             ids,
             global,
             edge_ids: IdSet::default(),
+            vertex_keys: HashSet::default(),
+            edge_keys: HashSet::default(),
+            upsert: identities.is_some(),
+            identities: identities.unwrap_or_default(),
+            owned: OwnedValues::default(),
             rejects,
             files: files.iter().map(report).collect(),
-            upsert,
             threads,
             sizes: vec![0; files.len()],
             bytes_total: 0,
@@ -92,7 +109,8 @@ impl<'a> Context<'a> {
         if self.rows / PROGRESS_ROWS > told {
             // A file may grow while it is read.
             self.report(pass, bytes.min(self.sizes[pass.file]));
-            self.sink.holds(self.ids.bytes() + self.edge_ids.bytes())?;
+            let keys = self.vertex_keys.allocation_size() + self.edge_keys.allocation_size();
+            self.sink.holds(self.ids.bytes() + self.edge_ids.bytes() + self.owned.bytes() + keys as u64)?;
         }
         Ok(())
     }
@@ -130,19 +148,52 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Claims an id in a space; false where it is taken. Where elements are replaced, none is.
+    /// Claims an id in a space; false where it is taken.
     pub(crate) fn claim(&mut self, space: SpaceId, id: &FileId) -> bool {
-        self.ids.claim(space, id) || self.upsert
+        self.ids.claim(space, id)
     }
 
     /// Claims the id of an edge; `Err` has the reason where it is taken.
     pub(crate) fn claim_edge_id(&mut self, id: &UserId) -> Result<(), String> {
         let key = FileId::from(id);
-        if self.upsert || self.edge_ids.claim(&key) {
-            Ok(())
-        } else {
-            Err(format!("an edge with the id {key} exists already"))
+        match self.edge_ids.claim(&key) {
+            true => Ok(()),
+            false => Err(format!("an edge with the id {key} exists already")),
         }
+    }
+
+    /// Returns true if a vertex with these values of a key was met already; else remembers them.
+    pub(crate) fn meets_again(&mut self, key: &ElementKey, values: &SmolStr) -> bool {
+        !self.vertex_keys.insert((key.clone(), values.clone()))
+    }
+
+    /// Claims the key of an edge; `Err` has the reason where it is taken.
+    pub(crate) fn claim_edge_key(
+        &mut self,
+        label: &SmolStr,
+        (source, target): (VertexId, VertexId),
+        values: SmolStr,
+    ) -> Result<(), String> {
+        match self.edge_keys.insert((label.clone(), source, target, values)) {
+            true => Ok(()),
+            false => Err(format!("another row of this load is the edge '{label}' with the same ends and the same key")),
+        }
+    }
+
+    /// Counts what became of a vertex of a file; returns why it was refused, if it was.
+    pub(crate) fn count_vertex<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
+        let report = &mut self.files[file];
+        let kept = count(report, outcome)?;
+        report.vertices += 1;
+        Ok(kept)
+    }
+
+    /// Counts what became of an edge of a file; likewise.
+    pub(crate) fn count_edge<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
+        let report = &mut self.files[file];
+        let kept = count(report, outcome)?;
+        report.edges += 1;
+        Ok(kept)
     }
 
     /// The vertex that users see under an id: one of this load, or one that the sink has.
@@ -153,14 +204,42 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether a vertex of this load has an id that users see, and another one may not.
+    /// Returns true if a vertex of this load has an id that users see.
     pub(crate) fn is_taken(&self, id: &UserId) -> bool {
-        !self.upsert && self.ids.get_id(self.global, &FileId::from(id)).is_some()
+        self.ids.get_id(self.global, &FileId::from(id)).is_some()
     }
 
-    /// A vertex that is no part of this load.
+    /// A vertex that is no part of this load. The sink of a plain load has none.
     pub(crate) fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
-        if self.upsert { self.sink.find(space, id) } else { Ok(None) }
+        for (identity, id) in self.identities.of_space(space, id) {
+            if let Some(found) = self.sink.find(&identity, &id)? {
+                // Looking a key up may take a scan, so once is enough.
+                if matches!(identity, VertexIdentity::Key(_)) {
+                    let space = self.ids.space(space);
+                    self.ids.settle(space, FileId::from(&id), found);
+                }
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn count<T>(report: &mut FileReport, outcome: Upserted<T>) -> Result<T, String> {
+    match outcome {
+        Upserted::Created(element) => {
+            report.upserts.created += 1;
+            Ok(element)
+        }
+        Upserted::Updated(element) => {
+            report.upserts.updated += 1;
+            Ok(element)
+        }
+        Upserted::Unchanged(element) => {
+            report.upserts.unchanged += 1;
+            Ok(element)
+        }
+        Upserted::Refused(reason) => Err(reason),
     }
 }
 

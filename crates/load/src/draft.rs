@@ -23,10 +23,12 @@ use smol_str::SmolStr;
 use crate::column_type::{ColumnType, LIST_SEPARATOR};
 use crate::header::{HeaderColumn, Role, parse_header};
 use crate::input::{Input, unpacked_name};
-use crate::mapping::{CardinalityRule, Defaults, FileRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant};
+use crate::mapping::{
+    CardinalityRule, Defaults, FileRule, KeyRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant,
+};
 use crate::plan::{
     EdgePlan, EndPlan, ForeignKey, Form, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, TextForm,
-    UserIds, VertexPlan,
+    UserIds, ValuesPlan, VertexPlan,
 };
 use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
 use crate::sink::Cardinality;
@@ -146,7 +148,7 @@ impl<'a> Table<'a> {
     /// Gives columns the roles that the rule names.
     fn apply_roles(&mut self) -> Result<()> {
         let rule = self.rule.clone();
-        if rule.kind == Some(KindRule::Vertex) {
+        if matches!(rule.kind, Some(KindRule::Vertex | KindRule::Values)) {
             self.drop_roles(|role| matches!(role, Role::Source(_) | Role::Target(_)));
         }
         if let Some(name) = &rule.id {
@@ -199,11 +201,32 @@ impl<'a> Table<'a> {
             }
         }
         spaces.extend(self.rule.foreign.iter().map(|foreign| foreign.space.to_ascii_lowercase()));
+        if self.rule.kind == Some(KindRule::Values) {
+            spaces.insert(self.owner_space(self.owner_column()).to_ascii_lowercase());
+        }
+    }
+
+    /// The column that names the vertex to which the values of a row belong.
+    fn owner_column(&self) -> usize {
+        self.find(|role| matches!(role, Role::Id(_))).unwrap_or(0)
+    }
+
+    /// The id space in which that column names vertices: `Person` also where its name is `Person.id`.
+    fn owner_space(&self, owner: usize) -> String {
+        let Some(column) = self.columns.get(owner) else { return GLOBAL_SPACE.to_owned() };
+        match (&column.role, column.name.strip_suffix(".id")) {
+            (Role::Id(Some(space)), _) => space.clone(),
+            (_, Some(space)) => space.to_owned(),
+            (_, None) => GLOBAL_SPACE.to_owned(),
+        }
     }
 
     /// The plans for the file: one for its rows, and one for each foreign key.
     pub(crate) fn plans(&self, referenced: &HashSet<String>) -> Result<Vec<TablePlan>> {
         self.check_property_rules()?;
+        if self.rule.kind == Some(KindRule::Values) {
+            return self.values_plan().map(|plan| vec![plan]);
+        }
         let source = self.find(|role| matches!(role, Role::Source(_)));
         let target = self.find(|role| matches!(role, Role::Target(_)));
         match (source, target) {
@@ -214,6 +237,26 @@ impl<'a> Table<'a> {
                  and :END_ID, ~from and ~to, from and to) or in a mapping (source and target)",
             )),
         }
+    }
+
+    /// The plan of a file whose rows are values of vertices in other files.
+    fn values_plan(&self) -> Result<TablePlan> {
+        let owner = self.owner_column();
+        let space = self.rule.id_space.clone().unwrap_or_else(|| self.owner_space(owner));
+        let mut properties = self.properties(None)?;
+        properties.retain(|property| property.column != owner);
+        properties.iter_mut().for_each(|property| {
+            property.cardinality.get_or_insert(Cardinality::List);
+        });
+        if properties.is_empty() || !self.rule.foreign.is_empty() {
+            let message =
+                "a file of values needs a column with the ids of vertices and one with values, and has no foreign keys";
+            return Err(Error::invalid(message));
+        }
+        Ok(self.table(Rows::Values(ValuesPlan {
+            owner: EndPlan { column: self.id_plan(owner), space, skip_missing: self.rule.missing == MissingRule::Skip },
+            properties,
+        })))
     }
 
     fn edge_plan(&self, source: usize, target: usize) -> Result<TablePlan> {
@@ -234,12 +277,16 @@ impl<'a> Table<'a> {
         };
         let id = self.find(|role| matches!(role, Role::Id(_)));
         let own = self.user_id_rule() != Some(UserIdRule::Own(false));
+        let properties = self.properties(id.filter(|_| !own || self.rule.id_property.is_some()))?;
+        let key = self.rule.key.as_ref().map(KeyRule::names);
+        check_key(key.as_deref(), &properties)?;
         Ok(self.table(Rows::Edges(EdgePlan {
             label: self.label_plan(edge_label),
             source: end(source),
             target: end(target),
             id: id.filter(|_| own).map(|id| self.id_plan(id)),
-            properties: self.properties(id.filter(|_| !own || self.rule.id_property.is_some()))?,
+            key,
+            properties,
             constants: self.constants()?,
             foreign: None,
         })))
@@ -263,12 +310,16 @@ impl<'a> Table<'a> {
             (_, None) => UserIds::Automatic,
         };
         let kept = id.filter(|_| user_ids == UserIds::Automatic || self.rule.id_property.is_some());
+        let properties = self.properties(kept)?;
+        let id_property = kept.and_then(|kept| properties.iter().find(|property| property.column == kept));
         let mut plans = vec![self.table(Rows::Vertices(VertexPlan {
             label,
             id: id.map(|id| self.id_plan(id)),
             space: space.clone(),
             user_ids,
-            properties: self.properties(kept)?,
+            id_property: id_property.map(|property| property.key.clone()),
+            key: self.vertex_key(user_ids, &properties)?,
+            properties,
             constants: self.constants()?,
         }))];
         for foreign in &self.rule.foreign {
@@ -282,12 +333,23 @@ impl<'a> Table<'a> {
                     skip_missing: foreign.missing == MissingRule::Skip,
                 },
                 id: None,
+                key: None,
                 properties: Vec::new(),
                 constants: Vec::new(),
                 foreign: Some(ForeignKey { separator: foreign.separator, inward: foreign.inward }),
             })));
         }
         Ok(plans)
+    }
+
+    /// The key of the vertices: the rule's, or that of the defaults where the file has such properties and needs a key.
+    fn vertex_key(&self, user_ids: UserIds, properties: &[PropertyPlan]) -> Result<Option<Vec<SmolStr>>> {
+        if let Some(key) = &self.rule.key {
+            let names = key.names();
+            return check_key(Some(&names), properties).map(|()| Some(names));
+        }
+        let common = self.defaults.key.as_ref().filter(|_| user_ids == UserIds::Automatic).map(KeyRule::names);
+        Ok(common.filter(|names| check_key(Some(names), properties).is_ok()))
     }
 
     fn id_plan(&self, column: usize) -> IdPlan {
@@ -432,10 +494,12 @@ impl<'a> Table<'a> {
             Some(CardinalityRule::Set) => Some(Cardinality::Set),
             None => cardinality,
         };
+        // Of a file of values, a row has one.
+        let several = cardinality.is_some() && self.rule.kind != Some(KindRule::Values);
         let kind = match (kind, self.natural_list(at)) {
             // Several values are what a list is already.
             (None, Some(list)) if cardinality.is_some() || rule.separator.is_some() => Some(list),
-            (kind, _) => adjust(kind, rule, cardinality.is_some()).map_err(place)?,
+            (kind, _) => adjust(kind, rule, several).map_err(place)?,
         };
         let kind = self.or_natural(at, kind).map_err(place)?;
         Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }))
@@ -465,6 +529,24 @@ impl Table<'_> {
                 types[at].as_ref().ok().filter(|kind| matches!(kind, ColumnType::List(..))).cloned()
             }
         }
+    }
+}
+
+/// Fails where a key names no property, or one that is not among these.
+fn check_key(key: Option<&[SmolStr]>, properties: &[PropertyPlan]) -> Result<()> {
+    let names = || properties.iter().map(|property| property.key.as_str());
+    match key {
+        Some([]) => Err(Error::invalid("a key has at least one property")),
+        Some(key) => match key.iter().find(|name| names().all(|other| other != name.as_str())) {
+            None => Ok(()),
+            Some(unknown) => {
+                let names: Vec<&str> = names().collect();
+                let message =
+                    format!("there is no property '{unknown}' for the key; the properties are {}", names.join(", "));
+                Err(Error::invalid(message))
+            }
+        },
+        None => Ok(()),
     }
 }
 

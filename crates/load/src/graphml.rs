@@ -18,34 +18,37 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
+use crate::batch::{BatchFile, EdgeBatches, Place, VertexBatches, VertexTable};
 use crate::column_type::ColumnType;
 use crate::context::{Context, Pass};
 use crate::id_map::FileId;
+use crate::identity::{EdgeIdentity, key_text};
 use crate::input::Input;
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 
 /// Loads the nodes of a document.
 pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
-    let mut batches = VertexBatches::default();
     let pass = Pass { file, path };
-    Document::open(path)?.each(ctx, &pass, Kind::Node, |ctx, element| {
+    let mut batches = VertexBatches::new(BatchFile { pass, keeps_rows: false });
+    Document::open(path)?.each(ctx, &pass, Kind::Node, |ctx, line, element| {
         let properties = match element.properties {
             Ok(properties) => properties,
             Err(reason) => return Ok(Err(reason)),
         };
         let id = element.id.ok_or_else(|| damaged("a node has no id"))?;
-        let at = batches.open(element.label.as_deref().unwrap_or("vertex"));
+        let at = batches.open(ctx, element.label.as_deref().unwrap_or("vertex"), None);
         let table = batches.at(at);
-        if let Err(reason) = ctx.claim_user_id(table, FileId::parse(&id).to_user_id()) {
+        let claimed = table
+            .claim_key(ctx, |name| value_of(&properties, name))
+            .and_then(|()| ctx.claim_user_id(table, FileId::parse(&id).to_user_id()));
+        if let Err(reason) = claimed {
             return Ok(Err(reason));
         }
         set_properties(table, properties);
-        batches.end_row(at, ctx.sink, &mut ctx.ids)?;
-        ctx.files[file].vertices += 1;
+        batches.end_row(ctx, at, Place { line, text: element.tag.as_bytes() })?;
         Ok(Ok(()))
     })?;
-    batches.flush(ctx.sink, &mut ctx.ids)
+    batches.flush(ctx)
 }
 
 /// Loads the edges of a document whose nodes are loaded: first those with ids, then, in a further pass where
@@ -60,10 +63,10 @@ pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Res
 
 /// Loads the edges that have ids, or those that have none; returns whether there were others.
 fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: bool) -> Result<bool> {
-    let mut batches = EdgeBatches::default();
-    let mut others = false;
     let pass = Pass { file, path };
-    Document::open(path)?.each(ctx, &pass, Kind::Edge, |ctx, element| {
+    let mut batches = EdgeBatches::new(BatchFile { pass, keeps_rows: false });
+    let mut others = false;
+    Document::open(path)?.each(ctx, &pass, Kind::Edge, |ctx, line, element| {
         if element.id.is_some() != ids {
             others = true;
             return Ok(Ok(()));
@@ -84,15 +87,21 @@ fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: boo
         if let Some(Err(reason)) = id.as_ref().map(|id| ctx.claim_edge_id(id)) {
             return Ok(Err(reason));
         }
-        let at = batches.open(element.label.as_deref().unwrap_or("edge"));
+        let at = batches.open(ctx, element.label.as_deref().unwrap_or("edge"), id.is_some(), None);
         let table = batches.at(at);
+        if let EdgeIdentity::Key(key) = &table.identity {
+            let values = key_text(key, |name| value_of(&properties, name));
+            let claimed = values.and_then(|values| ctx.claim_edge_key(&table.label, (ends[0], ends[1]), values));
+            if let Err(reason) = claimed {
+                return Ok(Err(reason));
+            }
+        }
         table.edge(ends[0], ends[1], id);
         properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
-        batches.end_row(at, ctx.sink)?;
-        ctx.files[file].edges += 1;
+        batches.end_row(ctx, at, Place { line, text: element.tag.as_bytes() })?;
         Ok(Ok(()))
     })?;
-    batches.flush(ctx.sink)?;
+    batches.flush(ctx)?;
     Ok(others)
 }
 
@@ -161,7 +170,7 @@ impl Document {
         ctx: &mut Context<'_>,
         pass: &Pass<'_>,
         kind: Kind,
-        mut take: impl FnMut(&mut Context<'_>, Element) -> Result<Result<(), String>>,
+        mut take: impl FnMut(&mut Context<'_>, u64, Element) -> Result<Result<(), String>>,
     ) -> Result<()> {
         let mut buffer = Vec::new();
         let mut root = false;
@@ -188,7 +197,9 @@ impl Document {
             let finished = self.event(event, kind).map_err(|e| self.place(e, position))?;
             let Some(element) = finished else { continue };
             let tag = element.tag.clone();
-            match take(ctx, element).map_err(|e| self.place(e, position))? {
+            // The line of a whole element matters only where a sink may refuse it later.
+            let line = if ctx.upsert { self.lines.find(position)? } else { 0 };
+            match take(ctx, line, element).map_err(|e| self.place(e, position))? {
                 Ok(()) => {}
                 Err(reason) => {
                     let line = self.lines.find(position)?;
@@ -325,6 +336,10 @@ impl Document {
         }
         Some(element)
     }
+}
+
+fn value_of<'v>(properties: &'v [(String, Value)], name: &str) -> Option<&'v Value> {
+    properties.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 /// Gives the current row its properties; data that stands under one key more than once are several values.

@@ -18,8 +18,9 @@ use mangrove_graph::{Error, ErrorKind, Result, UserId, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
-use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
+use crate::batch::{BatchFile, EdgeBatches, Place, VertexBatches, VertexTable};
 use crate::context::{Context, Pass};
+use crate::identity::{EdgeIdentity, key_text};
 use crate::input::Input;
 use crate::parallel::in_order;
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
@@ -38,27 +39,30 @@ const PEEK_BYTES: usize = 4 * 1024;
 
 /// Loads the vertices of a file.
 pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
-    let mut batches = VertexBatches::default();
     let pass = Pass { file, path };
+    let mut batches = VertexBatches::new(BatchFile { pass, keeps_rows: true });
     each_object(ctx, &pass, |ctx, place, object| {
         let row = match VertexObject::of(object)? {
             Some(row) => row,
             None => return Ok(()),
         };
-        let at = batches.open(row.label);
+        let at = batches.open(ctx, row.label, None);
         let table = batches.at(at);
         // Read before the id is claimed: damage stops the load, but in any order.
         let properties = row.properties()?;
-        if let Err(reason) = ctx.claim_user_id(table, row.id) {
+        let values = |name: &str| {
+            let found = properties.iter().find(|(key, _)| *key == name)?;
+            found.1.first().map(|first| &first.value)
+        };
+        let claimed = table.claim_key(ctx, values).and_then(|()| ctx.claim_user_id(table, row.id));
+        if let Err(reason) = claimed {
             ctx.rejects.remember(file, place.line);
             return ctx.reject_line(&pass, &place, &reason);
         }
         properties.into_iter().for_each(|(key, values)| set_property(table, key, values));
-        batches.end_row(at, ctx.sink, &mut ctx.ids)?;
-        ctx.files[file].vertices += 1;
-        Ok(())
+        batches.end_row(ctx, at, place)
     })?;
-    batches.flush(ctx.sink, &mut ctx.ids)
+    batches.flush(ctx)
 }
 
 /// Loads the edges of a file whose vertices are loaded: first those with ids, then, in a further pass where there
@@ -73,8 +77,8 @@ pub(crate) fn load_edges(ctx: &mut Context<'_>, file: usize, path: &Path) -> Res
 
 /// Loads the edges that have ids, or those that have none; returns whether there were others.
 fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: bool) -> Result<bool> {
-    let mut batches = EdgeBatches::default();
     let pass = Pass { file, path };
+    let mut batches = EdgeBatches::new(BatchFile { pass, keeps_rows: true });
     let mut others = false;
     each_object(ctx, &pass, |ctx, place, object| {
         if ctx.rejects.contains(file, place.line) {
@@ -85,13 +89,13 @@ fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: boo
                 others = true;
                 return Ok(());
             }
-            match edge.load(ctx, &mut batches, file)? {
+            match edge.load(ctx, &mut batches, place)? {
                 Ok(()) => Ok(()),
                 Err(reason) => ctx.reject_line(&pass, &place, &reason),
             }
         })
     })?;
-    batches.flush(ctx.sink)?;
+    batches.flush(ctx)?;
     Ok(others)
 }
 
@@ -191,7 +195,12 @@ fn each_edge(owner: &Object, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>)
 }
 
 impl EdgeObject<'_> {
-    fn load(self, ctx: &mut Context<'_>, batches: &mut EdgeBatches, file: usize) -> Result<Result<(), String>> {
+    fn load(
+        self,
+        ctx: &mut Context<'_>,
+        batches: &mut EdgeBatches<'_>,
+        place: Place<'_>,
+    ) -> Result<Result<(), String>> {
         let name = self.id.as_ref().map_or_else(String::new, |id| format!("edge {id}: "));
         let missing = |which: &str, id: &UserId| format!("{name}the {which} vertex {id} does not exist");
         let Some(from) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
@@ -199,29 +208,27 @@ impl EdgeObject<'_> {
         if let Some(Err(reason)) = self.id.as_ref().map(|id| ctx.claim_edge_id(id)) {
             return Ok(Err(reason));
         }
-        let at = batches.open(self.label);
+        let at = batches.open(ctx, self.label, self.id.is_some(), None);
         let table = batches.at(at);
+        if let EdgeIdentity::Key(key) = &table.identity {
+            let value = |name: &str| self.properties.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+            let claimed = key_text(key, value).and_then(|values| ctx.claim_edge_key(&table.label, (from, to), values));
+            if let Err(reason) = claimed {
+                return Ok(Err(reason));
+            }
+        }
         table.edge(from, to, self.id);
         self.properties.into_iter().for_each(|(key, value)| table.columns.set_key(key, value));
-        batches.end_row(at, ctx.sink)?;
-        ctx.files[file].edges += 1;
+        batches.end_row(ctx, at, place)?;
         Ok(Ok(()))
     }
-}
-
-/// Where an object stands in its file.
-struct Place<'p> {
-    /// The line; in a document of one object, the number of the vertex.
-    line: u64,
-    /// The object as a reject shows it.
-    text: &'p [u8],
 }
 
 impl Context<'_> {
     /// Rejects an object, or an edge in it.
     fn reject_line(&mut self, pass: &Pass<'_>, place: &Place<'_>, reason: &str) -> Result<()> {
         self.reject(pass, place.line, reason, place.text)?;
-        self.rejects.keep(pass.file, pass.path, b"", place.text)
+        self.rejects.keep(pass.file, pass.path, place.text)
     }
 }
 

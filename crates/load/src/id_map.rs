@@ -138,6 +138,15 @@ impl IdMap {
         }
     }
 
+    /// Takes a claim back: its vertex was not made.
+    pub(crate) fn withdraw(&mut self, space: SpaceId, id: &FileId) {
+        let space = &mut self.spaces[space.0 as usize];
+        match id {
+            FileId::Int(number) => space.ints.remove(number),
+            FileId::Text(text) => space.texts.remove(text),
+        };
+    }
+
     /// Says which vertex a claimed id names.
     pub(crate) fn settle(&mut self, space: SpaceId, id: FileId, vertex: VertexId) {
         let space = &mut self.spaces[space.0 as usize];

@@ -34,9 +34,12 @@ mod graphml;
 mod graphson;
 mod header;
 mod id_map;
+mod identity;
 mod input;
+mod labels;
 mod load;
 mod mapping;
+mod owned;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -51,7 +54,8 @@ mod temporal;
 mod text_rows;
 mod typed_json;
 
+pub use identity::{EdgeIdentity, ElementKey, UpsertKeys, VertexIdentity};
 pub use load::{FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
 pub use mapping::Mapping;
-pub use progress::{FileReport, LoadReport, Progress};
-pub use sink::{Cardinality, Column, EdgeBatch, MultiProperty, MultiValue, Sink, VertexBatch};
+pub use progress::{FileReport, LoadReport, Progress, TextColumn, UpsertCounts};
+pub use sink::{Cardinality, Column, EdgeBatch, MultiProperty, MultiValue, Sink, Upserted, VertexBatch};

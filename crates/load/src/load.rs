@@ -18,10 +18,12 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::context::{Context, cannot_read, in_file};
 use crate::draft::{Table, header_names};
+use crate::identity::{Identities, UpsertKeys};
 use crate::input::{Spool, unpacked_name};
+use crate::labels::{self, Labels};
 use crate::mapping::{Defaults, FileRule, Mapping};
 use crate::plan::{Rows, TablePlan, UserIds};
-use crate::progress::{LoadReport, Progress};
+use crate::progress::{LoadReport, Progress, UpsertCounts};
 use crate::reject::Rejects;
 use crate::sink::Sink;
 use crate::{graphml, graphson, table};
@@ -31,6 +33,9 @@ pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
 /// How many threads parse unless the options say otherwise: more than keep the one busy that takes what they parsed only hold memory.
 const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is not zero");
+
+/// How many files a message names.
+const SHOWN_FILES: usize = 8;
 
 /// How deep folders are looked into; only a circle of links lies deeper.
 const FOLDER_DEPTH_MAX: usize = 32;
@@ -86,9 +91,9 @@ pub struct LoadOptions {
     pub groups: Vec<FileGroup>,
     /// Where rejected rows are written; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
-    /// Elements that exist already, in the graph or in the files before, are not rejected but replaced, as far as the sink does
-    /// so; ends of edges may be vertices of the graph.
-    pub upsert: bool,
+    /// Set: elements that are in the graph already are not rejected but replaced; ends of edges may be vertices of the graph. The sink
+    /// must be one that does so.
+    pub upsert: Option<UpsertKeys>,
     /// How many rows may be rejected; 0: the first bad row stops the load.
     pub max_rejects: u64,
     /// How many threads parse; what is loaded does not depend on it.
@@ -106,7 +111,7 @@ impl Default for LoadOptions {
             array_delimiter: None,
             groups: Vec::new(),
             rejects: None,
-            upsert: false,
+            upsert: None,
             max_rejects: MAX_REJECTS_DEFAULT,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(THREADS_DEFAULT_MAX),
             clock: Arc::new(|| Duration::ZERO),
@@ -121,7 +126,7 @@ impl fmt::Debug for LoadOptions {
             .field("format", &self.format)
             .field("delimiter", &self.delimiter)
             .field("rejects", &self.rejects)
-            .field("upsert", &self.upsert)
+            .field("upsert", &self.upsert.is_some())
             .field("max_rejects", &self.max_rejects)
             .field("threads", &self.threads)
             .finish_non_exhaustive()
@@ -190,9 +195,10 @@ pub fn load(
     let begin = (options.clock)();
     let listing = Listing::new(files, options)?;
     let paths: Vec<PathBuf> = listing.files.iter().map(|file| file.path.clone()).collect();
-    let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
-    let mut ctx = Context::new(sink, progress, rejects, &paths, options.upsert, options.threads);
     let mut plans = plan_tables(&listing, options)?;
+    let identities = identities(&listing, &plans, options)?;
+    let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
+    let mut ctx = Context::new(sink, progress, rejects, &paths, identities, options.threads);
     for plan in &plans {
         // One pass to load it, and one more to type it.
         (0..1 + u32::from(plan.untyped())).try_for_each(|_| ctx.expect_pass(plan.file, &plan.path))?;
@@ -205,9 +211,13 @@ pub fn load(
         let path = plan.path.clone();
         table::infer_types(&mut ctx, plan).map_err(in_file(&path))?;
     }
+    for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Values(_))) {
+        table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
+    }
     each_table(&mut ctx, &plans, Turn { vertices: true, chosen_ids: true })?;
     each_document(&mut ctx, &listing, graphson::load_vertices, graphml::load_vertices)?;
     each_table(&mut ctx, &plans, Turn { vertices: true, chosen_ids: false })?;
+    table::reject_ownerless(&mut ctx, &plans)?;
     each_table(&mut ctx, &plans, Turn { vertices: false, chosen_ids: true })?;
     each_document(&mut ctx, &listing, graphson::load_edges, graphml::load_edges)?;
     each_table(&mut ctx, &plans, Turn { vertices: false, chosen_ids: false })?;
@@ -215,6 +225,7 @@ pub fn load(
     Ok(LoadReport {
         vertices: ctx.files.iter().map(|file| file.vertices).sum(),
         edges: ctx.files.iter().map(|file| file.edges).sum(),
+        upserts: UpsertCounts::sum(&ctx.files),
         rejects: ctx.rejects.count(),
         files: ctx.files,
         skipped: listing.skipped,
@@ -231,22 +242,35 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(plan: &TablePlan) -> Self {
+    fn of(plan: &TablePlan) -> Option<Self> {
         match &plan.rows {
-            Rows::Vertices(plan) => Turn { vertices: true, chosen_ids: plan.user_ids != UserIds::Automatic },
-            Rows::Edges(plan) => Turn { vertices: false, chosen_ids: plan.id.is_some() },
+            Rows::Vertices(plan) => Some(Turn { vertices: true, chosen_ids: plan.user_ids != UserIds::Automatic }),
+            Rows::Edges(plan) => Some(Turn { vertices: false, chosen_ids: plan.id.is_some() }),
+            // They are read before all vertices.
+            Rows::Values(_) => None,
         }
     }
 }
 
 fn each_table(ctx: &mut Context<'_>, plans: &[TablePlan], turn: Turn) -> Result<()> {
-    let mut plans = plans.iter().filter(|plan| Turn::of(plan) == turn);
+    let mut plans = plans.iter().filter(|plan| Turn::of(plan) == Some(turn));
     plans.try_for_each(|plan| table::load(ctx, plan).map_err(in_file(&plan.path)))
+}
+
+/// How what is loaded is recognized in the graph, of a load that upserts; an error where it could not be.
+fn identities(listing: &Listing, plans: &[TablePlan], options: &LoadOptions) -> Result<Option<Identities>> {
+    let Some(keys) = &options.upsert else { return Ok(None) };
+    let identities = Identities::of_upsert(keys, plans, options.mapping.as_ref())?;
+    if identities.has_keys() {
+        let Labels { vertices, edges } = labels::of(listing, plans, &identities, options)?;
+        identities.check_labels(&vertices, &edges)?;
+    }
+    Ok(Some(identities))
 }
 
 type LoadDocument = fn(&mut Context<'_>, usize, &Path) -> Result<()>;
 
-fn each_document(
+pub(crate) fn each_document(
     ctx: &mut Context<'_>,
     listing: &Listing,
     graphson: LoadDocument,
@@ -262,8 +286,8 @@ fn each_document(
 fn plan_tables(listing: &Listing, options: &LoadOptions) -> Result<Vec<TablePlan>> {
     let no_defaults = Defaults::default();
     let defaults = options.mapping.as_ref().map_or(&no_defaults, |mapping| &mapping.defaults);
-    let tables = listing.files.iter().enumerate().filter(|(_, file)| file.format.is_table());
-    let tables = tables
+    let tables = listing
+        .tables()
         .map(|(at, file)| {
             let rule = file.rule.as_ref();
             let open = match file.format {
@@ -276,21 +300,26 @@ fn plan_tables(listing: &Listing, options: &LoadOptions) -> Result<Vec<TablePlan
     let mut spaces = HashSet::new();
     tables.iter().for_each(|table| table.referenced_spaces(&mut spaces));
     let mut plans = Vec::new();
-    for table in &tables {
-        plans.extend(table.plans(&spaces).map_err(in_file(table.path()))?);
+    for (table, (_, file)) in tables.iter().zip(listing.tables()) {
+        let unruled = options.mapping.is_some() && file.rule.is_none();
+        let context = |error: Error| match unruled {
+            true => error.context("no rule of the mapping matches this file, so its header must say what it holds"),
+            false => error,
+        };
+        plans.extend(table.plans(&spaces).map_err(context).map_err(in_file(table.path()))?);
     }
     Ok(plans)
 }
 
-struct Listed {
-    path: PathBuf,
+pub(crate) struct Listed {
+    pub(crate) path: PathBuf,
     format: Format,
     rule: Option<FileRule>,
 }
 
 /// The files of a load.
-struct Listing {
-    files: Vec<Listed>,
+pub(crate) struct Listing {
+    pub(crate) files: Vec<Listed>,
     skipped: Vec<PathBuf>,
     /// What came by standard input, for as long as it is read.
     _spools: Vec<Spool>,
@@ -325,9 +354,32 @@ impl Listing {
             }
         }
         if listing.files.is_empty() {
-            return Err(Error::new(ErrorKind::NotFound, "there is no file to load"));
+            return Err(listing.nothing_to_load(options.mapping.is_some()));
         }
         Ok(listing)
+    }
+
+    /// The error for a load without a file: what there is in its place, and why that is left out.
+    fn nothing_to_load(&self, mapped: bool) -> Error {
+        let names: Vec<String> = self.skipped.iter().take(SHOWN_FILES).map(|path| path.display().to_string()).collect();
+        let more = match self.skipped.len().saturating_sub(SHOWN_FILES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = match (names.is_empty(), mapped) {
+            (true, _) => "there is no file to load: the folders are empty".to_owned(),
+            (false, true) => format!(
+                "there is no file to load: the mapping leaves out, or has no rule for, {}{more}",
+                names.join(", ")
+            ),
+            (false, false) => format!(
+                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say with --format what they \
+                 are, or with --map what is in them (mappings of known data sets: {})",
+                names.join(", "),
+                Mapping::shipped_names().collect::<Vec<_>>().join(", ")
+            ),
+        };
+        Error::new(ErrorKind::NotFound, message)
     }
 
     fn add(&mut self, path: PathBuf, by_name: bool, options: &LoadOptions, all: &[&Path]) -> Result<()> {
@@ -348,8 +400,13 @@ impl Listing {
         Ok(())
     }
 
+    /// The files whose rows are all of one kind.
+    fn tables(&self) -> impl Iterator<Item = (usize, &Listed)> {
+        self.files.iter().enumerate().filter(|(_, file)| file.format.is_table())
+    }
+
     /// The files that hold vertices and edges together.
-    fn documents(&self) -> impl Iterator<Item = (usize, &Listed)> {
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (usize, &Listed)> {
         self.files.iter().enumerate().filter(|(_, file)| !file.format.is_table())
     }
 }

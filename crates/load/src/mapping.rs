@@ -36,6 +36,7 @@ use std::path::Path;
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use serde::Deserialize;
+use smol_str::SmolStr;
 
 use crate::input::unpacked_name;
 
@@ -59,6 +60,8 @@ pub(crate) struct Defaults {
     pub(crate) null: Option<Vec<String>>,
     pub(crate) header: Option<bool>,
     pub(crate) user_id: Option<UserIdRule>,
+    /// The key of the vertices of every file that has a property of this name and whose ids are not the graph's.
+    pub(crate) key: Option<KeyRule>,
     /// Applied to the columns of these names wherever they occur.
     #[serde(default)]
     pub(crate) properties: BTreeMap<String, PropertyRule>,
@@ -87,6 +90,8 @@ pub(crate) struct FileRule {
     /// The property that keeps the id; empty: none does.
     pub(crate) id_property: Option<String>,
     pub(crate) user_id: Option<UserIdRule>,
+    /// The properties that tell a vertex from all others of its label, or an edge from others between its ends.
+    pub(crate) key: Option<KeyRule>,
     pub(crate) source: Option<String>,
     pub(crate) source_space: Option<String>,
     pub(crate) target: Option<String>,
@@ -115,6 +120,26 @@ pub(crate) struct FileRule {
 pub(crate) enum KindRule {
     Vertex,
     Edge,
+    /// Values of vertices that other files have.
+    Values,
+}
+
+/// One property, or several.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum KeyRule {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl KeyRule {
+    /// The names of the properties.
+    pub(crate) fn names(&self) -> Vec<SmolStr> {
+        match self {
+            KeyRule::One(name) => vec![name.into()],
+            KeyRule::Several(names) => names.iter().map(SmolStr::from).collect(),
+        }
+    }
 }
 
 /// Whether users know an element by the id in the file.
@@ -199,6 +224,16 @@ const SHIPPED: [(&str, &str); 8] = [
     ("tinysnb", include_str!("../../../mappings/tinysnb.toml")),
     ("us-flights", include_str!("../../../mappings/us-flights.toml")),
 ];
+
+impl FileRule {
+    /// Returns true if the rule may be for a file of vertices.
+    pub(crate) fn is_of_vertices(&self) -> bool {
+        !self.skip
+            && self.source.is_none()
+            && self.target.is_none()
+            && matches!(self.kind, None | Some(KindRule::Vertex))
+    }
+}
 
 impl Mapping {
     /// Reads a mapping from its text.

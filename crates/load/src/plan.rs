@@ -17,6 +17,9 @@ use crate::sink::Cardinality;
 /// The id space of files that do not name one.
 pub(crate) const GLOBAL_SPACE: &str = "";
 
+/// What TinkerPop calls elements without a label.
+pub(crate) const VERTEX_LABEL: &str = "vertex";
+
 /// How to read one table.
 #[derive(Clone, Debug)]
 pub(crate) struct TablePlan {
@@ -64,6 +67,7 @@ pub(crate) struct TextForm {
 pub(crate) enum Rows {
     Vertices(VertexPlan),
     Edges(EdgePlan),
+    Values(ValuesPlan),
 }
 
 /// Where the label of a row comes from. Constant and column together make a label set.
@@ -95,8 +99,32 @@ pub(crate) struct VertexPlan {
     pub(crate) id: Option<IdPlan>,
     pub(crate) space: String,
     pub(crate) user_ids: UserIds,
+    /// The property that keeps the id.
+    pub(crate) id_property: Option<SmolStr>,
+    /// The properties that tell a vertex from all others of its label, where the mapping names them.
+    pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
+}
+
+impl VertexPlan {
+    /// What stands in front of the ids that users know, where these are [prefixed](UserIds::Prefixed).
+    pub(crate) fn prefix(&self) -> SmolStr {
+        match (self.space.as_str(), &self.label.constant) {
+            (GLOBAL_SPACE, Some(label)) => label.clone(),
+            (GLOBAL_SPACE, None) => VERTEX_LABEL.into(),
+            (space, _) => space.into(),
+        }
+    }
+}
+
+/// How the rows of a file become values of vertices that other files have: a property with several values, one a row.
+#[derive(Clone, Debug)]
+pub(crate) struct ValuesPlan {
+    /// The vertex that a row belongs to.
+    pub(crate) owner: EndPlan,
+    /// Each with a cardinality.
+    pub(crate) properties: Vec<PropertyPlan>,
 }
 
 /// How rows become edges.
@@ -107,6 +135,8 @@ pub(crate) struct EdgePlan {
     pub(crate) target: EndPlan,
     /// The column with the id users know the edge by.
     pub(crate) id: Option<IdPlan>,
+    /// The properties that tell an edge from others of its label between the same ends, where the mapping names them.
+    pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
     /// Set where the edges are a foreign key of a vertex file.
@@ -163,6 +193,7 @@ impl TablePlan {
         match &self.rows {
             Rows::Vertices(plan) => &plan.properties,
             Rows::Edges(plan) => &plan.properties,
+            Rows::Values(plan) => &plan.properties,
         }
     }
 
@@ -170,6 +201,17 @@ impl TablePlan {
         match &mut self.rows {
             Rows::Vertices(plan) => &mut plan.properties,
             Rows::Edges(plan) => &mut plan.properties,
+            Rows::Values(plan) => &mut plan.properties,
         }
+    }
+
+    /// The id spaces in which the rows name vertices.
+    pub(crate) fn referenced_spaces(&self) -> impl Iterator<Item = &str> {
+        let ends = match &self.rows {
+            Rows::Vertices(_) => [None, None],
+            Rows::Edges(plan) => [Some(&plan.source), Some(&plan.target)],
+            Rows::Values(plan) => [Some(&plan.owner), None],
+        };
+        ends.into_iter().flatten().map(|end| end.space.as_str())
     }
 }

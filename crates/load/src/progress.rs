@@ -17,8 +17,34 @@ pub struct Progress<'a> {
     pub file: &'a Path,
 }
 
+/// What became of the elements of an upsert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpsertCounts {
+    /// Elements that were not in the graph.
+    pub created: u64,
+    /// Elements that were in the graph with other values.
+    pub updated: u64,
+    /// Elements that were in the graph as the files have them.
+    pub unchanged: u64,
+}
+
+impl UpsertCounts {
+    fn add(&mut self, other: Self) {
+        self.created += other.created;
+        self.updated += other.updated;
+        self.unchanged += other.unchanged;
+    }
+
+    /// The sum of the counts of files.
+    pub(crate) fn sum(files: &[FileReport]) -> Self {
+        let mut sum = UpsertCounts::default();
+        files.iter().for_each(|file| sum.add(file.upserts));
+        sum
+    }
+}
+
 /// What a load took from one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
@@ -26,8 +52,31 @@ pub struct FileReport {
     pub vertices: u64,
     /// Edges loaded from it.
     pub edges: u64,
+    /// Values that it gives to vertices of other files.
+    pub values: u64,
+    /// What became of these vertices and edges, of an upsert; of a plain load all are new, and nothing is counted here.
+    pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
+    /// Columns whose type the load found out, and that are text because of some of their fields.
+    pub texts: Vec<TextColumn>,
+}
+
+/// A column that is text because of some of its fields; the others have another type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextColumn {
+    /// The property.
+    pub property: String,
+    /// The type of the other fields.
+    pub otherwise: &'static str,
+    /// How many fields do not have that type.
+    pub count: u64,
+    /// How many fields the column has.
+    pub fields: u64,
+    /// The line of the first.
+    pub line: u64,
+    /// The first of these fields, or its beginning.
+    pub sample: String,
 }
 
 /// What a load did.
@@ -37,6 +86,8 @@ pub struct LoadReport {
     pub vertices: u64,
     /// Edges loaded.
     pub edges: u64,
+    /// What became of them, of an upsert.
+    pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
     /// Each file, in the order given.

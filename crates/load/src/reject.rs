@@ -25,6 +25,8 @@ pub(crate) struct Rejects {
     writer: Option<csv::Writer<File>>,
     /// The rows as they were, by file.
     originals: HashMap<usize, BufWriter<File>>,
+    /// The headers of files that have one, as they stand in them.
+    headers: HashMap<usize, Vec<u8>>,
     count_max: u64,
     count: u64,
     /// (file, line) of every row remembered, so that a later pass over the same file skips it in silence.
@@ -33,7 +35,15 @@ pub(crate) struct Rejects {
 
 impl Rejects {
     pub(crate) fn new(path: Option<PathBuf>, count_max: u64) -> Self {
-        Rejects { path, writer: None, originals: HashMap::new(), count_max, count: 0, rows: HashSet::new() }
+        Rejects {
+            path,
+            writer: None,
+            originals: HashMap::new(),
+            headers: HashMap::new(),
+            count_max,
+            count: 0,
+            rows: HashSet::new(),
+        }
     }
 
     /// How many rows were rejected.
@@ -94,9 +104,16 @@ impl Rejects {
         writer.write_record(fields).map_err(failed)
     }
 
-    /// Writes a rejected row as it stands in its file, below the header of that file (which may be empty), to a file of the same
+    /// Remembers the header of a file, to stand above its rejected rows.
+    pub(crate) fn set_header(&mut self, file: usize, header: &[u8]) {
+        if self.path.is_some() && !header.is_empty() {
+            self.headers.entry(file).or_insert_with(|| header.to_vec());
+        }
+    }
+
+    /// Writes a rejected row as it stands in its file, below the header of that file, if it has one, to a file of the same
     /// name in the folder of rows.
-    pub(crate) fn keep(&mut self, file: usize, path: &Path, header: &[u8], row: &[u8]) -> Result<()> {
+    pub(crate) fn keep(&mut self, file: usize, path: &Path, row: &[u8]) -> Result<()> {
         let Some(folder) = self.rows_folder() else { return Ok(()) };
         let failed =
             |e: std::io::Error| Error::new(ErrorKind::Io, format!("rejected rows in {}: {e}", folder.display()));
@@ -105,7 +122,7 @@ impl Rejects {
             Entry::Vacant(entry) => {
                 let original = create_original(&folder, file, path).map_err(failed)?;
                 let original = entry.insert(BufWriter::new(original));
-                if !header.is_empty() {
+                if let Some(header) = self.headers.get(&file) {
                     original.write_all(header).and_then(|()| original.write_all(b"\n")).map_err(failed)?;
                 }
                 original

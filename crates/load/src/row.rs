@@ -124,6 +124,11 @@ pub(crate) fn read_row(plan: &TablePlan, fields: &impl Fields, values: &mut Vec<
             },
             Some(foreign) => read_foreign(edges, foreign.separator, fields),
         },
+        Rows::Values(plan) => Cells {
+            ends: Some([fields.end(&plan.owner.column), End::None]),
+            keys: Vec::new(),
+            element: read_element(&LabelPlan::default(), None, &plan.properties, fields, values),
+        },
     }
 }
 

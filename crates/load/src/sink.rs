@@ -4,8 +4,10 @@
 //! wants them. A batch holds elements of one label; every column has one value a row, and
 //! [`Value::Null`] says that the row does not have the property.
 
-use mangrove_graph::{Result, UserId, Value, VertexId};
+use mangrove_graph::{Error, Result, UserId, Value, VertexId};
 use smol_str::SmolStr;
+
+use crate::identity::{EdgeIdentity, VertexIdentity};
 
 /// One property key and its value in every row of a batch.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +49,16 @@ pub struct MultiProperty {
     pub values: Vec<MultiValue>,
 }
 
+impl MultiProperty {
+    /// Adds a value; a set keeps one of several equal ones.
+    pub(crate) fn push(&mut self, value: MultiValue) {
+        let double = |other: &MultiValue| mangrove_graph::compare::equal(&other.value, &value.value);
+        if self.cardinality == Cardinality::List || !self.values.iter().any(double) {
+            self.values.push(value);
+        }
+    }
+}
+
 /// Vertices of one label.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VertexBatch {
@@ -71,12 +83,28 @@ pub struct EdgeBatch {
     pub columns: Vec<Column>,
 }
 
+/// What became of an element of an upsert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upserted<T> {
+    /// It was added.
+    Created(T),
+    /// It was there, with other values.
+    Updated(T),
+    /// It was there as the row has it.
+    Unchanged(T),
+    /// It was left out, for this reason.
+    Refused(String),
+}
+
 /// Where loaded elements go. A label may be a set, written `a::b`.
 ///
 /// The loader promises: elements whose ids users chose come before those whose ids the store chooses (so that
-/// no automatic number is taken when it is chosen), user ids are distinct over all batches (of vertices, and apart from them of edges)
-/// unless the load replaces what exists, edges join vertices that were returned by [`Sink::vertices`] or [`Sink::find`], and all vertices of a load come before its
+/// no automatic number is taken when it is chosen), user ids are distinct over all batches (of vertices, and apart from them of edges),
+/// and so are the keys that identify elements; edges join vertices that the sink returned, and all vertices of a load come before its
 /// first edge. An error ends the load; what was handed over before is for the sink's owner to drop.
+///
+/// A plain load calls [`Sink::vertices`] and [`Sink::edges`]. A load that [upserts](crate::LoadOptions::upsert) calls the methods of
+/// that name instead, and [`Sink::find`].
 pub trait Sink {
     /// Takes vertices; returns their internal ids, one a row.
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>>;
@@ -84,10 +112,28 @@ pub trait Sink {
     /// Takes edges.
     fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()>;
 
-    /// The vertex that is there already under an id of an id space (the empty name is that of the ids users
-    /// know). Asked only by loads that [replace](crate::LoadOptions::upsert), for ends of edges whose vertices are in no file.
-    fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
-        let _ = (space, id);
+    /// Takes vertices that may be in the graph already; says of each row what became of it. What the batch says replaces
+    /// what is there under the same keys.
+    fn upsert_vertices(
+        &mut self,
+        label: &str,
+        batch: VertexBatch,
+        identity: &VertexIdentity,
+    ) -> Result<Vec<Upserted<VertexId>>> {
+        let _ = (label, batch, identity);
+        Err(only_adds())
+    }
+
+    /// Takes edges that may be in the graph already; likewise.
+    fn upsert_edges(&mut self, label: &str, batch: EdgeBatch, identity: &EdgeIdentity) -> Result<Vec<Upserted<()>>> {
+        let _ = (label, batch, identity);
+        Err(only_adds())
+    }
+
+    /// The vertex of the graph that is known by an id, or by this value of a key of one property; for ends of
+    /// edges whose vertices are in no file of the load.
+    fn find(&mut self, identity: &VertexIdentity, id: &UserId) -> Result<Option<VertexId>> {
+        let _ = (identity, id);
         Ok(None)
     }
 
@@ -96,4 +142,8 @@ pub trait Sink {
         let _ = bytes;
         Ok(())
     }
+}
+
+fn only_adds() -> Error {
+    Error::unsupported("this load only adds elements; it cannot replace what is in the graph")
 }

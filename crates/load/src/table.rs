@@ -6,16 +6,17 @@
 use mangrove_graph::{Error, Result, UserId, Value, VertexId};
 use smol_str::{SmolStr, format_smolstr};
 
-use crate::batch::{EdgeBatches, VertexBatches, VertexTable};
+use crate::batch::{BatchFile, EdgeBatches, Place, VertexBatches, VertexTable};
 use crate::context::{Context, Pass};
 use crate::id_map::{FileId, SpaceId};
-use crate::plan::{EdgePlan, EndPlan, Form, GLOBAL_SPACE, Rows, TablePlan, UserIds, VertexPlan};
+use crate::identity::{EdgeIdentity, VertexIdentity, key_text};
+use crate::owned::OwnedValue;
+use crate::plan::{
+    EdgePlan, EndPlan, Form, GLOBAL_SPACE, PropertyPlan, Rows, TablePlan, UserIds, VERTEX_LABEL, ValuesPlan, VertexPlan,
+};
 use crate::row::{Cells, ElementCells, End, Reason, Row, RowBatch, RowId};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 use crate::text_rows;
-
-/// What TinkerPop calls elements without a label.
-const VERTEX_LABEL: &str = "vertex";
 
 /// The values of a batch of rows; each good row takes its own from the front.
 type Values = std::vec::IntoIter<Value>;
@@ -34,7 +35,13 @@ pub(crate) fn load(ctx: &mut Context<'_>, plan: &TablePlan) -> Result<()> {
     match &plan.rows {
         Rows::Vertices(vertices) => load_vertices(ctx, plan, vertices),
         Rows::Edges(edges) => load_edges(ctx, plan, edges),
+        Rows::Values(values) => load_values(ctx, plan, values),
     }
+}
+
+/// What the rows of a table are handed over in.
+fn batch_file(plan: &TablePlan, keeps_rows: bool) -> BatchFile<'_> {
+    BatchFile { pass: Pass { file: plan.file, path: &plan.path }, keeps_rows: keeps_rows && plan.form.is_text() }
 }
 
 /// Goes over the rows that can be cut into the right number of fields. `row` says why a row is bad, if it
@@ -47,7 +54,7 @@ fn each_row(
 ) -> Result<()> {
     let pass = Pass { file: plan.file, path: &plan.path };
     let width = plan.properties().len();
-    let mut take = |ctx: &mut Context<'_>, head: &[u8], batch: RowBatch| {
+    let take = |ctx: &mut Context<'_>, batch: RowBatch| {
         let RowBatch { rows, values, text, bytes_taken } = batch;
         let mut values = values.into_iter();
         for Row { line, raw, cells } in rows {
@@ -67,7 +74,7 @@ fn each_row(
                 }
                 ctx.reject(&pass, line, &reason, place.text)?;
                 if plan.form.is_text() {
-                    ctx.rejects.keep(plan.file, &plan.path, head, place.text)?;
+                    ctx.rejects.keep(plan.file, &plan.path, place.text)?;
                 }
             }
             ctx.rows(&pass, 1, bytes_taken)?;
@@ -77,53 +84,78 @@ fn each_row(
     match &plan.form {
         Form::Text(form) => text_rows::each_batch(ctx, plan, form, take)?,
         #[cfg(feature = "parquet")]
-        Form::Parquet(file) => crate::parquet::each_batch(ctx, plan, file, |ctx, batch| take(ctx, b"", batch))?,
+        Form::Parquet(file) => crate::parquet::each_batch(ctx, plan, file, take)?,
     }
     ctx.end_pass(&pass);
     Ok(())
 }
 
-/// Where a row stands.
-#[derive(Clone, Copy)]
-struct Place<'p> {
-    line: u64,
-    text: &'p [u8],
-}
-
 fn load_vertices(ctx: &mut Context<'_>, plan: &TablePlan, vertices: &VertexPlan) -> Result<()> {
-    let mut batches = VertexBatches::default();
+    let mut batches = VertexBatches::new(batch_file(plan, true));
     let space = ctx.ids.space(&vertices.space);
-    each_row(ctx, plan, true, |ctx, _, cells, values| {
+    each_row(ctx, plan, true, |ctx, place, cells, values| {
         let ElementCells { label, id } = match cells.element {
             Ok(element) => element,
             Err(reason) => return Ok(Err(reason)),
         };
-        let at = batches.open(label.as_deref().unwrap_or(VERTEX_LABEL));
+        let label = label.as_deref().unwrap_or(VERTEX_LABEL);
+        let at = batches.open(ctx, label, Some(vertices));
         let table = batches.at(at);
+        if table.identity.is_none() && ctx.upsert {
+            return Ok(Err(format!("no --key says how a vertex of '{label}' is found")));
+        }
+        if let Err(reason) = claim_key(ctx, vertices, table, values.as_slice()) {
+            return Ok(Err(reason));
+        }
+        let owned = id.as_ref().map_or_else(Vec::new, |id| ctx.owned.take(space, &id.key));
         if let Some(id) = id
             && let Err(reason) = claim(ctx, vertices, space, id, table)
         {
             return Ok(Err(reason));
         }
-        table.columns.define(vertices.properties.iter().map(|property| &property.key));
-        for (property, value) in vertices.properties.iter().zip(values) {
-            match (property.cardinality, value) {
-                (_, Value::Null) => {}
-                (Some(cardinality), Value::List(list)) if !list.is_empty() => {
-                    table.multi.push(multi_property(table.row(), &property.key, cardinality, &list));
-                }
-                (Some(_), _) => {}
-                (None, value) => table.columns.set(property.slot, value),
-            }
+        set_values(table, vertices, values);
+        for value in owned {
+            ctx.files[value.file].values += value.values.len() as u64;
+            table.add_values(value);
         }
-        for (key, value) in &vertices.constants {
-            table.columns.set_key(key, value.clone());
-        }
-        batches.end_row(at, ctx.sink, &mut ctx.ids)?;
-        ctx.files[plan.file].vertices += 1;
+        batches.end_row(ctx, at, place)?;
         Ok(Ok(()))
     })?;
-    batches.flush(ctx.sink, &mut ctx.ids)
+    batches.flush(ctx)
+}
+
+/// Gives the current row its properties.
+fn set_values(table: &mut VertexTable, plan: &VertexPlan, values: &mut Values) {
+    table.columns.define(plan.properties.iter().map(|property| &property.key));
+    for (property, value) in plan.properties.iter().zip(values) {
+        match (property.cardinality, value) {
+            (_, Value::Null) => {}
+            (Some(cardinality), Value::List(list)) if !list.is_empty() => {
+                table.multi.push(multi_property(table.row(), &property.key, cardinality, &list));
+            }
+            (Some(_), _) => {}
+            (None, value) => table.columns.set(property.slot, value),
+        }
+    }
+    for (key, value) in &plan.constants {
+        table.columns.set_key(key, value.clone());
+    }
+}
+
+/// The value of a row under a property.
+fn value_of<'v>(properties: &[PropertyPlan], values: &'v [Value], name: &str) -> Option<&'v Value> {
+    let found = properties.iter().zip(values).filter(|(property, _)| property.key == name).map(|(_, value)| value);
+    found.clone().find(|value| **value != Value::Null).or_else(|| found.clone().next())
+}
+
+/// Checks that no other row of the load has the values of a row under the key of its vertices.
+fn claim_key(ctx: &mut Context<'_>, plan: &VertexPlan, table: &VertexTable, values: &[Value]) -> Result<(), Reason> {
+    let Some(VertexIdentity::Key(key)) = &table.identity else { return Ok(()) };
+    // Ids are unique in their space, so a plain load need not look at the property that keeps them.
+    if !ctx.upsert && plan.id_property.as_ref().is_some_and(|id| key.properties == [id.clone()]) {
+        return Ok(());
+    }
+    table.claim_key(ctx, |name| value_of(&plan.properties, values, name))
 }
 
 /// Makes the row's vertex known by its id: in its space, and where users see the id, globally.
@@ -138,7 +170,7 @@ fn claim(
     let user_id = match plan.user_ids {
         UserIds::Automatic => None,
         UserIds::Own => Some(user),
-        UserIds::Prefixed => Some(prefixed(plan, &user)),
+        UserIds::Prefixed => Some(UserId::String(format_smolstr!("{}:{user}", plan.prefix()))),
     };
     let globally = user_id.is_some() && (space != ctx.global || plan.user_ids == UserIds::Prefixed);
     // Looked up first: a claim cannot be taken back when the other one fails.
@@ -161,48 +193,94 @@ fn claim(
     }
 }
 
-fn prefixed(plan: &VertexPlan, id: &UserId) -> UserId {
-    let prefix = match (plan.space.as_str(), &plan.label.constant) {
-        (GLOBAL_SPACE, Some(label)) => label.as_str(),
-        (GLOBAL_SPACE, None) => VERTEX_LABEL,
-        (space, _) => space,
-    };
-    UserId::String(format_smolstr!("{prefix}:{id}"))
+/// Shows the labels of the rows of a table.
+pub(crate) fn each_label(ctx: &mut Context<'_>, plan: &TablePlan, mut each: impl FnMut(&str)) -> Result<()> {
+    each_row(ctx, plan, false, |_, _, cells, _| {
+        if let Ok(ElementCells { label: Some(label), .. }) = &cells.element {
+            each(label);
+        }
+        Ok(Ok(()))
+    })
+}
+
+/// Keeps the values of a file of values until their vertices come.
+fn load_values(ctx: &mut Context<'_>, plan: &TablePlan, of: &ValuesPlan) -> Result<()> {
+    let space = ctx.ids.space(&of.owner.space);
+    each_row(ctx, plan, true, |ctx, place, cells, values| {
+        let Some([owner, _]) = cells.ends else { return Err(Error::bug("a row of values has an owner")) };
+        if let Err(reason) = cells.element {
+            return Ok(Err(reason));
+        }
+        let owner = match owner {
+            End::Int(number) => FileId::Int(number),
+            End::Id(id) => id.key,
+            End::None => return Ok(Err("the row names no vertex".to_owned())),
+            End::Bad(reason) => return Ok(Err(reason)),
+        };
+        for (property, value) in of.properties.iter().zip(values) {
+            let values = match value {
+                Value::Null => continue,
+                Value::List(items) => items.to_vec(),
+                value => vec![value],
+            };
+            let Some(cardinality) = property.cardinality.filter(|_| !values.is_empty()) else { continue };
+            let text = if ctx.rejects.keeps_rows() { place.text.into() } else { Box::default() };
+            let key = property.key.clone();
+            let value = OwnedValue { key, cardinality, values, file: plan.file, line: place.line, text };
+            ctx.owned.add(space, owner.clone(), value);
+        }
+        Ok(Ok(()))
+    })
+}
+
+/// Rejects the values whose vertices did not come.
+pub(crate) fn reject_ownerless(ctx: &mut Context<'_>, plans: &[TablePlan]) -> Result<()> {
+    for (owner, value) in ctx.owned.take_rest() {
+        let plan = plans.iter().find(|plan| plan.file == value.file && matches!(plan.rows, Rows::Values(_)));
+        let Some((plan, Rows::Values(of))) = plan.map(|plan| (plan, &plan.rows)) else {
+            return Err(Error::bug("values come from a file of values"));
+        };
+        // A row with several values is rejected once.
+        if of.owner.skip_missing || ctx.rejects.contains(value.file, value.line) {
+            continue;
+        }
+        ctx.rejects.remember(value.file, value.line);
+        let reason = format!("no file of this load has the vertex {owner}{}", in_space(&of.owner.space));
+        ctx.reject(&Pass { file: plan.file, path: &plan.path }, value.line, &reason, &value.text)?;
+        if plan.form.is_text() {
+            ctx.rejects.keep(plan.file, &plan.path, &value.text)?;
+        }
+    }
+    Ok(())
 }
 
 fn multi_property(row: u32, key: &SmolStr, cardinality: Cardinality, list: &[Value]) -> MultiProperty {
-    let mut values: Vec<MultiValue> = Vec::with_capacity(list.len());
-    for value in list {
-        let double = || values.iter().any(|other| mangrove_graph::compare::equal(&other.value, value));
-        if cardinality == Cardinality::List || !double() {
-            values.push(MultiValue { value: value.clone(), meta: Vec::new() });
-        }
-    }
-    MultiProperty { row, key: key.clone(), cardinality, values }
+    let values = Vec::with_capacity(list.len());
+    let mut property = MultiProperty { row, key: key.clone(), cardinality, values };
+    list.iter().for_each(|value| property.push(MultiValue { value: value.clone(), meta: Vec::new() }));
+    property
 }
 
 fn load_edges(ctx: &mut Context<'_>, plan: &TablePlan, edges: &EdgePlan) -> Result<()> {
-    let mut batches = EdgeBatches::default();
-    let row =
-        EdgeRow { plan, edges, source: ctx.ids.space(&edges.source.space), target: ctx.ids.space(&edges.target.space) };
+    let mut batches = EdgeBatches::new(batch_file(plan, edges.foreign.is_none()));
+    let row = EdgeRow { edges, source: ctx.ids.space(&edges.source.space), target: ctx.ids.space(&edges.target.space) };
     each_row(ctx, plan, edges.foreign.is_none(), |ctx, place, cells, values| {
         if edges.foreign.is_none() {
-            return row.load(ctx, cells, values, &mut batches);
+            return row.load(ctx, place, cells, values, &mut batches);
         }
         if !ctx.rejects.contains(plan.file, place.line) {
             // The pass over the vertices has rejected what is wrong with the row; only a missing target
             // is news, and it costs the edge, not the vertex.
-            if let Err(reason) = row.load_foreign(ctx, cells, &mut batches)? {
+            if let Err(reason) = row.load_foreign(ctx, place, cells, &mut batches)? {
                 ctx.reject(&Pass { file: plan.file, path: &plan.path }, place.line, &reason, place.text)?;
             }
         }
         Ok(Ok(()))
     })?;
-    batches.flush(ctx.sink)
+    batches.flush(ctx)
 }
 
 struct EdgeRow<'a> {
-    plan: &'a TablePlan,
     edges: &'a EdgePlan,
     source: SpaceId,
     target: SpaceId,
@@ -212,9 +290,10 @@ impl EdgeRow<'_> {
     fn load(
         &self,
         ctx: &mut Context<'_>,
+        place: Place<'_>,
         cells: Cells,
         values: &mut Values,
-        batches: &mut EdgeBatches,
+        batches: &mut EdgeBatches<'_>,
     ) -> Result<Result<(), Reason>> {
         let edges = self.edges;
         let [source, target] = cells.ends.expect("the plan of the row is that of an edge");
@@ -236,8 +315,15 @@ impl EdgeRow<'_> {
         if let Some(Err(reason)) = id.as_ref().map(|id| ctx.claim_edge_id(id)) {
             return Ok(Err(reason));
         }
-        let at = batches.open(&label);
+        let at = batches.open(ctx, &label, id.is_some(), Some(edges));
         let table = batches.at(at);
+        if let EdgeIdentity::Key(key) = &table.identity {
+            let values = key_text(key, |name| value_of(&edges.properties, values.as_slice(), name));
+            let claimed = values.and_then(|values| ctx.claim_edge_key(&table.label, (source, target), values));
+            if let Err(reason) = claimed {
+                return Ok(Err(reason));
+            }
+        }
         table.edge(source, target, id);
         table.columns.define(edges.properties.iter().map(|property| &property.key));
         for (property, value) in edges.properties.iter().zip(values) {
@@ -248,22 +334,23 @@ impl EdgeRow<'_> {
         for (key, value) in &edges.constants {
             table.columns.set_key(key, value.clone());
         }
-        batches.end_row(at, ctx.sink)?;
-        ctx.files[self.plan.file].edges += 1;
+        batches.end_row(ctx, at, place)?;
         Ok(Ok(()))
     }
 
     fn load_foreign(
         &self,
         ctx: &mut Context<'_>,
+        place: Place<'_>,
         cells: Cells,
-        batches: &mut EdgeBatches,
+        batches: &mut EdgeBatches<'_>,
     ) -> Result<Result<(), Reason>> {
         let edges = self.edges;
         let foreign = edges.foreign.ok_or_else(|| Error::bug("called for foreign keys only"))?;
         let [own, _] = cells.ends.expect("the plan of the row is that of an edge");
         let Ok(Some(own)) = find_end(ctx, own, &edges.source, self.source, "source")? else { return Ok(Ok(())) };
-        let at = batches.open(edges.label.constant.as_deref().expect("a foreign key has a constant label"));
+        let label = edges.label.constant.as_deref().expect("a foreign key has a constant label");
+        let at = batches.open(ctx, label, false, Some(edges));
         let mut outcome = Ok(());
         for key in &cells.keys {
             let found = match ctx.ids.get(self.target, key) {
@@ -278,8 +365,7 @@ impl EdgeRow<'_> {
             };
             let (source, target) = if foreign.inward { (other, own) } else { (own, other) };
             batches.at(at).edge(source, target, None);
-            batches.end_row(at, ctx.sink)?;
-            ctx.files[self.plan.file].edges += 1;
+            batches.end_row(ctx, at, place)?;
         }
         Ok(outcome)
     }

@@ -45,15 +45,16 @@ impl Chunks {
     }
 }
 
-/// Shows the rows of a table, parsed, in their order, with the header as it stands in the file.
+/// Shows the rows of a table, parsed, in their order.
 pub(crate) fn each_batch(
     ctx: &mut Context<'_>,
     plan: &TablePlan,
     form: &TextForm,
-    mut take: impl FnMut(&mut Context<'_>, &[u8], RowBatch) -> Result<()>,
+    mut take: impl FnMut(&mut Context<'_>, RowBatch) -> Result<()>,
 ) -> Result<()> {
     let mut head = Vec::new();
     let mut chunks = Chunks::open(plan, form, &mut head)?;
+    ctx.rejects.set_header(plan.file, &head);
     in_order(
         ctx.threads,
         || chunks.next(),
@@ -61,7 +62,7 @@ pub(crate) fn each_batch(
             hand(parse(plan, form, chunk, bytes_taken));
             Ok(())
         },
-        |batch| take(ctx, &head, batch),
+        |batch| take(ctx, batch),
     )
 }
 

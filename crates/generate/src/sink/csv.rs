@@ -308,6 +308,9 @@ fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Colu
     }
     line(format!("user_id = {}", !local));
     line(format!("id_property = \"{}\"", if local { "id" } else { "" }));
+    if local {
+        line("key = \"id\"".to_owned());
+    }
     for column in columns.iter().filter(|column| matches!(column.values, Values::Several(_))) {
         let key = quoted(&column.key);
         let meaning = format!("type = \"string[]\", separator = \"{SEPARATOR}\", cardinality = \"list\"");

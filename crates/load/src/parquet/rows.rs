@@ -65,6 +65,7 @@ fn needed_columns(plan: &TablePlan, file: &ParquetFile) -> Vec<usize> {
             columns.extend(plan.id.as_ref().map(|id| id.column));
             columns.extend(of_label(&plan.label));
         }
+        Rows::Values(plan) => columns.push(plan.owner.column.column),
     }
     if columns.is_empty() {
         columns.extend(file.fields.iter().position(|field| field.shape.is_ok()));

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
+pub mod csv_basic;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
