@@ -110,11 +110,17 @@ pub fn load_options(map: Option<&Path>) -> Result<LoadOptions> {
     })
 }
 
-/// The mapping in a file, or the one of this name that comes with the program. A file wins.
+/// The mapping in a file, or the one of this name that comes with the program. A file wins; a folder is no mapping, and has the
+/// name of a mapping where a data set was unpacked.
 fn mapping(map: &Path) -> Result<Mapping> {
     let shipped = map.to_str().and_then(Mapping::shipped);
     match shipped {
-        Some(mapping) if !map.exists() => Ok(mapping),
+        Some(mapping) if !map.exists() || map.is_dir() => Ok(mapping),
+        None if map.is_dir() => Err(Error::invalid(format!(
+            "the mapping {} is a folder; name a file, as {}",
+            map.display(),
+            map.join("mapping.toml").display()
+        ))),
         None if !map.exists() && map.components().count() == 1 && map.extension().is_none() => {
             let names: Vec<&str> = Mapping::shipped_names().collect();
             let message = format!(

@@ -3,8 +3,9 @@
 pub mod args;
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use mangrove::{Error, FileGroup, LoadReport, UpsertKeys};
+use mangrove::{Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, UpsertCounts, UpsertKeys};
 
 use self::args::LoadArgs;
 use crate::args::Format;
@@ -20,34 +21,34 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         )
         .into());
     }
+    let keys = UpsertKeys::parse(&args.keys)?.with_edge_keys(&args.edge_keys)?;
+    let options = load_options(args)?;
+    let new = NewDirectory::of(args.graph.data.as_deref());
     let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Create)?;
-    let mut options = graphs::load_options(args.graph.map.as_deref())?;
-    options.format = args.format.map(Into::into);
-    options.delimiter = args.delimiter;
-    options.array_delimiter = args.array_delimiter;
-    for (texts, edges) in [(&args.nodes, false), (&args.relationships, true)] {
-        for text in texts {
-            options.groups.push(FileGroup::parse(text, edges)?);
+    let loaded = match args.upsert {
+        false => graphs::load(&database, &args.files, &options),
+        true => graphs::upsert(&database, &args.files, &options, keys),
+    };
+    let report = match loaded {
+        Ok(report) => report,
+        Err(error) => {
+            new.remove_unused(database);
+            return Err(error.into());
         }
-    }
-    options.rejects.clone_from(&args.rejects);
-    options.threads = args.threads.unwrap_or(options.threads);
-    options.max_rejects = args.max_rejects.unwrap_or(options.max_rejects);
-    let report = match args.upsert {
-        false => graphs::load(&database, &args.files, &options)?,
-        true => graphs::upsert(&database, &args.files, &options, UpsertKeys::parse(&args.keys)?)?,
     };
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", report_table(&report))?;
+    writeln!(out, "{}", report_table(&report, args.upsert))?;
     writeln!(out, "{}", summary(&report))?;
-    for path in &report.skipped {
-        eprintln!("left out, as the mapping has it: {}", path.display());
-    }
+    let why = match args.graph.map.is_some() {
+        true => "as the mapping skips it or has no rule for it",
+        false => "as its extension names no format",
+    };
+    report.skipped.iter().for_each(|path| eprintln!("left out, {why}: {}", path.display()));
     match &args.rejects {
         Some(path) if report.rejects > 0 => {
-            let path = path.display();
+            let (path, command) = (path.display(), mending(args, path));
             eprintln!(
-                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and load these with --upsert"
+                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and run: {command}"
             );
         }
         None if report.rejects > 0 => eprintln!("to see the rejected rows, name a file with --rejects"),
@@ -68,20 +69,96 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One row a file, and the totals.
-pub fn report_table(report: &LoadReport) -> String {
-    let columns =
-        [Column::text("file"), Column::number("vertices"), Column::number("edges"), Column::number("rejects")];
-    let mut rows: Vec<Vec<String>> = report
-        .files
-        .iter()
-        .map(|file| {
-            let name = file.path.display().to_string();
-            vec![name, file.vertices.to_string(), file.edges.to_string(), file.rejects.to_string()]
-        })
-        .collect();
-    let totals = [report.vertices, report.edges, report.rejects].map(|n| n.to_string());
-    rows.push([vec!["total".to_owned()], totals.to_vec()].concat());
+fn load_options(args: &LoadArgs) -> Result<LoadOptions, Error> {
+    let mut options = graphs::load_options(args.graph.map.as_deref())?;
+    options.format = args.format.map(Into::into);
+    options.delimiter = args.delimiter;
+    options.array_delimiter = args.array_delimiter;
+    for (texts, edges) in [(&args.nodes, false), (&args.relationships, true)] {
+        for text in texts {
+            options.groups.push(FileGroup::parse(text, edges)?);
+        }
+    }
+    options.rejects.clone_from(&args.rejects);
+    options.threads = args.threads.unwrap_or(options.threads);
+    options.max_rejects = args.max_rejects.unwrap_or(options.max_rejects);
+    Ok(options)
+}
+
+/// A directory that the load makes, if it does: one in which nothing was before.
+struct NewDirectory(Option<PathBuf>);
+
+impl NewDirectory {
+    fn of(data: Option<&str>) -> Self {
+        let absent = |path: &PathBuf| !path.exists();
+        NewDirectory(data.map(PathBuf::from).filter(absent))
+    }
+
+    /// Removes the directory of a database in which a failed load left nothing.
+    fn remove_unused(self, database: Database) {
+        let made = database.durability().map(|durability| durability.directory);
+        let unused = database.is_empty();
+        drop(database);
+        if let (Some(new), Some(made), true) = (self.0, made, unused)
+            && new.canonicalize().ok() == made.canonicalize().ok()
+        {
+            // Best effort: what stays is an empty database, which the next load fills.
+            let _ = std::fs::remove_dir_all(&made);
+        }
+    }
+}
+
+/// The command that loads rejected rows once they are mended: with what told the files of the load apart, and the elements in them.
+fn mending(args: &LoadArgs, rejects: &Path) -> String {
+    let mut command = format!("mangrove load {} --upsert", shell_word(&format!("{}.rows", rejects.display())));
+    let mut option = |name: &str, value: &str| command.push_str(&format!(" {name} {}", shell_word(value)));
+    args.graph.map.iter().for_each(|map| option("--map", &map.to_string_lossy()));
+    args.keys.iter().for_each(|key| option("--key", key));
+    args.edge_keys.iter().for_each(|key| option("--edge-key", key));
+    args.delimiter.iter().for_each(|delimiter| option("--delimiter", &delimiter.to_string()));
+    args.array_delimiter.iter().for_each(|delimiter| option("--array-delimiter", &delimiter.to_string()));
+    option("--data", args.graph.data.as_deref().unwrap_or("DIR"));
+    command
+}
+
+/// A text as one word of a shell's command line.
+fn shell_word(text: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "-_./:,=@+".contains(character);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// One row a file, and the totals. What became of the elements of an upsert stands beside them, and values of vertices of other files
+/// where there are any.
+pub fn report_table(report: &LoadReport, upsert: bool) -> String {
+    let with_values = report.files.iter().any(|file| file.values > 0);
+    let mut names = vec!["vertices", "edges"];
+    names.extend(with_values.then_some("values"));
+    names.extend(upsert.then_some(["created", "updated", "unchanged"]).into_iter().flatten());
+    names.push("rejects");
+    let columns: Vec<Column> =
+        [Column::text("file")].into_iter().chain(names.into_iter().map(Column::number)).collect();
+    let row = |name: String, file: &FileReport| {
+        let UpsertCounts { created, updated, unchanged } = file.upserts;
+        let mut counts = vec![file.vertices, file.edges];
+        counts.extend(with_values.then_some(file.values));
+        counts.extend(upsert.then_some([created, updated, unchanged]).into_iter().flatten());
+        counts.push(file.rejects);
+        [name].into_iter().chain(counts.iter().map(u64::to_string)).collect::<Vec<String>>()
+    };
+    let total = FileReport {
+        vertices: report.vertices,
+        edges: report.edges,
+        values: report.files.iter().map(|file| file.values).sum(),
+        upserts: report.upserts,
+        rejects: report.rejects,
+        ..FileReport::default()
+    };
+    let mut rows: Vec<Vec<String>> =
+        report.files.iter().map(|file| row(file.path.display().to_string(), file)).collect();
+    rows.push(row("total".to_owned(), &total));
     render_table(&columns, &rows)
 }
 

@@ -47,16 +47,21 @@ pub struct LoadArgs {
     #[arg(long)]
     pub upsert: bool,
 
-    /// With --upsert: find the vertices of a label by this property instead of by id; may be given several times
-    #[arg(long = "key", value_name = "LABEL.KEY", requires = "upsert")]
+    /// With --upsert: find the vertices of a label by this property (or these) instead of by id; may be given several times
+    #[arg(long = "key", value_name = "LABEL.KEY[,KEY]", requires = "upsert")]
     pub keys: Vec<String>,
+
+    /// With --upsert: tell edges of a label between the same vertices apart by this property (or these); may be given several
+    /// times
+    #[arg(long = "edge-key", value_name = "LABEL.KEY[,KEY]", requires = "upsert")]
+    pub edge_keys: Vec<String>,
 
     /// With --upsert: go on with a load that was stopped, which is to run it again
     #[arg(long)]
     pub resume: bool,
 
     /// Write rejected rows to this file, with their place and the reason; the rows as they were stand in the folder
-    /// FILE.rows, to be mended and loaded with --upsert
+    /// FILE.rows, to be mended and loaded with --upsert, the same mapping and the same keys
     #[arg(long, value_name = "FILE")]
     pub rejects: Option<PathBuf>,
 
@@ -71,8 +76,9 @@ pub struct LoadArgs {
 
 const HELP: &str = "\
 With --data the graph is kept in a directory, which must have none yet; a load that is interrupted
-leaves it empty. With --upsert there may be a graph: vertices are found by id (or --key), edges by id or by
-source, label and target; batches are committed one by one, and a load that was interrupted is run again.
+leaves it empty. With --upsert there may be a graph: vertices are found by id (or by --key, or the key in
+their mapping), edges by id, by source, label, target and --edge-key, or else by what they hold. What could not be found
+again is refused. Batches are committed one by one, and a load that was interrupted is run again.
 Without --data, what is loaded is gone when the program ends: then `load` checks files and
 says what became of their rows.
 
@@ -84,6 +90,7 @@ Examples:
   mangrove load person.parquet knows.parquet --data graph/
   mangrove load ldbc/ --map ldbc-snb --data graph/
   mangrove load changed.csv --upsert --key person.email --data graph/
+  mangrove load payments.csv --upsert --edge-key paid.number --data graph/
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
   mangrove load modern.json --query 'g.V().groupCount().by(label)'";
 

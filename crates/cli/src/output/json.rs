@@ -2,7 +2,7 @@
 //!
 //! Numbers of every size are JSON numbers; what JSON has no number for (`NaN`, infinities) and what it has no
 //! form for (UUIDs, dates, durations, bytes in hexadecimal) are strings. A map whose keys are all names is an
-//! object, any other a list of `{"key", "value"}`.
+//! object (of `T.id` and a property `id` the first is `id`, the other `id (property)`), any other a list of `{"key", "value"}`.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use mangrove::{Detached, DetachedVertexProperty, Tree, Value};
 use serde_json::{Map, Number, Value as Json, json};
 use smol_str::SmolStr;
 
-use super::text::{direction_name, key_name, labeled, text, token_name};
+use super::text::{direction_name, entry_names, labeled, text, token_name};
 use crate::Failure;
 
 /// One document: an array with a result a line.
@@ -78,11 +78,9 @@ fn array(items: &[Value]) -> Json {
 }
 
 fn map(entries: &[(Value, Value)]) -> Json {
-    let named = |(key, value): &(Value, Value)| Some((key_name(key)?, json(value)));
-    match entries.iter().map(named).collect::<Option<Map<String, Json>>>() {
-        // Two keys may have one name: T.id and 'id'.
-        Some(object) if object.len() == entries.len() => Json::Object(object),
-        _ => entries.iter().map(|(key, value)| json!({ "key": json(key), "value": json(value) })).collect(),
+    match entry_names(entries) {
+        Some(names) => names.into_iter().zip(entries.iter().map(|(_, value)| json(value))).collect(),
+        None => entries.iter().map(|(key, value)| json!({ "key": json(key), "value": json(value) })).collect(),
     }
 }
 
@@ -160,7 +158,7 @@ mod tests {
         check(&Value::map(vec![entry(Value::from("a")), entry(Value::Token(Token::Id))]), r#"{"a":1,"id":1}"#);
         check(&Value::map(vec![entry(Value::I32(5))]), r#"[{"key":5,"value":1}]"#);
         let twice = vec![entry(Value::from("id")), entry(Value::Token(Token::Id))];
-        check(&Value::map(twice), r#"[{"key":"id","value":1},{"key":"id","value":1}]"#);
+        check(&Value::map(twice), r#"{"id (property)":1,"id":1}"#);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use mangrove::Value;
 
-use super::text::{Grid, text};
+use super::text::{Grid, entry_names, text};
 use crate::Failure;
 
 /// A column of a table.
@@ -81,7 +81,11 @@ fn of_results(results: &[Value]) -> String {
 }
 
 fn entries_as_rows(entries: &[(Value, Value)]) -> Grid {
-    let rows = entries.iter().map(|(key, value)| vec![Some(key.clone()), Some(value.clone())]).collect();
+    let keys: Vec<Value> = match entry_names(entries) {
+        Some(names) => names.into_iter().map(Value::from).collect(),
+        None => entries.iter().map(|(key, _)| key.clone()).collect(),
+    };
+    let rows = keys.into_iter().zip(entries).map(|(key, (_, value))| vec![Some(key), Some(value.clone())]).collect();
     Grid { columns: vec!["key".to_owned(), "value".to_owned()], rows }
 }
 

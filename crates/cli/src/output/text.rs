@@ -72,7 +72,8 @@ fn element_as_map(value: &Value) -> Option<Value> {
     let mut entries: Vec<(Value, Value)> = Vec::new();
     match &**element {
         Detached::Vertex { id, label, properties } => {
-            entries.extend([("id".into(), id.clone()), ("label".into(), Value::String(label.clone()))]);
+            let label = Value::String(label.clone());
+            entries.extend([(Value::Token(Token::Id), id.clone()), (Value::Token(Token::Label), label)]);
             for property in properties {
                 let key = Value::String(property.key.clone());
                 match entries.iter_mut().skip(2).find(|(known, _)| *known == key) {
@@ -83,7 +84,8 @@ fn element_as_map(value: &Value) -> Option<Value> {
             }
         }
         Detached::Edge { id, label, source, target, properties } => {
-            entries.extend([("id".into(), id.clone()), ("label".into(), Value::String(label.clone()))]);
+            let label = Value::String(label.clone());
+            entries.extend([(Value::Token(Token::Id), id.clone()), (Value::Token(Token::Label), label)]);
             entries.extend([("from".into(), source.0.clone()), ("to".into(), target.0.clone())]);
             entries.extend(properties.iter().map(|(key, value)| (Value::String(key.clone()), value.clone())));
         }
@@ -95,7 +97,7 @@ fn element_as_map(value: &Value) -> Option<Value> {
 /// The keys of a map that has names for keys.
 fn names(value: &Value) -> Option<Vec<String>> {
     match value {
-        Value::Map(entries) => entries.iter().map(|(key, _)| key_name(key)).collect(),
+        Value::Map(entries) => entry_names(entries),
         _ => None,
     }
 }
@@ -103,9 +105,9 @@ fn names(value: &Value) -> Option<Vec<String>> {
 fn cells(map: &Value, columns: &[String]) -> Vec<Option<Value>> {
     let mut cells = vec![None; columns.len()];
     if let Value::Map(entries) = map {
-        for (key, value) in entries.iter() {
-            let at = key_name(key).and_then(|name| columns.iter().position(|column| *column == name));
-            if let Some(at) = at {
+        let names = entry_names(entries).unwrap_or_default();
+        for (name, (_, value)) in names.iter().zip(entries.iter()) {
+            if let Some(at) = columns.iter().position(|column| column == name) {
                 cells[at] = Some(value.clone());
             }
         }
@@ -113,8 +115,29 @@ fn cells(map: &Value, columns: &[String]) -> Vec<Option<Value>> {
     cells
 }
 
-/// The name a key of a map has as a column or in JSON; `None` where it is no name.
-pub fn key_name(key: &Value) -> Option<String> {
+/// The names that the keys of a map have as columns or in JSON, each another one; `None` where a key is no name.
+///
+/// `T.id` and a property `id` may stand in one map: the token has the name, and the property is `id (property)`.
+pub fn entry_names(entries: &[(Value, Value)]) -> Option<Vec<String>> {
+    let reserved: Vec<String> = entries
+        .iter()
+        .filter(|(key, _)| !matches!(key, Value::String(_)))
+        .filter_map(|(key, _)| key_name(key))
+        .collect();
+    let mut names: Vec<String> = Vec::with_capacity(entries.len());
+    for (key, _) in entries {
+        let mut name = key_name(key)?;
+        let is_text = matches!(key, Value::String(_));
+        while (is_text && reserved.contains(&name)) || names.contains(&name) {
+            name.push_str(" (property)");
+        }
+        names.push(name);
+    }
+    Some(names)
+}
+
+/// The name a key of a map has by itself; `None` where it is no name.
+fn key_name(key: &Value) -> Option<String> {
     match key {
         Value::String(name) => Some(name.to_string()),
         Value::Token(token) => Some(token_name(*token).to_owned()),
@@ -246,6 +269,28 @@ mod tests {
         assert_eq!(text(&Value::list(vec![Value::F64(2.0), Value::F64(0.5), Value::from("x")])), "[2.0, 0.5, x]");
         assert_eq!(text(&Value::F64(f64::NAN)), "NaN");
         assert_eq!(text(&Value::map(vec![(Value::Token(Token::Id), Value::I32(1))])), "{id: 1}");
+    }
+
+    #[test]
+    fn an_id_and_a_property_of_that_name_are_two_columns() {
+        let map = Value::map(vec![("id".into(), Value::I32(7)), (Value::Token(Token::Id), Value::I32(1))]);
+        let property = |key: &str| mangrove::DetachedVertexProperty {
+            id: Value::I32(0),
+            key: key.into(),
+            value: Value::I32(7),
+            meta: Vec::new(),
+        };
+        let vertex =
+            Detached::Vertex { id: Value::I32(1), label: "a".into(), properties: vec![property("id"), property("x")] };
+        for (result, columns) in [
+            (map, vec!["id (property)", "id"]),
+            (Value::Detached(Arc::new(vertex)), vec!["id", "label", "id (property)", "x"]),
+        ] {
+            let grid = Grid::new(&[result]);
+            assert_eq!(grid.columns, columns);
+            let cell = |name: &str| grid.rows[0][columns.iter().position(|column| *column == name).unwrap()].clone();
+            assert_eq!((cell("id"), cell("id (property)")), (Some(Value::I32(1)), Some(Value::I32(7))));
+        }
     }
 
     #[test]

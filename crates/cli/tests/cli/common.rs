@@ -26,6 +26,11 @@ pub fn run(args: &[&str]) -> Ran {
     ran(mangrove().args(args).output().unwrap())
 }
 
+/// Runs the program in a folder.
+pub fn run_in(folder: &Path, args: &[&str]) -> Ran {
+    ran(mangrove().current_dir(folder).args(args).output().unwrap())
+}
+
 /// Runs a command with this on standard input.
 pub fn fed(command: &str, args: &[&str], input: &str) -> Ran {
     let mut child = mangrove()

@@ -71,3 +71,106 @@ fn errors_name_the_file_and_the_way_out() {
     }
     fail(2, &["load"]);
 }
+
+/// The cells of a line of the table that a load prints, without its name.
+fn cells(out: &str, name: &str) -> Vec<u64> {
+    let line = out.lines().find(|line| line.contains(name)).unwrap();
+    let cells = line.trim_matches('│').split('┆').map(str::trim).skip(1);
+    cells.map(|cell| cell.parse::<u64>().unwrap()).collect()
+}
+
+#[test]
+fn an_upsert_counts_results_and_not_rows() {
+    let folder = Folder::new("upsert-counts");
+    let accounts = folder.file("account.csv", "id,name\n1,a\n2,b\n");
+    let pay = folder.file("pay.csv", "from,to,amount\n1,2,10\n1,2,20\n1,2,30\n");
+    let data = folder.path().join("data");
+    let load = |arguments: &[&str]| {
+        let all = [&["load", "--upsert", "--data", data.to_str().unwrap()], arguments].concat();
+        succeed(&all)
+    };
+    let out = load(&[&accounts, &pay, "--query", "g.E().values('amount').sum()"]);
+    // Vertices, edges, created, updated, unchanged, rejects.
+    assert_eq!(cells(&out, "pay.csv"), [0, 3, 3, 0, 0, 0]);
+    assert!(out.contains("60"), "{out}");
+    std::fs::write(&accounts, "id,name\n1,c\n2,b\n").unwrap();
+    let out = load(&[&accounts, &pay]);
+    assert_eq!(cells(&out, "account.csv"), [2, 0, 0, 1, 1, 0]);
+    assert_eq!(cells(&out, "total"), [2, 3, 0, 1, 4, 0]);
+    let error = fail(1, &["load", "--upsert", "--data", data.to_str().unwrap(), &pay, "--edge-key", "pya.amount"]);
+    assert!(error.contains("did you mean pay.amount?"), "{error}");
+}
+
+#[test]
+fn a_plain_load_into_a_used_graph_names_the_way_out() {
+    let folder = Folder::new("used");
+    let [people, _] = folder.people();
+    let data = folder.path().join("data");
+    let load = ["load", &people, "--data", data.to_str().unwrap()];
+    succeed(&load);
+    let error = fail(1, &load);
+    assert!(error.contains("--upsert"), "{error}");
+}
+
+/// A failed load leaves no directory where there was none, and touches nothing where there was one.
+#[test]
+fn a_failed_load_leaves_no_directory() {
+    let folder = Folder::new("leaves-nothing");
+    let bad = folder.file("bad.csv", "id,n:int\n1,x\n");
+    let data = folder.path().join("data");
+    fail(1, &["load", &bad, "--data", data.to_str().unwrap(), "--max-rejects", "0"]);
+    assert!(!data.exists());
+    let [people, _] = folder.people();
+    succeed(&["load", &people, "--data", data.to_str().unwrap()]);
+    fail(1, &["load", &bad, "--data", data.to_str().unwrap(), "--upsert", "--max-rejects", "0"]);
+    let out = succeed(&["query", "--data", data.to_str().unwrap(), "--format", "jsonl", "g.V().count()"]);
+    assert_eq!(out.trim(), "3");
+}
+
+/// The hint about rejected rows is a command that works.
+#[test]
+fn mended_rows_load_with_the_command_that_the_hint_names() {
+    let folder = Folder::new("hint");
+    let rows = folder.file("airports.csv", "id:ID(airport),name,runways:int\n1,A,1\n2,B,x\n");
+    let (rejects, data) = (folder.path().join("bad rows.csv"), folder.path().join("data"));
+    let (rejects, data) = (rejects.to_str().unwrap(), data.to_str().unwrap());
+    let map = folder.file("map.toml", "[[file]]\nmatch = \"airports.csv\"\nlabel = \"airport\"\nkey = \"id\"\n");
+    let ran = run(&["load", &rows, "--map", &map, "--rejects", rejects, "--data", data]);
+    let command = ran.err.lines().find_map(|line| line.split_once("and run: ")).unwrap().1;
+    assert_eq!(command, format!("mangrove load '{rejects}.rows' --upsert --map {map} --data {data}"));
+    let mended = format!("{rejects}.rows/airports.csv");
+    std::fs::write(&mended, std::fs::read_to_string(&mended).unwrap().replace('x', "2")).unwrap();
+    let out = succeed(&["load", &format!("{rejects}.rows"), "--upsert", "--map", &map, "--data", data]);
+    assert_eq!(cells(&out, "total"), [1, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_folder_does_not_hide_a_mapping_that_comes_with_the_program() {
+    let folder = Folder::new("shadow");
+    let data = folder.path().join("openflights");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("countries.dat"), "\"Peru\",\"PE\",\"PE\"\n").unwrap();
+    let ran = crate::common::run_in(folder.path(), &["load", "openflights", "--map", "openflights"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(cells(&ran.out, "countries.dat"), [1, 0, 0]);
+    let other = folder.path().join("own");
+    std::fs::create_dir_all(&other).unwrap();
+    let error = fail(1, &["load", data.to_str().unwrap(), "--map", other.to_str().unwrap()]);
+    assert!(error.contains("is a folder"), "{error}");
+}
+
+#[test]
+fn loads_without_a_fitting_mapping_say_so() {
+    let folder = Folder::new("unfit");
+    let data = folder.path().join("of");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("routes.dat"), "1,2\n").unwrap();
+    let error = fail(1, &["load", data.to_str().unwrap()]);
+    assert!(error.contains("routes.dat") && error.contains("--map") && error.contains("openflights"), "{error}");
+    let plain = folder.file("nodes.csv", "a,b\n1,2\n");
+    let map = folder.file("bad.toml", "[[file]]\nmatch = \"x.csv\"\n");
+    let error = fail(1, &["load", &plain, "--map", &map]);
+    assert!(error.contains("no rule of the mapping matches this file") && error.contains("nodes.csv"), "{error}");
+    let error = fail(1, &["load", data.to_str().unwrap(), "--map", &map]);
+    assert!(error.contains("has no rule for") && error.contains("routes.dat"), "{error}");
+}
