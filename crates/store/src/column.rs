@@ -28,7 +28,7 @@
 //!   chain (head → 0) where the value in place is old enough, else what hangs off the first record that is. Any number
 //!   of threads may cut one cell: links are taken by exchange, so each record is cut off by one of them.
 //!
-//! Whoever reads or writes is pinned, and that is what makes "the head is the same as before" mean "nothing
+//! Every reader and every writer is pinned (readers show it by an [`UndoReader`]), and that is what makes "the head is the same as before" mean "nothing
 //! happened in between":
 //!
 //! 1. A record's number comes back a grace period after it was cut off, so a head that a pinned thread has read

@@ -7,10 +7,13 @@
 //! of settled pages with less room wait until another element leaves the page; they are a sixteenth of the places at
 //! most.
 //!
+//! A place has a number of generations. When they are *used up* it is free and is handed out no more: it is only counted,
+//! so that its page can be settled.
+//!
 //! Invariants:
 //!
-//! 1. A page's free places are listed, or the page is settled and they are its holes; those of a page that a collector
-//!    is about to settle are neither, until it has or has not.
+//! 1. A page's free places are listed, or used up, or the page is settled and they are its holes; those of a page that a
+//!    collector is about to settle are none of it, until it has or has not.
 //! 2. All under one lock. Who settles a page takes its places out first, and only when they are all its holes: so nobody
 //!    has a place there that was handed out and has no element yet.
 
@@ -39,6 +42,8 @@ struct Lists {
     roomy: BTreeMap<PageOf, usize>,
     /// Other settled pages with holes.
     cramped: BTreeMap<PageOf, usize>,
+    /// How many places of a page are used up, of settled pages and others. Nowhere else are they counted.
+    used_up: BTreeMap<PageOf, usize>,
 }
 
 /// See the module.
@@ -55,12 +60,13 @@ pub(crate) struct Withdrawn {
     page: PageOf,
     open: Vec<u64>,
     holes: usize,
+    used_up: usize,
 }
 
 impl Withdrawn {
-    /// How many places these are.
-    pub(crate) fn len(&self) -> usize {
-        self.open.len() + self.holes
+    /// How many holes these are, places that are used up among them.
+    pub(crate) fn hole_count(&self) -> usize {
+        self.open.len() + self.holes + self.used_up
     }
 }
 
@@ -73,10 +79,19 @@ impl Lists {
             None => (self.cramped.remove(&page).unwrap_or(0), 0),
         }
     }
+
+    /// Lists the holes of a page that was settled until an element left it; how many more places are to be had.
+    fn open(&mut self, page: PageOf, holes: impl FnOnce(PageOf) -> Vec<u64>) -> usize {
+        let (holes_listed, to_be_had) = self.unsettle(page);
+        if holes_listed > 0 {
+            self.open.entry(page).or_default().extend(holes(page));
+        }
+        holes_listed - to_be_had
+    }
 }
 
 impl FreePlaces {
-    /// The last id of a place, if there is one. `holes` says the ids of the holes of a settled page.
+    /// The last id of a place, if there is one. `holes` says the ids of the holes of a settled page that are not used up.
     #[inline]
     pub(crate) fn take(&self, holes: impl FnOnce(PageOf) -> Vec<u64>) -> Option<u64> {
         // Relaxed: a hint; the lock orders what matters.
@@ -100,13 +115,16 @@ impl FreePlaces {
     /// Gives back the place of an element by its id. `holes` as for [`FreePlaces::take`].
     pub(crate) fn give(&self, page: PageOf, bits: u64, holes: impl FnOnce(PageOf) -> Vec<u64>) {
         let mut lists = self.lists.lock();
-        let mut more = 1;
-        let (holes_listed, to_be_had) = lists.unsettle(page);
-        if holes_listed > 0 {
-            more += holes_listed - to_be_had;
-            lists.open.entry(page).or_default().extend(holes(page));
-        }
+        let more = lists.open(page, holes) + 1;
         lists.open.entry(page).or_default().push(bits);
+        self.add(more as i64);
+    }
+
+    /// Gives back a place that is used up. `holes` as for [`FreePlaces::take`].
+    pub(crate) fn use_up(&self, page: PageOf, holes: impl FnOnce(PageOf) -> Vec<u64>) {
+        let mut lists = self.lists.lock();
+        let more = lists.open(page, holes);
+        *lists.used_up.entry(page).or_default() += 1;
         self.add(more as i64);
     }
 
@@ -121,20 +139,20 @@ impl FreePlaces {
         let mut lists = self.lists.lock();
         let listed = lists.open.get(&page).map_or(0, Vec::len);
         let settled = lists.roomy.get(&page).or_else(|| lists.cramped.get(&page)).copied().unwrap_or(0);
-        if listed + settled != count_holes() {
+        let used_up = lists.used_up.get(&page).copied().unwrap_or(0);
+        if listed + settled + used_up != count_holes() {
             return None;
         }
         let open = lists.open.remove(&page).unwrap_or_default();
         let (holes, to_be_had) = lists.unsettle(page);
         self.add(-((open.len() + to_be_had) as i64));
-        Some(Withdrawn { page, open, holes })
+        Some(Withdrawn { page, open, holes, used_up })
     }
 
     /// Puts back what was taken out of a page of `capacity` slots that is settled now, or is not.
     pub(crate) fn put_back(&self, withdrawn: Withdrawn, capacity: usize, is_settled: bool) {
-        let withdrawn_len = withdrawn.len();
-        let Withdrawn { page, open, holes } = withdrawn;
-        let settled = if is_settled { withdrawn_len } else { holes };
+        let Withdrawn { page, open, holes, .. } = withdrawn;
+        let settled = if is_settled { open.len() + holes } else { holes };
         let mut lists = self.lists.lock();
         if !is_settled && !open.is_empty() {
             self.add(open.len() as i64);
@@ -148,7 +166,7 @@ impl FreePlaces {
         }
     }
 
-    /// How many places are free.
+    /// How many places are free and not used up.
     pub(crate) fn len(&self) -> u64 {
         let lists = self.lists.lock();
         self.len.load(Ordering::Relaxed) + lists.cramped.values().sum::<usize>() as u64
@@ -186,6 +204,24 @@ mod tests {
         assert_eq!((free.take(none), free.len()), (None, 0));
         free.put_back(withdrawn, 1_024, false);
         assert_eq!((free.take(none), free.len()), (Some(10), 0));
+    }
+
+    #[test]
+    fn places_that_are_used_up_count_as_holes_and_are_not_handed_out() {
+        let free = FreePlaces::default();
+        free.use_up(page(1), none);
+        free.give(page(1), 10, none);
+        assert!(free.withdraw(page(1), || 1).is_none());
+        let withdrawn = free.withdraw(page(1), || 2).unwrap();
+        assert_eq!(withdrawn.hole_count(), 2);
+        free.put_back(withdrawn, 8, true);
+        assert_eq!((free.len(), free.take(|_| vec![10]), free.take(none), free.len()), (1, Some(10), None, 0));
+        // The last one is used up, too.
+        free.use_up(page(1), none);
+        let withdrawn = free.withdraw(page(1), || 2).unwrap();
+        assert_eq!(withdrawn.hole_count(), 2);
+        free.put_back(withdrawn, 8, true);
+        assert_eq!((free.len(), free.take(none)), (0, None));
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
-pub(crate) use mangrove_graph::ids::{GENERATION_SHIFT, PAGE_SLOTS};
+pub(crate) use mangrove_graph::ids::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
 /// What vertices and edges have in common.
 #[derive(Debug)]
@@ -257,6 +257,11 @@ impl PageCore {
     pub(crate) fn generation(&self, at: usize) -> u16 {
         // Acquire: its partner is the Release in `next_generation`.
         self.generations.get().map_or(0, |generations| generations[at].load(Ordering::Acquire))
+    }
+
+    /// Returns true if a slot has no generation left: when its element is gone, it stays empty.
+    pub(crate) fn is_used_up(&self, at: usize) -> bool {
+        self.generation(at) == GENERATION_MAX
     }
 
     /// The generations of the first slots, or none where all are in their first.

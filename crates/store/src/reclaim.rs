@@ -27,7 +27,6 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
 
 use crate::cell::{Content, RawCell};
@@ -268,11 +267,13 @@ impl Store {
             }
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        if slot.core.generation(slot.at) < GENERATION_MAX {
-            let page = PageOf { number, tablet: slot.tablet.id };
-            cursors.ensure(label, &self.memory).free.give(page, bits, |page| self.holes_of(kind, page));
-            slot.tablet.note_holes();
+        let free = &cursors.ensure(label, &self.memory).free;
+        let page = PageOf { number, tablet: slot.tablet.id };
+        match slot.core.is_used_up(slot.at) {
+            false => free.give(page, bits, |page| self.holes_of(kind, page)),
+            true => free.use_up(page, |page| self.holes_of(kind, page)),
         }
+        slot.tablet.note_holes();
     }
 
     // --- Tasks of tablets ---------------------------------------------------------------------------
@@ -456,7 +457,7 @@ impl Store {
         // The pin first: a place that is on its way back then stays there, until the page is settled or is not.
         let page = PageOf { number, tablet: tablet.id };
         let Some(withdrawn) = free.withdraw(page, || core.count_holes(&pin)) else { return false };
-        let settling = self.settle_page(tablet, kind, number, oldest, withdrawn.len());
+        let settling = self.settle_page(tablet, kind, number, oldest, withdrawn.hole_count());
         if settling == Settling::TooYoung {
             tablet.note_holes();
         }
@@ -464,13 +465,14 @@ impl Store {
         settling == Settling::Done
     }
 
-    /// The ids that the holes of a settled page had last.
+    /// The ids that the holes of a settled page had last, but for those that are used up.
     pub(crate) fn holes_of(&self, kind: PageKind, page: PageOf) -> Vec<u64> {
         let tablet = self.tablet(page.tablet).expect("a place is in a tablet");
         let core = page_core(tablet, kind, page.number).expect("a place is on a page");
         let pin = epoch::pin();
         let base = page.number as u64 * PAGE_SLOTS;
-        let holes = core.holes(&pin).into_iter().flat_map(SlotSet::iter).map(|at| core.slot_number(base, at));
+        let holes = core.holes(&pin).into_iter().flat_map(SlotSet::iter).filter(|at| !core.is_used_up(*at));
+        let holes = holes.map(|at| core.slot_number(base, at));
         match kind {
             PageKind::Vertices => holes.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
             PageKind::Edges => holes.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),

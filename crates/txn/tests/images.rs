@@ -11,13 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::{check_consistent, edges, find, vertices};
+use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{
     EdgeId, ElementRef, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value, VertexId,
 };
 use mangrove_store::image::{PageImage, PageName};
 use mangrove_store::restore::{Damage, Restore, Restored};
-use mangrove_store::{Content, IndexOptions, MultiProperty, MultiValue, Store, StoreOptions, WriteCardinality};
-use mangrove_txn::{RecentOptions, Transaction, TransactionManager};
+use mangrove_store::{
+    Content, IndexOptions, MultiProperty, MultiValue, RecordKind, Store, StoreOptions, StoreSizes, WriteCardinality,
+};
+use mangrove_txn::{RecentOptions, Transaction, TransactionManager, TransactionOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -425,4 +428,80 @@ fn damage_is_found_and_named() {
             t.vertex(1, vertex(1), labels, Some(&UserId::int(vertex(0).external())))
         })
     });
+}
+
+/// The version words and generations of a graph, and its free places.
+fn words_and_places(manager: &TransactionManager) -> (u64, u64) {
+    manager.compact();
+    let store = manager.store();
+    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    (store.memory().rows[RecordKind::Version as usize].bytes, store.free_places())
+}
+
+/// A place has a number of generations, after which it stays empty. Its page loses its version words like any other.
+#[test]
+fn pages_with_places_that_are_used_up_are_settled() {
+    const SLOTS: u64 = 8;
+    let sizes = StoreSizes { page_slots_max: SLOTS as u32, ..StoreSizes::default() };
+    let options = StoreOptions { tablet_count: 1, sizes, ..StoreOptions::default() };
+    let store = Store::new(&options);
+    let (vertex_labels, edge_labels, _) = names(&store);
+    let manager = TransactionManager::new(Arc::new(store));
+    manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
+    let begin = || manager.begin(TransactionOptions::default()).unwrap();
+    // One vertex stays, beside places that are used up.
+    let txn = begin();
+    let stays = txn.insert_vertex(vertex_labels[0], None).unwrap();
+    txn.commit().unwrap();
+    for _ in 0..GENERATION_MAX {
+        let txn = begin();
+        let new: Vec<_> = (1..SLOTS).map(|_| txn.insert_vertex(vertex_labels[0], None).unwrap()).collect();
+        assert!(new.iter().all(|vertex| vertex.page() == 0));
+        txn.finish_statement().unwrap();
+        for target in 0..SLOTS as usize {
+            txn.insert_edge(stays, *new.get(target).unwrap_or(&stays), edge_labels[0], None).unwrap();
+        }
+        txn.commit().unwrap();
+        let txn = begin();
+        edges(&txn).iter().for_each(|&(edge, ..)| txn.delete_edge(edge).unwrap());
+        txn.finish_statement().unwrap();
+        new.iter().for_each(|vertex| txn.delete_vertex(*vertex).unwrap());
+        txn.commit().unwrap();
+        manager.compact();
+    }
+    // The last generation of all places: then each of them is used up.
+    let txn = begin();
+    let last: Vec<_> = (1..SLOTS).map(|_| txn.insert_vertex(vertex_labels[0], None).unwrap()).collect();
+    let links: Vec<_> = (0..SLOTS).map(|_| txn.insert_edge(stays, stays, edge_labels[0], None).unwrap()).collect();
+    txn.commit().unwrap();
+    assert!(last.iter().all(|vertex| (vertex.page(), vertex.generation()) == (0, GENERATION_MAX)));
+    let txn = begin();
+    last.iter().for_each(|vertex| txn.delete_vertex(*vertex).unwrap());
+    links.iter().for_each(|edge| txn.delete_edge(*edge).unwrap());
+    txn.commit().unwrap();
+    // Two bytes of generation a place, and a bit a slot for the holes, of two pages.
+    let settled = 2 * (2 * SLOTS + 128);
+    assert_eq!(words_and_places(&manager), (settled, 0));
+
+    let fresh = Store::new(&options);
+    names(&fresh);
+    let restore = Restore::new(fresh);
+    for name in manager.store().pages_changed_since(TabletId(1), None) {
+        let image = manager.store().page_image(name, manager.watermark()).unwrap();
+        restore.tablet(TabletId(1)).unwrap().image(image).unwrap();
+    }
+    let restored = restore.finish(&[], 0, manager.watermark(), 1, &mut |_| ()).unwrap().store;
+    let again = TransactionManager::resuming(Arc::new(restored), RecentOptions::default(), manager.watermark());
+    again.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(words_and_places(&again), (settled, 0));
+    // New elements go to other pages, and those who stay can go.
+    let txn = again.begin(TransactionOptions::default()).unwrap();
+    assert_ne!(txn.insert_vertex(vertex_labels[0], None).unwrap().page(), 0);
+    txn.delete_vertex(stays).unwrap();
+    txn.commit().unwrap();
+    check_consistent(&again.begin_read().unwrap());
+    let (_, free) = words_and_places(&again);
+    assert_eq!(free, 1, "the place of the one that stayed has all its other generations");
+    let txn = again.begin(TransactionOptions::default()).unwrap();
+    assert_eq!(txn.insert_vertex(vertex_labels[0], None).unwrap().page(), 0);
 }

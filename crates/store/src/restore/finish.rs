@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove_graph::ids::{GENERATION_MAX, PAGE_SLOTS};
+use mangrove_graph::ids::PAGE_SLOTS;
 use mangrove_graph::{ElementRef, IndexInfo, LabelSetId, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
@@ -225,12 +225,22 @@ impl Store {
         for (number, page) in tablet.vertices.numbered() {
             let name = PageName { tablet: tablet.id, kind: PageKind::Vertices, number: number as u32 };
             self.enter_page(name, tablet, &page.core, vertex)?;
-            free_places(name, &page.core, self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory));
+            free_places(
+                name,
+                &page.core,
+                self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory),
+                tablet,
+            );
         }
         for (number, page) in tablet.edges.numbered() {
             let name = PageName { tablet: tablet.id, kind: PageKind::Edges, number: number as u32 };
             self.enter_page(name, tablet, &page.core, edge)?;
-            free_places(name, &page.core, tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory));
+            free_places(
+                name,
+                &page.core,
+                tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory),
+                tablet,
+            );
         }
         Ok(())
     }
@@ -315,10 +325,14 @@ fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelS
 }
 
 /// Gives the places of a page that have no element to new ones.
-fn free_places(name: PageName, core: &PageCore, cursor: &Cursor) {
-    for at in (0..core.used()).filter(|&at| !has_element(core, at) && core.generation(at) < GENERATION_MAX) {
-        let page = PageOf { number: name.number as usize, tablet: name.tablet };
-        let bits = id_of(name.tablet, name.number, core, at).to_bits();
-        cursor.free.give(page, bits, |_| unreachable!("no page is settled with holes before anybody has it"));
+fn free_places(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
+    let page = PageOf { number: name.number as usize, tablet: name.tablet };
+    let none = |_| unreachable!("no page is settled with holes before anybody has it");
+    for at in (0..core.used()).filter(|&at| !has_element(core, at)) {
+        match core.is_used_up(at) {
+            false => cursor.free.give(page, id_of(name.tablet, name.number, core, at).to_bits(), none),
+            true => cursor.free.use_up(page, none),
+        }
+        tablet.note_holes();
     }
 }
