@@ -124,6 +124,14 @@ pub const KNOWN: &[Known] = &[
         "merge-cardinality",
         "a value with a cardinality in a merge is that value: it is searched for and, on edges, written",
     ),
+    in_the_corpus(
+        "end-by-id",
+        "an option for an end of an edge may also give a vertex's id; the reference refuses one",
+    ),
+    in_the_corpus(
+        "end-map-checked",
+        "the map that describes an end of an edge is checked like the others; the reference looks for what is left of it",
+    ),
     Known {
         name: "missing-end",
         why: "mergeE() whose inV is no vertex fails, as with any other end; the reference does nothing",

@@ -110,7 +110,10 @@ impl Maps<'_> {
     ) -> Result<()> {
         let mut wanted = self.search.entries(rows, row, self.edges)?;
         if let Some(always) = &self.always {
-            wanted.properties.extend(always.entries(rows, row, false)?.properties);
+            for mark in always.entries(rows, row, false)?.properties {
+                wanted.properties.retain(|(name, ..)| *name != mark.0);
+                wanted.properties.push(mark);
+            }
         }
         let ends = if self.edges { self.resolve_ends(&mut wanted, rows, row, search)? } else { [None, None] };
         let found: Vec<Value> = if self.edges {

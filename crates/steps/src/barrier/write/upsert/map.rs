@@ -63,20 +63,26 @@ impl<'a> MapSource<'a> {
                     self.put(&mut found, key, value, *cardinality, edges)?;
                 }
             }
-            From::Whole(value) => self.put_all(&mut found, Some(value), edges)?,
-            From::Slot(slot) => self.put_all(&mut found, rows.slot(*slot, row), edges)?,
-            From::Current => self.put_all(&mut found, Some(&rows.object(row)), edges)?,
+            From::Whole(value) => self.put_all(&mut found, value, edges)?,
+            From::Slot(slot) => self.put_all(&mut found, self.given(*slot, rows, row)?, edges)?,
+            From::Current => self.put_all(&mut found, &rows.object(row), edges)?,
         }
         Ok(found)
     }
 
-    fn put_all(&self, found: &mut Entries, map: Option<&Value>, edges: bool) -> Result<()> {
+    /// What the traversal that is to give the map gave for a row. Nothing is no map: an empty map describes every element.
+    fn given<'r>(&self, slot: usize, rows: &'r Rows, row: usize) -> Result<&'r Value> {
+        rows.slot(slot, row).ok_or_else(|| {
+            Error::evaluation(format!("{} of a merge step is a traversal, and it has no result", self.what))
+        })
+    }
+
+    /// Null is the empty map.
+    fn put_all(&self, found: &mut Entries, map: &Value, edges: bool) -> Result<()> {
         match map {
-            None | Some(Value::Null) => Ok(()),
-            Some(Value::Map(entries)) => {
-                entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, edges))
-            }
-            Some(other) => Err(Error::invalid(format!(
+            Value::Null => Ok(()),
+            Value::Map(entries) => entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, edges)),
+            other => Err(Error::invalid(format!(
                 "{} of a merge step must be a Map, and is a {}",
                 self.what,
                 other.type_name()
@@ -135,14 +141,13 @@ impl<'a> MapSource<'a> {
     /// The vertex that an option for an end of an edge names: by a vertex, its id, or a map to look for.
     pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
         let named = match &self.from {
-            From::Whole(value) => Some(value.clone()),
-            From::Slot(slot) => rows.slot(*slot, row).cloned(),
+            From::Whole(value) => Some(value),
+            From::Slot(slot) => Some(self.given(*slot, rows, row)?),
             From::Fixed(_) | From::Current => None,
         };
         match named {
-            None if matches!(self.from, From::Slot(_)) => Ok(None),
             None | Some(Value::Map(_)) => Ok(search.vertices(&self.entries(rows, row, false)?)?.first().copied()),
-            Some(named) => search.vertex(&named),
+            Some(named) => search.vertex(named),
         }
     }
 }
