@@ -66,7 +66,7 @@ fn nested(operator: &Op, depth: usize, text: &mut String) {
             LocalKind::SideEffect(inner) => scope("scope", inner, depth, text),
         },
         Op::Union(branches) => branches.iter().for_each(|p| scope("branch", p, depth, text)),
-        Op::Switch { options } => {
+        Op::Switch { options, .. } => {
             for (when, inner) in options {
                 scope(&option_text(when), inner, depth, text);
             }
@@ -110,6 +110,7 @@ fn option_text(when: &ChooseOption) -> String {
         ChooseOption::Value(value) => format!("option {}", operand(value)),
         ChooseOption::Test(test) => format!("option {}", test_text(test)),
         ChooseOption::None => "otherwise".to_owned(),
+        ChooseOption::Any => "always".to_owned(),
         ChooseOption::Unproductive => "option unproductive".to_owned(),
     }
 }
@@ -205,7 +206,7 @@ pub fn describe(operator: &Op) -> String {
         Op::Ordered { always: true, .. } => "keep the order".to_owned(),
         Op::Ordered { .. } => "keep the order between nodes".to_owned(),
         Op::Union(branches) => format!("union of {}", branches.len()),
-        Op::Switch { options } => format!("choose among {}", options.len()),
+        Op::Switch { options, .. } => format!("choose among {}", options.len()),
         Op::Repeat(repeat) if repeat.once => "repeat, each vertex once".to_owned(),
         Op::Repeat(_) => "repeat".to_owned(),
         Op::Group { .. } => "group: scope a key".to_owned(),
@@ -231,8 +232,8 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Discard => "discard",
         Op::ValueMap { .. } => "value map",
         Op::ReplaceMapValues => "replace map values",
-        Op::PropertyMap(_) => "property map",
-        Op::ElementMap(_) => "element map",
+        Op::PropertyMap { .. } => "property map",
+        Op::ElementMap { .. } => "element map",
         Op::Token(mangrove_graph::Token::Id) => "id",
         Op::Token(mangrove_graph::Token::Label) => "label",
         Op::Token(mangrove_graph::Token::Key) => "key",

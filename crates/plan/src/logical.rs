@@ -80,7 +80,7 @@ pub struct Configuration {
     pub sack: Option<Sack>,
     /// `withBulk(false)`: merging rows does not add their bulks.
     pub one_bulk: bool,
-    /// `ProductiveByStrategy`: a `by()` without a result gives null; only under these keys, if there are any.
+    /// `ProductiveByStrategy`: a `by()` without a result gives null, but for these keys, which are known to have one.
     pub productive_by: Option<Vec<Name>>,
     /// `SubgraphStrategy` and `PartitionStrategy`, in order.
     pub subsets: Vec<Subset>,
@@ -239,11 +239,25 @@ pub enum Step {
         tokens: MapTokens,
         /// One `by()` that is applied to each value list.
         by: Option<By>,
+        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        shown: Option<Box<Traversal>>,
     },
     /// `propertyMap(keys…)`: the properties themselves by key.
-    PropertyMap(Vec<Name>),
+    PropertyMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// One `by()` that is applied to what stands under each key.
+        by: Option<By>,
+        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        shown: Option<Box<Traversal>>,
+    },
     /// `elementMap(keys…)`.
-    ElementMap(Vec<Name>),
+    ElementMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        shown: Option<Box<Traversal>>,
+    },
     /// `id()`.
     Id,
     /// `label()`.
@@ -277,6 +291,8 @@ pub enum Step {
         labels: Vec<Name>,
         /// `by()` in rotation.
         by: Vec<By>,
+        /// What stands for nothing drops the row; otherwise only its entry is left out, and the result is always a map.
+        required: bool,
     },
     /// A function of the object and of arguments.
     Function {

@@ -7,6 +7,7 @@
 mod access;
 mod asked;
 mod branches;
+mod by;
 mod order;
 mod upsert;
 mod write;
@@ -17,10 +18,10 @@ use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::{Comparison, Pop};
 
 pub use access::{Bound, equal_operands, range_bounds};
+use by::Slots;
 use order::Chain;
 
 use crate::PlanOptions;
-use crate::expression::Part;
 use crate::logical::*;
 use crate::physical::*;
 
@@ -104,7 +105,7 @@ struct Lowering<'a> {
     labels: Vec<Name>,
     /// Every side effect that has a value at some time.
     side_effects: Vec<Name>,
-    /// Under which keys a `by()` without a result gives null; an empty list: under all.
+    /// With `ProductiveByStrategy`, a `by()` without a result gives null: the keys of which it is known that they have one.
     productive_by: Option<&'a [Name]>,
     /// The traversal writes: what was read once may be something else the next time.
     mutating: bool,
@@ -225,7 +226,7 @@ impl Lowering<'_> {
             Step::WherePredicate { start, test, by } => {
                 let names = std::iter::once((start.clone(), None));
                 let names = names.chain(test.names().into_iter().map(|n| (Some(n.clone()), None))).collect();
-                self.take(Over::Names(names), self.slots_by(by)?, chain);
+                self.take(Over::Names(names), by, chain)?;
                 chain.push(Op::CompareSlots(test.clone()));
             }
             Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
@@ -234,12 +235,12 @@ impl Lowering<'_> {
                 let slots = match (labels.is_empty(), by_object) {
                     (true, true) => 0,
                     (true, false) => {
-                        self.take(Over::Current, self.slots_by(by)?, chain);
+                        self.take(Over::Current, by, chain)?;
                         by.len()
                     }
                     (false, _) => {
                         let names = labels.iter().map(|l| (Some(l.clone()), None)).collect();
-                        self.take(Over::Names(names), self.slots_by(by)?, chain);
+                        self.take(Over::Names(names), by, chain)?;
                         labels.len()
                     }
                 };
@@ -250,7 +251,7 @@ impl Lowering<'_> {
             Step::PathShape { simple, by, segment } => {
                 let slot = !by.is_empty();
                 if slot {
-                    self.take(Over::PathObjects(segment.clone()), self.slots_by(by)?, chain);
+                    self.take(Over::PathObjects(segment.clone()), by, chain)?;
                 }
                 chain.push(Op::PathShape { simple: *simple, slot, segment: segment.clone() });
             }
@@ -264,15 +265,20 @@ impl Lowering<'_> {
         match step {
             Step::Values(keys) => chain.push(Op::Values(keys.clone())),
             Step::Properties(keys) => chain.push(Op::Properties(keys.clone())),
-            Step::ValueMap { keys, tokens, by } => {
-                chain.push(Op::ValueMap { keys: keys.clone(), tokens: *tokens });
-                if let Some(by) = by {
-                    chain.modulate(Over::MapValues, vec![self.slot_by(by)?]);
-                    chain.push(Op::ReplaceMapValues);
-                }
+            Step::ValueMap { keys, tokens, by, shown } => {
+                let shown = self.shown_properties(shown.as_deref(), chain)?;
+                chain.push(Op::ValueMap { keys: keys.clone(), tokens: *tokens, shown });
+                self.replace_map_values(by.as_ref(), chain)?;
             }
-            Step::PropertyMap(keys) => chain.push(Op::PropertyMap(keys.clone())),
-            Step::ElementMap(keys) => chain.push(Op::ElementMap(keys.clone())),
+            Step::PropertyMap { keys, by, shown } => {
+                let shown = self.shown_properties(shown.as_deref(), chain)?;
+                chain.push(Op::PropertyMap { keys: keys.clone(), shown });
+                self.replace_map_values(by.as_ref(), chain)?;
+            }
+            Step::ElementMap { keys, shown } => {
+                let shown = self.shown_properties(shown.as_deref(), chain)?;
+                chain.push(Op::ElementMap { keys: keys.clone(), shown });
+            }
             Step::Id => chain.push(Op::Token(Token::Id)),
             Step::Label => chain.push(Op::Token(Token::Label)),
             Step::Key => chain.push(Op::Token(Token::Key)),
@@ -293,14 +299,15 @@ impl Lowering<'_> {
             Step::Path { by, segment } => {
                 let slot = !by.is_empty();
                 if slot {
-                    self.take(Over::PathObjects(segment.clone()), self.slots_by(by)?, chain);
+                    self.take(Over::PathObjects(segment.clone()), by, chain)?;
                 }
                 chain.push(Op::Path { slot, segment: segment.clone() });
             }
-            Step::Select { pop, labels, by } => {
+            Step::Select { pop, labels, by, required } => {
                 let names = labels.iter().map(|l| (Some(l.clone()), Some(pop.unwrap_or(Pop::Last)))).collect();
-                self.take(Over::Names(names), self.slots_by(by)?, chain);
-                chain.push(Op::SlotMap { names: labels.clone(), single: labels.len() == 1, required: true });
+                self.take(Over::Names(names), by, chain)?;
+                let single = labels.len() == 1 && *required;
+                chain.push(Op::SlotMap { names: labels.clone(), single, required: *required });
             }
             Step::Function { function, arguments } => {
                 let mut slots = Slots::default();
@@ -311,10 +318,8 @@ impl Lowering<'_> {
             Step::Math { expression, variables, by } => {
                 let named = |name: &Name| ((name != "_").then(|| name.clone()), None);
                 if !variables.is_empty() {
-                    chain.modulate(
-                        Over::Names(variables.iter().map(named).collect()),
-                        self.rotated(by, variables.len())?,
-                    );
+                    let by: Vec<By> = by.iter().cycle().take(variables.len()).cloned().collect();
+                    self.take(Over::Names(variables.iter().map(named).collect()), &by, chain)?;
                 }
                 chain.push(Op::Math(expression.clone()));
             }
@@ -322,30 +327,30 @@ impl Lowering<'_> {
             Step::SelectColumn(column) => chain.push(Op::SelectColumn(*column)),
             Step::Project { names, by } => {
                 let all = names.iter().map(|_| (None, None)).collect();
-                self.take(Over::Names(all), self.slots_by(by)?, chain);
+                self.take(Over::Names(all), by, chain)?;
                 chain.push(Op::SlotMap { names: names.clone(), single: false, required: false });
             }
             Step::Reduce(reduction) => chain.push(Op::Reduce(*reduction)),
             Step::Order(criteria) => {
-                self.take(Over::Current, self.order_slots(criteria)?, chain);
+                self.take(Over::Current, &compared(criteria), chain)?;
                 chain.push(Op::Order { orders: orders(criteria), limit: None });
             }
             Step::Group { side_effect, key, value } => {
-                self.take(Over::Current, vec![self.slot_by(key)?], chain);
+                self.take(Over::Current, std::slice::from_ref(key), chain)?;
                 chain.push(Op::Group { side_effect: side_effect.clone(), value: self.group_value(value.as_ref())? });
             }
             Step::GroupCount { side_effect, key } => {
-                self.take(Over::Current, vec![self.slot_by(key)?], chain);
+                self.take(Over::Current, std::slice::from_ref(key), chain)?;
                 chain.push(Op::GroupCount { side_effect: side_effect.clone() });
             }
             Step::Aggregate { name, by } => {
-                self.take(Over::Current, vec![self.slot_by(by)?], chain);
+                self.take(Over::Current, std::slice::from_ref(by), chain)?;
                 chain.push(Op::Aggregate(name.clone()));
             }
             Step::Tree { side_effect, by } => {
                 let slot = !by.is_empty();
                 if slot {
-                    self.take(Over::TreeObjects, self.slots_by(by)?, chain);
+                    self.take(Over::TreeObjects, by, chain)?;
                 }
                 chain.push(Op::Tree { side_effect: side_effect.clone(), slot });
             }
@@ -355,11 +360,11 @@ impl Lowering<'_> {
             Step::FoldInto(seed, operator) => chain.push(Op::FoldInto(seed.clone(), *operator)),
             Step::Sack => chain.push(Op::Sack),
             Step::FoldSack(operator, by) => {
-                self.take(Over::Current, vec![self.slot_by(by)?], chain);
+                self.take(Over::Current, std::slice::from_ref(by), chain)?;
                 chain.push(Op::FoldSack(*operator));
             }
             Step::Sample(count, weight) => {
-                self.take(Over::Current, vec![self.slot_by(weight)?], chain);
+                self.take(Over::Current, std::slice::from_ref(weight), chain)?;
                 chain.push(Op::Sample(count.clone()));
             }
             Step::TimeLimit(millis) => chain.push(Op::TimeLimit(millis.clone())),
@@ -369,7 +374,7 @@ impl Lowering<'_> {
                 chain.modulate(Over::Current, vec![self.first_of(key)?]);
                 chain.push(Op::SelectKey(*pop));
                 if !by.is_empty() {
-                    self.take(Over::Current, self.slots_by(by)?, chain);
+                    self.take(Over::Current, by, chain)?;
                     chain.push(Op::SlotMap { names: vec![Name::default()], single: true, required: true });
                 }
             }
@@ -419,7 +424,7 @@ impl Lowering<'_> {
             LocalFunction::Reduce(reduction) => chain.push(Op::LocalReduce(*reduction)),
             LocalFunction::Dedup(keys) => chain.push(Op::LocalDedup(keys.clone())),
             LocalFunction::Order(criteria) => {
-                self.take(Over::Elements, self.order_slots(criteria)?, chain);
+                self.take(Over::Elements, &compared(criteria), chain)?;
                 chain.push(Op::LocalOrder(orders(criteria)));
             }
             LocalFunction::Range { low, high } => {
@@ -430,115 +435,10 @@ impl Lowering<'_> {
         }
         Ok(())
     }
-
-    fn group_value(&self, value: Option<&By>) -> Result<Pipeline> {
-        let stage = |operator| Stage { operator, labels: Vec::new() };
-        let fold = stage(Op::Reduce(Reduction::Fold));
-        // A traversal decides by itself what becomes of the members; anything else is collected in a list.
-        Ok(match value {
-            None | Some(By::Identity) => Pipeline { stages: vec![fold] },
-            Some(By::Traversal(t)) => self.child(t)?,
-            Some(By::Key(key)) => Pipeline { stages: vec![stage(Op::Values(vec![key.clone()])), fold] },
-            Some(By::Token(token)) => Pipeline { stages: vec![stage(Op::Token(*token)), fold] },
-            Some(By::Column(column)) => Pipeline { stages: vec![stage(Op::SelectColumn(*column)), fold] },
-        })
-    }
-
-    fn slot_by(&self, by: &By) -> Result<SlotBy> {
-        Ok(match by {
-            By::Identity => SlotBy::Identity,
-            By::Key(key) => SlotBy::Key(key.clone()),
-            By::Token(token) => SlotBy::Token(*token),
-            By::Column(column) => SlotBy::Column(*column),
-            By::Traversal(t) => self.first_of(t)?,
-        })
-    }
-
-    /// The first result of a traversal; what a token says is looked up without a scope.
-    fn first_of(&self, traversal: &Traversal) -> Result<SlotBy> {
-        if let [StepNode { step, labels, .. }] = &traversal.steps[..]
-            && labels.is_empty()
-        {
-            match step {
-                Step::Id => return Ok(SlotBy::Token(Token::Id)),
-                Step::Label => return Ok(SlotBy::Token(Token::Label)),
-                Step::Identity => return Ok(SlotBy::Identity),
-                _ => {}
-            }
-        }
-        Ok(SlotBy::First(self.child(traversal)?))
-    }
-
-    fn slots_by(&self, by: &[By]) -> Result<Vec<SlotBy>> {
-        if by.is_empty() {
-            return Ok(vec![SlotBy::Identity]);
-        }
-        by.iter().map(|b| self.slot_by(b)).collect()
-    }
-
-    /// As many slots as there are places, `by()`s in rotation.
-    fn rotated(&self, by: &[By], places: usize) -> Result<Vec<SlotBy>> {
-        Ok(self.slots_by(by)?.into_iter().cycle().take(places).collect())
-    }
-
-    fn format(&self, parts: &[Part], by: &[By], chain: &mut Chain) -> Result<()> {
-        let mut next = by.iter().cycle();
-        let (mut names, mut slots) = (Vec::new(), Vec::new());
-        for part in parts {
-            match part {
-                Part::Text(_) => {}
-                Part::Name(name) => {
-                    names.push((Some(name.clone()), None));
-                    slots.push(SlotBy::Identity);
-                }
-                Part::By => {
-                    names.push((None, None));
-                    slots.push(next.next().map_or(Ok(SlotBy::Identity), |by| self.slot_by(by))?);
-                }
-            }
-        }
-        if !names.is_empty() {
-            chain.modulate(Over::Names(names), slots);
-        }
-        chain.push(Op::Format(parts.to_vec()));
-        Ok(())
-    }
-
-    /// Works out what `by()`s take. With `ProductiveByStrategy`, one without a result gives null.
-    fn take(&self, over: Over, by: Vec<SlotBy>, chain: &mut Chain) {
-        let chosen =
-            |keys: &[Name]| keys.is_empty() || by.iter().any(|by| matches!(by, SlotBy::Key(key) if keys.contains(key)));
-        let productive = self.productive_by.is_some_and(chosen);
-        chain.push(Op::Modulate(Modulate { over, by, productive }));
-    }
-
-    fn order_slots(&self, criteria: &[OrderBy]) -> Result<Vec<SlotBy>> {
-        if criteria.is_empty() {
-            return Ok(vec![SlotBy::Identity]);
-        }
-        criteria.iter().map(|c| self.slot_by(&c.by)).collect()
-    }
 }
 
-/// Slots that the arguments of a write need.
-#[derive(Default)]
-struct Slots {
-    names: Vec<(Option<Name>, Option<Pop>)>,
-    by: Vec<SlotBy>,
-}
-
-impl Slots {
-    fn add(&mut self, name: Option<Name>, by: SlotBy) -> SlotOperand {
-        self.names.push((name, None));
-        self.by.push(by);
-        SlotOperand::Slot(self.by.len() - 1)
-    }
-
-    fn emit(self, chain: &mut Chain) {
-        if !self.by.is_empty() {
-            chain.modulate(Over::Names(self.names), self.by);
-        }
-    }
+fn compared(criteria: &[OrderBy]) -> Vec<By> {
+    criteria.iter().map(|criterion| criterion.by.clone()).collect()
 }
 
 fn orders(criteria: &[OrderBy]) -> Vec<mangrove_gremlin::Order> {

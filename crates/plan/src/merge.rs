@@ -52,7 +52,7 @@ pub fn merge_in_loops(stages: &mut [Stage]) {
                 merge_before_tests(&mut repeat.body.stages, is_tested);
             }
             Op::Union(branches) => branches.iter_mut().for_each(|branch| merge_in_loops(&mut branch.stages)),
-            Op::Switch { options } => options.iter_mut().for_each(|(_, branch)| merge_in_loops(&mut branch.stages)),
+            Op::Switch { options, .. } => options.iter_mut().for_each(|(_, branch)| merge_in_loops(&mut branch.stages)),
             _ => {}
         }
     }

@@ -104,7 +104,7 @@ impl Pipeline {
             | Op::Cap(_)
             | Op::Inject(_) => true,
             Op::Union(branches) => branches.iter().any(Pipeline::speaks_of_nothing),
-            Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing()),
+            Op::Switch { options, .. } => options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing()),
             Op::Repeat(repeat) => repeat.body.speaks_of_nothing(),
             Op::Ordered { pipeline, .. } => pipeline.speaks_of_nothing(),
             _ => false,
@@ -146,7 +146,7 @@ impl Op {
             | Op::Sample(_)
             | Op::Merge => true,
             Op::Union(branches) => branches.iter().any(Pipeline::keeps_state),
-            Op::Switch { options } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
+            Op::Switch { options, .. } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
             Op::Repeat(repeat) => repeat.body.keeps_state(),
             Op::Ordered { pipeline, .. } => pipeline.keeps_state(),
             _ => false,
@@ -306,13 +306,25 @@ pub enum Op {
         keys: Vec<Name>,
         /// Which tokens come first.
         tokens: MapTokens,
+        /// Slot 0 is the list of the vertex properties to show.
+        shown: bool,
     },
     /// Puts slot 0, a list, in place of a map's values.
     ReplaceMapValues,
     /// `propertyMap()`
-    PropertyMap(Vec<Name>),
+    PropertyMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// Slot 0 is the list of the vertex properties to show.
+        shown: bool,
+    },
     /// `elementMap()`
-    ElementMap(Vec<Name>),
+    ElementMap {
+        /// Keys; none: all.
+        keys: Vec<Name>,
+        /// Slot 0 is the list of the vertex properties to show.
+        shown: bool,
+    },
     /// A token of an element or property (`id()`, `label()`, `key()`, `value()`).
     Token(Token),
     /// A constant.
@@ -497,10 +509,12 @@ pub enum Op {
     Local(LocalScope),
     /// All branches get every row; one scope, since barriers in a branch see the whole stream.
     Union(Vec<Pipeline>),
-    /// Each row goes to the first option that matches slot 0, or on as it is.
+    /// Each row goes to the first option that matches slot 0, or on as it is; or to every option that matches.
     Switch {
         /// When, and where to.
         options: Vec<(ChooseOption, Pipeline)>,
+        /// To every option that matches, and nowhere else.
+        every: bool,
     },
     /// A loop scope with an instance an iteration.
     Repeat(Box<RepeatScope>),

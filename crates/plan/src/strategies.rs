@@ -5,11 +5,14 @@
 //! filtered too (by `SubgraphStrategy`; a partition tests only what a traversal comes to) becomes a hop to the edge, its filter, and a hop to the other end, nested so that paths do not show
 //! the edge. What is tested by a criterion is not filtered itself.
 //!
+//! A criterion of vertex properties holds wherever properties are read ([`properties`]).
+//!
 //! The verifying strategies look for what they forbid and change nothing.
+
+mod properties;
 
 use mangrove_graph::{Direction, Error, Result, Value};
 
-use crate::function::ValueType;
 use crate::logical::*;
 use crate::upsert::{MergeEntry, MergeFrom};
 
@@ -29,6 +32,8 @@ pub struct Subset {
     /// Whether a hop from vertex to vertex leads only along edges that belong to the part. In a partition it does not: there
     /// only elements that a traversal comes to are tested.
     pub tests_hops: bool,
+    /// Whether new elements go on only if they belong to the part.
+    pub tests_new: bool,
     /// What new elements get, and (with true) new vertex properties too.
     pub mark: Option<(Name, Operand, bool)>,
 }
@@ -45,6 +50,9 @@ impl Subset {
                 }
             });
             failure?;
+            if self.properties.is_some() {
+                self.see_only_in_arguments(&mut node.step);
+            }
             self.rewrite(node, &mut steps)?;
         }
         traversal.steps = steps;
@@ -94,15 +102,20 @@ impl Subset {
                 steps.extend(self.property_filter().map(plain));
             }
             Step::Values(keys) if self.properties.is_some() => {
-                steps.push(plain(Step::Properties(std::mem::take(keys))));
-                steps.extend(self.property_filter().map(plain));
-                steps.push(StepNode { step: Step::PropertyValue, labels: node.labels, position });
+                steps.extend(self.seen_values(std::mem::take(keys)).map(plain));
+                label_last(steps, node.labels);
             }
-            Step::ValueMap { .. } | Step::PropertyMap(_) | Step::ElementMap(_) if self.properties.is_some() => {
-                return Err(Error::unsupported(
-                    "valueMap(), propertyMap() and elementMap() under a SubgraphStrategy with vertexProperties are not supported yet; \
-                     use properties() or values()",
-                ));
+            Step::Has(conditions) if self.properties.is_some() => {
+                steps.extend(self.seen_conditions(std::mem::take(conditions)).into_iter().map(plain));
+                label_last(steps, node.labels);
+            }
+            Step::AddVertex { .. } if self.tests_new => {
+                steps.push(node);
+                steps.extend(filter(&self.vertices).map(plain));
+            }
+            Step::AddEdge { .. } if self.tests_new => {
+                steps.push(node);
+                steps.extend(filter(&self.edges).map(plain));
             }
             _ => steps.push(node),
         }
@@ -122,14 +135,6 @@ impl Subset {
             filters.push(Step::FilterTraversal(FilterKind::All, ends));
         }
         filters
-    }
-
-    /// Vertex properties that belong to the part; those of edges, and meta-properties, all do.
-    fn property_filter(&self) -> Option<Step> {
-        let criterion = self.properties.clone()?;
-        let other = Step::Is(Test::Not(Box::new(Test::TypeOf(ValueType::VertexProperty))));
-        let other = Traversal { steps: vec![StepNode { step: other, labels: Vec::new(), position: None }] };
-        Some(Step::FilterTraversal(FilterKind::Any, vec![other, criterion]))
     }
 
     /// Gives new elements the mark of the part.
@@ -161,6 +166,13 @@ impl Subset {
             }
             _ => {}
         }
+    }
+}
+
+/// Gives the last step more labels.
+fn label_last(steps: &mut [StepNode], labels: Vec<Name>) {
+    if let Some(last) = steps.last_mut() {
+        last.labels.extend(labels);
     }
 }
 

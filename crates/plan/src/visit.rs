@@ -105,7 +105,11 @@ impl Step {
             | Step::Tree { by, .. }
             | Step::Select { by, .. }
             | Step::Project { by, .. } => by.iter().for_each(|b| modulator(b, f)),
-            Step::ValueMap { by, .. } => by.iter().for_each(|b| modulator(b, f)),
+            Step::ValueMap { by, shown, .. } | Step::PropertyMap { by, shown, .. } => {
+                by.iter().for_each(|b| modulator(b, f));
+                shown.iter().for_each(|shown| f(shown));
+            }
+            Step::ElementMap { shown, .. } => shown.iter().for_each(|shown| f(shown)),
             Step::Math { by, .. } | Step::Format { by, .. } => by.iter().for_each(|b| modulator(b, f)),
             Step::Call { arguments, .. } => arguments.iter().for_each(|(_, a)| argument(a, f)),
             Step::Function { arguments, .. } => arguments.iter().for_each(|a| argument(a, f)),

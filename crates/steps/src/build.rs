@@ -227,8 +227,10 @@ impl Builder {
 
     /// The keys of a `by()` that the operator behind it reads by itself: where all is on one node.
     fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
-        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive: false }) = by else { return None };
-        let reads = self.nodes == 1 && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
+        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive }) = by else { return None };
+        let reads = self.nodes == 1
+            && !productive.contains(&true)
+            && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
         let key = |slot: &SlotBy| match slot {
             SlotBy::Key(key) => Some(key.clone()),
             _ => None,
@@ -330,14 +332,14 @@ impl Builder {
             Op::Properties(keys) => {
                 self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
             }
-            Op::ValueMap { keys, tokens } => {
-                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens))?
+            Op::ValueMap { keys, tokens, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens, *shown))?
             }
-            Op::PropertyMap(keys) => {
-                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone()))?
+            Op::PropertyMap { keys, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
             }
-            Op::ElementMap(keys) => {
-                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone()))?
+            Op::ElementMap { keys, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
             }
             Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
             Op::Function { function, arguments } => {
@@ -540,7 +542,7 @@ impl Builder {
             by.push(taker);
         }
         let inside = next.from + 1..self.topology.next();
-        self.set(next.from, Modulate::new(plan.over.clone(), by, plan.productive, inside));
+        self.set(next.from, Modulate::new(plan.over.clone(), by, plan.productive.clone(), inside));
         Ok(next)
     }
 

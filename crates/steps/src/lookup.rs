@@ -8,6 +8,7 @@ use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 
 use crate::environment::Environment;
+use crate::row::current::current;
 use crate::row::kinds::Kinds;
 use crate::row::local::branches;
 use crate::row::names::NameCache;
@@ -28,7 +29,8 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
         view.edge_values(edges, id, &mut values)?;
         return only_values(values, edges.len(), key);
     }
-    let kinds = Kinds::of(objects);
+    let objects = current(objects, environment)?;
+    let kinds = Kinds::of(&objects);
     let mut slot: Slot = vec![None; objects.len()];
     if let Some(id) = id {
         let mut values = ValueRows::default();
@@ -45,7 +47,9 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
         slot[row] = match object {
             Value::Map(entries) => {
                 let named = |name: &Value| matches!(name, Value::String(text) if text == key);
-                entries.iter().find(|(name, _)| named(name)).map(|(_, value)| value.clone())
+                let found = entries.iter().find(|(name, _)| named(name)).map(|(_, value)| value.clone());
+                // As a map of Java, it gives null for a key that it lacks.
+                Some(found.unwrap_or(Value::Null))
             }
             Value::Entry(entry) if matches!(&entry.0, Value::String(text) if text == key) => Some(entry.1.clone()),
             Value::Entry(_) => None,
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!(slot("name"), vec![Some(Value::I32(5)), Some("marko".into()), None, None]);
         let error = key_slot(&objects, &"nick".into(), &environment).unwrap_err();
         assert!(error.message().contains("several values under the key"), "{error}");
-        assert_eq!(slot("since"), vec![None, None, None, Some(Value::I32(2001))]);
+        assert_eq!(slot("since"), vec![Some(Value::Null), None, None, Some(Value::I32(2001))]);
         assert_eq!(slot("x"), vec![Some(Value::Null), None, None, None]);
         let error = key_slot(&Column::Values(vec![Value::I32(1)]), &"k".into(), &environment).unwrap_err();
         assert!(error.message().contains("by(\"k\")") && error.message().contains("a int"), "{error}");

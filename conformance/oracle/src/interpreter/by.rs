@@ -33,6 +33,8 @@ impl Interpreter<'_> {
     pub(crate) fn value_of_key(&mut self, key: &str, value: &Value) -> Outcome<Option<Value>> {
         let mut found = self.values_of_key(key, value)?;
         match found.len() {
+            // As a map of Java, it gives null for a key that it lacks.
+            0 if matches!(value, Value::Map(_)) => Ok(Some(Value::Null)),
             0 => Ok(None),
             1 => Ok(found.pop()),
             _ => wrong(format!("by({key}) meets several values under one key")),

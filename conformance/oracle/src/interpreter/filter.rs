@@ -52,11 +52,8 @@ impl Interpreter<'_> {
 
     fn property_values(&mut self, key: &str, t: &Traverser) -> Outcome<Vec<Value>> {
         let mut found = Vec::new();
-        for property in self.graph.properties(&t.value)? {
-            let (name, value) = self.key_and_value(&property)?;
-            if name == key {
-                found.push(value);
-            }
+        for property in self.properties_of(&t.value, &[key.into()])? {
+            found.push(self.key_and_value(&property)?.1);
         }
         Ok(found)
     }

@@ -10,8 +10,25 @@ use super::{Interpreter, Outcome, Stream, Traverser, unsupported, values};
 
 /// A pattern: from a bound variable by steps to another variable, or a test of bound ones.
 enum Pattern {
-    Way { start: SmolStr, steps: Bytecode, end: Option<SmolStr> },
+    Way {
+        start: SmolStr,
+        steps: Bytecode,
+        end: Option<SmolStr>,
+    },
     Test(Bytecode),
+    /// The patterns of each operand of an `or()`: a solution for each way in which one of them holds.
+    Any(Vec<Vec<Pattern>>),
+}
+
+impl Pattern {
+    /// The ends of its ways, in order.
+    fn ends<'a>(&'a self, found: &mut Vec<(&'a SmolStr, Option<&'a SmolStr>)>) {
+        match self {
+            Pattern::Way { start, end, .. } => found.push((start, end.as_ref())),
+            Pattern::Test(_) => {}
+            Pattern::Any(operands) => operands.iter().flatten().for_each(|pattern| pattern.ends(found)),
+        }
+    }
 }
 
 type Bindings = Vec<(SmolStr, Value)>;
@@ -23,19 +40,12 @@ impl Interpreter<'_> {
         for argument in step.arguments {
             gather(traversal(argument)?, &mut patterns)?;
         }
-        let mut variables: Vec<SmolStr> = Vec::new();
-        for pattern in &patterns {
-            if let Pattern::Way { start, end, .. } = pattern {
-                variables.extend(std::iter::once(start).chain(end).cloned());
-            }
-        }
-        let is_end =
-            |name: &SmolStr| patterns.iter().any(|p| matches!(p, Pattern::Way { end: Some(end), .. } if end == name));
-        let mut starts = patterns.iter().filter_map(|p| match p {
-            Pattern::Way { start, .. } => Some(start.clone()),
-            Pattern::Test(_) => None,
-        });
-        let all: Vec<SmolStr> = starts.by_ref().collect();
+        let mut ways = Vec::new();
+        patterns.iter().for_each(|pattern| pattern.ends(&mut ways));
+        let variables: Vec<SmolStr> =
+            ways.iter().flat_map(|(start, end)| [Some(*start), *end]).flatten().cloned().collect();
+        let is_end = |name: &SmolStr| ways.iter().any(|(_, end)| *end == Some(name));
+        let all: Vec<SmolStr> = ways.iter().map(|(start, _)| (*start).clone()).collect();
         let Some(first) = all.iter().find(|name| !is_end(name)).or(all.first()) else {
             return unsupported("match() without a pattern that begins somewhere");
         };
@@ -68,7 +78,8 @@ impl Interpreter<'_> {
         let is_bound = |name: &SmolStr| bindings.iter().any(|(known, _)| known == name);
         // A test waits until no pattern is left that could bind what it speaks of.
         let way = open.iter().position(|p| matches!(p, Pattern::Way { start, .. } if is_bound(start)));
-        let next = match way {
+        let any = open.iter().position(|p| matches!(p, Pattern::Any(_)));
+        let next = match way.or(any) {
             Some(next) => next,
             None if open.iter().all(|p| matches!(p, Pattern::Test(_))) => 0,
             None => return unsupported("match() with a pattern that begins at nothing"),
@@ -77,6 +88,12 @@ impl Interpreter<'_> {
         let pattern = rest.remove(next);
         let here = bound(t, &bindings);
         match pattern {
+            Pattern::Any(operands) => {
+                for operand in operands {
+                    let open: Vec<&Pattern> = operand.iter().chain(rest.iter().copied()).collect();
+                    self.solve(t, &open, bindings.clone(), solutions)?;
+                }
+            }
             Pattern::Test(test) => {
                 if self.where_child(test, &here)? {
                     self.solve(t, &rest, bindings, solutions)?;
@@ -131,6 +148,16 @@ fn gather(pattern: &Bytecode, patterns: &mut Vec<Pattern>) -> Outcome<()> {
     match first.name.as_str() {
         "and" if pattern.steps.len() == 1 => {
             first.arguments.iter().try_for_each(|inner| gather(traversal(inner)?, patterns))
+        }
+        "or" if pattern.steps.len() == 1 => {
+            let mut operands = Vec::new();
+            for inner in &first.arguments {
+                let mut operand = Vec::new();
+                gather(traversal(inner)?, &mut operand)?;
+                operands.push(operand);
+            }
+            patterns.push(Pattern::Any(operands));
+            Ok(())
         }
         "or" | "not" | "where" => {
             patterns.push(Pattern::Test(pattern.clone()));

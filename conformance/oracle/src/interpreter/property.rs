@@ -24,7 +24,7 @@ impl Interpreter<'_> {
     pub(crate) fn property(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
         for mut written in self.written(step.arguments, &t)? {
             self.mark_meta(&mut written);
-            self.write(&t.value, written, false)?;
+            self.write(&t.value, written)?;
         }
         Ok(vec![t])
     }
@@ -37,20 +37,25 @@ impl Interpreter<'_> {
                 all.extend(self.written(arguments, t)?);
             }
         }
-        let keys: Vec<SmolStr> = all.iter().map(|written| written.key.clone()).collect();
+        // A new vertex keeps every value that is given for one key; what says more of a value is written after that.
+        let is_plain = |written: &Written| written.cardinality.is_none() && written.meta.is_empty();
+        if matches!(made.value, Value::Vertex(_)) {
+            all.sort_by_key(|written| !is_plain(written));
+        }
+        let keys: Vec<SmolStr> = all.iter().filter(|written| is_plain(written)).map(|w| w.key.clone()).collect();
         for mut written in all {
-            // A new vertex keeps every value that is given for one key.
             let is_repeated = keys.iter().filter(|key| **key == written.key).count() > 1;
-            if is_repeated && matches!(made.value, Value::Vertex(_)) {
-                written.cardinality = written.cardinality.or(Some(Cardinality::List));
+            let adds = is_plain(&written) && !matches!(written.value, Value::Null);
+            if is_repeated && adds && matches!(made.value, Value::Vertex(_)) {
+                written.cardinality = Some(Cardinality::List);
             }
             self.mark_meta(&mut written);
-            self.write(&made.value, written, true)?;
+            self.write(&made.value, written)?;
         }
         let marks: Vec<_> = self.source.parts.iter().filter_map(|part| part.mark.clone()).collect();
         for mark in marks {
             let written = Written { cardinality: None, key: mark.key, value: mark.value, meta: Vec::new() };
-            self.write(&made.value, written, true)?;
+            self.write(&made.value, written)?;
         }
         Ok(())
     }
@@ -118,14 +123,14 @@ impl Interpreter<'_> {
     }
 
     /// Writes it to a vertex, an edge, or a property of a vertex.
-    pub(crate) fn write(&mut self, element: &Value, written: Written, is_new: bool) -> Outcome<()> {
+    pub(crate) fn write(&mut self, element: &Value, written: Written) -> Outcome<()> {
         let Written { cardinality, key, value, mut meta } = written;
         let cardinality = cardinality.unwrap_or(Cardinality::Single);
         meta.retain(|(_, value)| !matches!(value, Value::Null));
         let is_plain = cardinality == Cardinality::Single && meta.is_empty();
         match element {
             Value::Vertex(_) if matches!(value, Value::Null) => {
-                if !is_new && cardinality == Cardinality::Single {
+                if cardinality == Cardinality::Single {
                     self.graph.remove_key(element, &key)?;
                 }
             }
@@ -133,11 +138,7 @@ impl Interpreter<'_> {
             Value::Edge(_) | Value::VertexProperty(_) if !is_plain => {
                 return wrong(format!("a {} has one value a key, without properties", element.type_name()));
             }
-            Value::Edge(_) if matches!(value, Value::Null) => {
-                if !is_new {
-                    self.graph.remove_key(element, &key)?;
-                }
-            }
+            Value::Edge(_) if matches!(value, Value::Null) => self.graph.remove_key(element, &key)?,
             Value::Edge(e) => self.graph.set_edge_property(*e, &key, value)?,
             Value::VertexProperty(_) if matches!(value, Value::Null) => {
                 for property in self.graph.properties(element)? {

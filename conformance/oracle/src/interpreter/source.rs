@@ -33,7 +33,7 @@ pub(crate) struct Source {
 }
 
 /// A part of a graph.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// The strategy that asks for it.
     strategy: SmolStr,
@@ -136,6 +136,7 @@ impl Source {
                 let (vertices, edges) = (criterion("vertices")?, criterion("edges")?);
                 let properties = criterion("vertexProperties")?;
                 let strategy = name.clone();
+                self.parts.retain(|part| part.strategy != strategy);
                 self.parts.push(Part {
                     strategy,
                     vertices,
@@ -162,6 +163,7 @@ impl Source {
                 };
                 let properties = criterion.clone().filter(|_| with_meta);
                 let (strategy, vertices, edges) = (name.clone(), criterion.clone(), criterion);
+                self.parts.retain(|part| part.strategy != strategy);
                 self.parts.push(Part {
                     strategy,
                     vertices,
@@ -195,6 +197,9 @@ impl Interpreter<'_> {
         let mut all = Ok(true);
         for part in parts.iter().filter(|part| counts(part)) {
             if matches!(all, Ok(true)) {
+                // A partition restricts what the criterion of a subgraph comes to, too.
+                let around = parts.iter().filter(|around| part.tests_hops && !around.tests_hops);
+                self.source.parts = around.cloned().collect();
                 all = self.belongs(part, element);
             }
         }
@@ -223,6 +228,20 @@ impl Interpreter<'_> {
             Value::VertexProperty(_) => passes(self, &part.properties, element),
             _ => Ok(true),
         }
+    }
+
+    /// Whether the traversal goes on with an element that it made: only a `SubgraphStrategy` tests it.
+    pub(crate) fn sees_new(&mut self, element: &Value) -> Outcome<bool> {
+        let parts = std::mem::take(&mut self.source.parts);
+        let mut all = Ok(true);
+        for part in parts.iter().filter(|part| part.tests_hops) {
+            let criterion = if matches!(element, Value::Edge(_)) { &part.edges } else { &part.vertices };
+            if let (Ok(true), Some(criterion)) = (&all, criterion) {
+                all = self.test(criterion, &Traverser::new(element.clone(), Vec::new()));
+            }
+        }
+        self.source.parts = parts;
+        all
     }
 
     /// Those that the traversal sees.

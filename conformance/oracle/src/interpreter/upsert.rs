@@ -84,7 +84,9 @@ impl Interpreter<'_> {
                 .collect(),
             Argument::Traversal(child) => match first(self.local_child(child, t)?) {
                 Some(Value::Map(entries)) => Ok(entries.iter().map(plain).collect()),
-                other => unsupported(format!("{other:?} as a map")),
+                Some(Value::Null) => Ok(Entries::new()),
+                Some(other) => wrong(format!("a merge is described by a map, not a {}", other.type_name())),
+                None => wrong("a traversal that gives no map for a merge"),
             },
             other => unsupported(format!("{other:?} as a map")),
         }
@@ -104,7 +106,7 @@ impl Interpreter<'_> {
             let made = [&maps.search[..], &maps.on_create].concat();
             let label = label(&made).unwrap_or_else(|| "vertex".into());
             let vertex = Value::Vertex(self.graph.add_vertex(id(&made), &label)?);
-            self.write_entries(&vertex, &latest(&made), true)?;
+            self.write_entries(&vertex, &latest(&made))?;
             return Ok(vec![t.moved_to(vertex)]);
         }
         self.matched(step, &mut maps, t, found)
@@ -139,7 +141,7 @@ impl Interpreter<'_> {
             };
             let label = label(&made).unwrap_or_else(|| "edge".into());
             let edge = Value::Edge(self.graph.add_edge(id(&made), &label, source, target)?);
-            self.write_entries(&edge, &latest(&made), true)?;
+            self.write_entries(&edge, &latest(&made))?;
             return Ok(vec![t.moved_to(edge)]);
         }
         self.matched(step, &mut maps, t, found)
@@ -176,7 +178,7 @@ impl Interpreter<'_> {
         for element in found {
             let there = t.moved_to(element.clone());
             maps.on_match = self.merge_option(step, Merge::OnMatch, &there)?.unwrap_or_default();
-            self.write_entries(&element, &maps.on_match, false)?;
+            self.write_entries(&element, &maps.on_match)?;
             out.push(there);
         }
         Ok(out)
@@ -209,13 +211,13 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
-    fn write_entries(&mut self, element: &Value, entries: &Entries, is_new: bool) -> Outcome<()> {
+    fn write_entries(&mut self, element: &Value, entries: &Entries) -> Outcome<()> {
         for Entry { key, value, cardinality } in entries {
             if let Value::String(key) = key {
                 // An edge has one value a key, whatever the map says.
                 let cardinality = cardinality.filter(|_| matches!(element, Value::Vertex(_)));
                 let written = Written { cardinality, key: key.clone(), value: value.clone(), meta: Vec::new() };
-                self.write(element, written, is_new)?;
+                self.write(element, written)?;
             }
         }
         Ok(())

@@ -80,7 +80,7 @@ impl Interpreter<'_> {
     fn finish_adding(&mut self, step: &Step<'_>, t: &Traverser, element: Value) -> Outcome<Stream> {
         let made = t.moved_to(element);
         self.write_new(&step.properties, t, &made)?;
-        Ok(vec![made])
+        Ok(if self.sees_new(&made.value)? { vec![made] } else { Vec::new() })
     }
 
     pub(crate) fn drop_elements(&mut self, input: Stream) -> Outcome<Stream> {

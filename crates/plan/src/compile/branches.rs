@@ -6,9 +6,7 @@ use mangrove_gremlin::{Argument, Pick};
 use super::arguments::{child, children, count, describe, misfit, name, operand};
 use super::groups::{Call, Modulator};
 use super::predicates::test;
-use crate::logical::{
-    Choose, ChooseOn, ChooseOption, Emit, FilterKind, Repeat, Step, StepNode, Test, Traversal, Until,
-};
+use crate::logical::{Choose, ChooseOn, ChooseOption, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 
 /// `union(…)`.
 pub(super) fn union(call: &Call<'_>) -> Result<Step> {
@@ -35,22 +33,22 @@ pub(super) fn optional(call: &Call<'_>) -> Result<Step> {
 pub(super) fn choose(call: &mut Call<'_>) -> Result<Step> {
     let site = call.site;
     let chosen = match call.arguments {
-        [on] => Choose { on: choose_value(call, on)?, options: options(call)? },
+        [on] => Choose { on: ChooseOn::Value(choose_value(call, on)?), options: options(call)?, every: false },
         [on, branches @ ..] if branches.len() <= 2 => {
             let on = match on {
                 Argument::Predicate(_) => ChooseOn::Test(test(&site, on)?),
                 traversal => ChooseOn::Exists(child(&site, traversal)?),
             };
             let outcomes = [ChooseOption::True, ChooseOption::False];
-            Choose { on, options: outcomes.into_iter().zip(children(&site, branches)?).collect() }
+            Choose { on, options: outcomes.into_iter().zip(children(&site, branches)?).collect(), every: false }
         }
         given => return Err(misfit(&site, "what decides, then one or two traversals or option()s behind", given)),
     };
     Ok(Step::Choose(Box::new(chosen)))
 }
 
-fn choose_value(call: &Call<'_>, on: &Argument) -> Result<ChooseOn> {
-    Ok(ChooseOn::Value(match on {
+fn choose_value(call: &Call<'_>, on: &Argument) -> Result<Traversal> {
+    Ok(match on {
         Argument::Value(Value::Token(token)) => {
             let step = match token {
                 Token::Id => Step::Id,
@@ -61,7 +59,7 @@ fn choose_value(call: &Call<'_>, on: &Argument) -> Result<ChooseOn> {
             Traversal { steps: vec![StepNode { step, labels: Vec::new(), position: call.site.position }] }
         }
         traversal => child(&call.site, traversal)?,
-    }))
+    })
 }
 
 fn options(call: &mut Call<'_>) -> Result<Vec<(ChooseOption, Traversal)>> {
@@ -99,63 +97,67 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
     Ok((when, child(site, traversal)?))
 }
 
-/// `branch(what)` with `option()`s: every option that matches is taken, `Pick.any` always, `Pick.none` where no other
-/// does, `Pick.unproductive` where there is nothing to match.
+/// `branch(what)` with `option()`s: every option that matches the first result of `what` is taken, `Pick.any` always,
+/// `Pick.none` where no other does, `Pick.unproductive` where there is no result.
 pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
     };
-    let ChooseOn::Value(decides) = choose_value(call, on)? else {
-        return Err(misfit(&call.site, "a traversal", call.arguments));
-    };
-    let position = call.site.position;
-    let node = |step| StepNode { step, labels: Vec::new(), position };
-    let passes = |test: Test| {
-        let mut steps = decides.steps.clone();
-        steps.push(node(Step::Is(test)));
-        Traversal { steps }
-    };
-    let (mut tests, mut branches, mut otherwise) = (Vec::new(), Vec::new(), Vec::new());
+    let mut branch = Branch { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
     for modulator in call.take("option") {
+        branch.add(&modulator)?;
+    }
+    Ok(Step::Choose(Box::new(branch.into_choose())))
+}
+
+struct Branch {
+    decides: Traversal,
+    options: Vec<(ChooseOption, Traversal)>,
+    /// Options that are traversals: what decides, and then the traversal.
+    tests: Vec<Traversal>,
+}
+
+impl Branch {
+    fn add(&mut self, modulator: &Modulator<'_>) -> Result<()> {
         let site = &modulator.site;
-        let (given, mut traversal) = match modulator.arguments {
-            [traversal] => (&Argument::Pick(Pick::Any), child(site, traversal)?),
-            [given, traversal] => (given, child(site, traversal)?),
-            other => return Err(misfit(site, "a value, predicate or Pick and a traversal", other)),
+        let (when, traversal) = match modulator.arguments {
+            [traversal] => (ChooseOption::Any, child(site, traversal)?),
+            [Argument::Pick(Pick::Any), traversal] => (ChooseOption::Any, child(site, traversal)?),
+            // A test in the branch itself, which every traverser enters.
+            [Argument::Traversal(_), traversal] => {
+                let test = self.test_of(child(site, &modulator.arguments[0])?);
+                let traversal = behind(FilterKind::All, vec![test.clone()], child(site, traversal)?);
+                self.tests.push(test);
+                (ChooseOption::Any, traversal)
+            }
+            _ => option(modulator)?,
         };
-        let filter = match given {
-            Argument::Pick(Pick::Any) => None,
-            Argument::Pick(Pick::Unproductive) => {
-                let step = Step::FilterTraversal(FilterKind::None, vec![Traversal { steps: decides.steps.clone() }]);
-                traversal.steps.insert(0, node(step));
-                branches.push(traversal);
-                continue;
-            }
-            Argument::Pick(Pick::None) => {
-                otherwise.push(traversal);
-                continue;
-            }
-            Argument::Traversal(_) => {
-                let mut steps = decides.steps.clone();
-                steps.extend(child(site, given)?.steps);
-                Some(Traversal { steps })
-            }
-            given => Some(passes(test(site, given)?)),
-        };
-        if let Some(filter) = filter {
-            tests.push(filter.clone());
-            traversal.steps.insert(0, node(Step::FilterTraversal(FilterKind::All, vec![filter])));
-        }
-        branches.push(traversal);
+        self.options.push((when, traversal));
+        Ok(())
     }
-    for mut traversal in otherwise {
-        let step = Step::FilterTraversal(FilterKind::None, tests.clone());
-        if !tests.is_empty() {
-            traversal.steps.insert(0, node(step));
-        }
-        branches.push(traversal);
+
+    fn test_of(&self, test: Traversal) -> Traversal {
+        let decides = Step::Map { traversal: self.decides.clone(), first: true };
+        let mut steps = vec![StepNode { step: decides, labels: Vec::new(), position: None }];
+        steps.extend(test.steps);
+        Traversal { steps }
     }
-    Ok(Step::Union(branches))
+
+    fn into_choose(self) -> Choose {
+        let mut options = self.options;
+        for (when, traversal) in &mut options {
+            if *when == ChooseOption::None && !self.tests.is_empty() {
+                *traversal = behind(FilterKind::None, self.tests.clone(), std::mem::take(traversal));
+            }
+        }
+        Choose { on: ChooseOn::Value(self.decides), options, every: true }
+    }
+}
+
+/// A traversal for what passes a filter.
+fn behind(kind: FilterKind, tests: Vec<Traversal>, traversal: Traversal) -> Traversal {
+    let filter = StepNode { step: Step::FilterTraversal(kind, tests), labels: Vec::new(), position: None };
+    Traversal { steps: std::iter::once(filter).chain(traversal.steps).collect() }
 }
 
 /// `repeat(…)` with `until`, `times` and `emit` before or behind it.

@@ -185,12 +185,13 @@ fn map_keys(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Name>> {
 }
 
 /// `values`, `properties`, `elementMap` and `propertyMap`, of some keys.
-pub(super) fn keyed(call: &Call<'_>) -> Result<Step> {
+pub(super) fn keyed(call: &mut Call<'_>) -> Result<Step> {
     if call.site.name == "propertyMap" {
-        return Ok(Step::PropertyMap(map_keys(&call.site, call.arguments)?));
+        let keys = map_keys(&call.site, call.arguments)?;
+        return Ok(Step::PropertyMap { keys, by: single_by(call, "PropertyMap")?, shown: None });
     }
     if call.site.name == "elementMap" {
-        return Ok(Step::ElementMap(map_keys(&call.site, call.arguments)?));
+        return Ok(Step::ElementMap { keys: map_keys(&call.site, call.arguments)?, shown: None });
     }
     Ok(match labels(&call.site, call.arguments, "a property key")? {
         None => Step::Discard,
@@ -210,7 +211,7 @@ pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
     for modulator in call.take("with") {
         tokens = token_option(&modulator.site, modulator.arguments)?;
     }
-    Ok(Step::ValueMap { keys, tokens, by: single_by(call, "ValueMap")? })
+    Ok(Step::ValueMap { keys, tokens, by: single_by(call, "ValueMap")?, shown: None })
 }
 
 /// `WithOptions.tokens`, as it is called in bytecode.

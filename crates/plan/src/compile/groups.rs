@@ -1,7 +1,8 @@
 //! Which modulator belongs to which step.
 //!
 //! A group is a step with everything that modulates it. Modulators follow their step, with two exceptions:
-//! `until`, `emit` and `times` may also stand before their `repeat`, and `as` at the head of a nested
+//! `until`, `emit` and `times` may also stand before their `repeat` (one that follows a loop which has its own stands
+//! before the next), and `as` at the head of a nested
 //! traversal labels the object that enters it. A `property()` directly behind `addV()` or `addE()`
 //! belongs to the element being made.
 
@@ -54,6 +55,19 @@ impl<'a> Call<'a> {
         Call { site, arguments, first: false, labels: Vec::new(), modulators: Vec::new(), kind }
     }
 
+    /// Returns true if it is a loop that `until`, `emit` or `times` modulates: one that has its own of that kind is
+    /// complete, and a second one begins the next loop.
+    fn takes_as_loop(&self, name: &str) -> bool {
+        let leaves = |name: &str| name != "emit";
+        match self.kind {
+            Kind::PendingLoop => true,
+            Kind::Loop => !self.modulators.iter().any(|modulator| {
+                matches!(modulator.site.name, "until" | "emit" | "times") && leaves(modulator.site.name) == leaves(name)
+            }),
+            Kind::Step | Kind::LabelledStart => false,
+        }
+    }
+
     /// Whether it stands for the object that enters a nested traversal.
     pub fn is_labelled_start(&self) -> bool {
         self.kind == Kind::LabelledStart
@@ -96,8 +110,8 @@ pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Sit
     for (index, instruction) in instructions.iter().enumerate() {
         attach(&mut calls, Site::new(instruction, index, parent), &instruction.arguments)?;
     }
-    if let Some(pending) = calls.iter().find(|call| call.kind == Kind::PendingLoop) {
-        return Err(pending.site.unsupported("The repeat()-traversal was not defined; add repeat(…) next to it"));
+    if let Some(at) = calls.iter().position(|call| call.kind == Kind::PendingLoop) {
+        return Err(no_repeat(&calls[at], at.checked_sub(1).map(|before| &calls[before])));
     }
     if let (None, Some(first)) = (parent, calls.first_mut()) {
         first.first = true;
@@ -105,11 +119,27 @@ pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Sit
     Ok(calls)
 }
 
+/// The error for a modulator without a loop of its own, with the step before it.
+fn no_repeat(pending: &Call<'_>, before: Option<&Call<'_>>) -> Error {
+    if !before.is_some_and(|call| call.kind == Kind::Loop) {
+        return pending.site.unsupported("The repeat()-traversal was not defined; add repeat(…) next to it");
+    }
+    let kind = if pending.site.name == "emit" { "emit" } else { "until" };
+    let hint = if pending.site.name == "times" {
+        "times(n) is one too: write until(or(…, loops().is(n)))"
+    } else {
+        "keep one of them"
+    };
+    pending.site.unsupported(format_args!(
+        "The repeat()-step already has its {kind}()-modulator declared; {hint}, or add a repeat(…) that this one belongs to"
+    ))
+}
+
 fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument]) -> Result<()> {
     match site.name {
         "as" => label(calls, site, arguments),
         "until" | "emit" | "times" => {
-            if !matches!(calls.last(), Some(Call { kind: Kind::Loop | Kind::PendingLoop, .. })) {
+            if !calls.last().is_some_and(|call| call.takes_as_loop(site.name)) {
                 calls.push(Call::new(Kind::PendingLoop, site, &[]));
             }
             modulate(calls, site, arguments)

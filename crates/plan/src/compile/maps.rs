@@ -1,7 +1,7 @@
 //! Maps: one object for one object, and traversals nested for each object.
 
 use mangrove_graph::Result;
-use mangrove_gremlin::Argument;
+use mangrove_gremlin::{Argument, Pop};
 
 use super::arguments::{child, misfit, name, names, operand};
 use super::groups::Call;
@@ -46,7 +46,13 @@ pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
         _ => {}
     }
     let labels = names(&call.site, labels, "a step label")?;
-    Ok(Step::Select { pop, labels, by: by(call)? })
+    Ok(Step::Select { pop, labels, by: by(call)?, required: true })
+}
+
+/// What `matching` leaves of a `match()` whose rows may be without some of its variables.
+pub(super) fn matched(call: &mut Call<'_>) -> Result<Step> {
+    let labels = names(&call.site, call.arguments, "a variable")?;
+    Ok(Step::Select { pop: Some(Pop::Last), labels, by: Vec::new(), required: false })
 }
 
 /// `project(names…)`.

@@ -5,17 +5,19 @@
 //!
 //! - each begins with `select(last, "a")`; one whose end is not bound yet binds it (`as("b")`), one whose end is bound
 //!   compares (`where(eq("b"))`);
-//! - `and(…)` is its patterns; `or(…)`, `not(…)` and `where(…)` are tests, made when their variables are bound;
-//! - in the end stands `select` of all variables, which gives the map.
+//! - `and(…)` is its patterns; `or(…)` is a `union()` with the patterns of each operand in a branch, so that a row comes
+//!   out for each way in which it holds; `not(…)` and `where(…)` are tests, made when their variables are bound;
+//! - in the end stands `select` of all variables, which gives the map; where the operands of an `or(…)` bind different
+//!   variables, `match` of them gives the map of those that a row has.
 //!
 //! The first variable is the object that enters, unless a step before bears its label already: one that is the end of
-//! no pattern, or else the start of the first. Which pattern comes next: what binds nothing new before what does, and
-//! among equals the one that is written first.
+//! no pattern, or else the start of the first. Which pattern comes next: what binds nothing new before what does, an
+//! `or(…)` that binds last, and among equals the one that is written first.
 
 use std::borrow::Cow;
 
 use mangrove_graph::{Result, Value};
-use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Pop, Predicate};
+use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Pop, Position, Predicate};
 
 use super::NESTING_MAX;
 use super::arguments::{describe, misfit, too_deep};
@@ -46,6 +48,7 @@ pub(super) fn rewrite<'a>(
 }
 
 /// A pattern with its variables.
+#[derive(Clone)]
 struct Pattern {
     /// Without the labels at its ends.
     steps: Vec<Instruction>,
@@ -53,8 +56,71 @@ struct Pattern {
     end: Option<Name>,
     /// The variables it speaks of, but for its end.
     needs: Vec<Name>,
-    /// The variables of the patterns in an `or()`: those that are bound before are shown, too.
-    shows: Vec<Name>,
+    /// The patterns of each operand, where it is an `or()`; it has no steps of its own then.
+    branches: Vec<Vec<Pattern>>,
+}
+
+impl Pattern {
+    fn is_or(&self) -> bool {
+        !self.branches.is_empty()
+    }
+
+    /// Calls `f` for it and what is nested in it.
+    fn each<'a>(&'a self, f: &mut dyn FnMut(&'a Pattern)) {
+        f(self);
+        self.branches.iter().flatten().for_each(|inner| inner.each(f));
+    }
+
+    /// Keeps of what it needs the variables that patterns bind.
+    fn keep_needs(&mut self, variables: &[Name]) {
+        self.needs.retain(|name| variables.contains(name) && self.end.as_ref() != Some(name));
+        self.needs.extend(self.start.clone());
+        self.branches.iter_mut().flatten().for_each(|inner| inner.keep_needs(variables));
+    }
+
+    /// The variables that it binds in every row where these are bound: of an `or()`, those that all its operands bind.
+    /// `None` where it cannot be solved yet.
+    fn solved(&self, bound: &[Name]) -> Option<Vec<Name>> {
+        if !self.needs.iter().all(|name| bound.contains(name)) {
+            return None;
+        }
+        let mut ends: Option<Vec<Name>> = None;
+        for branch in &self.branches {
+            let after = ends_of(branch, bound)?;
+            match &mut ends {
+                None => ends = Some(after),
+                Some(ends) => ends.retain(|name| after.contains(name)),
+            }
+        }
+        let ends = ends.into_iter().flatten().chain(self.end.clone());
+        Some(ends.filter(|name| !bound.contains(name)).collect())
+    }
+
+    /// Returns true if it binds a variable that is not bound.
+    fn binds(&self, bound: &[Name]) -> bool {
+        let mut binds = false;
+        self.each(&mut |pattern| binds |= pattern.end.as_ref().is_some_and(|end| !bound.contains(end)));
+        binds
+    }
+
+    /// Returns true if it speaks of one of these variables.
+    fn mentions(&self, names: &[Name]) -> bool {
+        let mut mentions = false;
+        self.each(&mut |pattern| mentions |= pattern.needs.iter().chain(&pattern.end).any(|name| names.contains(name)));
+        mentions
+    }
+}
+
+/// The variables that are bound when patterns are solved, in whatever order; `None` where no order works.
+fn ends_of(patterns: &[Pattern], bound: &[Name]) -> Option<Vec<Name>> {
+    let mut bound = bound.to_vec();
+    let mut left: Vec<&Pattern> = patterns.iter().collect();
+    while !left.is_empty() {
+        let (at, ends) = left.iter().enumerate().find_map(|(at, pattern)| Some((at, pattern.solved(&bound)?)))?;
+        left.remove(at);
+        bound.extend(ends);
+    }
+    Some(bound)
 }
 
 fn steps(site: &Site<'_>, instruction: &Instruction, known: &mut Vec<Name>) -> Result<Vec<Instruction>> {
@@ -65,73 +131,133 @@ fn steps(site: &Site<'_>, instruction: &Instruction, known: &mut Vec<Name>) -> R
         };
         gather(site, pattern, site.depth, &mut patterns)?;
     }
-    let mut variables: Vec<Name> = Vec::new();
-    for name in patterns.iter().flat_map(|pattern| pattern.start.iter().chain(&pattern.end)) {
-        if !variables.contains(name) {
-            variables.push(name.clone());
-        }
+    let (mut variables, mut starts, mut ends): (Vec<Name>, Vec<Name>, Vec<Name>) = Default::default();
+    for pattern in &patterns {
+        pattern.each(&mut |pattern| {
+            for name in pattern.start.iter().chain(&pattern.end) {
+                if !variables.contains(name) {
+                    variables.push(name.clone());
+                }
+            }
+            starts.extend(pattern.start.clone());
+            ends.extend(pattern.end.clone());
+        });
     }
-    let shown = patterns.iter().flat_map(|pattern| &pattern.shows).filter(|name| known.contains(name));
-    for name in shown.cloned().collect::<Vec<_>>() {
-        if !variables.contains(&name) {
-            variables.push(name);
-        }
-    }
-    for pattern in &mut patterns {
-        pattern.needs.retain(|name| variables.contains(name) && pattern.end.as_ref() != Some(name));
-        pattern.needs.extend(pattern.start.clone());
-    }
-    let ends = |name: &Name| patterns.iter().any(|pattern| pattern.end.as_ref() == Some(name));
-    let starts = || patterns.iter().filter_map(|pattern| pattern.start.as_ref());
-    let Some(first) = starts().find(|name| !ends(name)).or_else(|| starts().next()).cloned() else {
+    patterns.iter_mut().for_each(|pattern| pattern.keep_needs(&variables));
+    let Some(first) = starts.iter().find(|name| !ends.contains(name)).or_else(|| starts.first()).cloned() else {
         return Err(site.invalid("no pattern begins with as(…), so there is nothing to begin at"));
     };
 
-    let position = instruction.position;
-    let call = |name: &str, arguments: Vec<Argument>| Instruction { name: name.into(), arguments, position };
-    let text = |name: &Name| Argument::Value(Value::String(name.clone()));
+    let mut solution = Solution { site, position: instruction.position, unbound: false, size: 0 };
     let mut made = Vec::new();
     let mut bound: Vec<Name> = variables.iter().filter(|name| known.contains(name)).cloned().collect();
     if !bound.contains(&first) {
-        made.push(call("as", vec![text(&first)]));
+        made.push(solution.call("as", vec![text(&first)]));
         bound.push(first);
     }
-    while !patterns.is_empty() {
-        let ready = |pattern: &Pattern| pattern.needs.iter().all(|name| bound.contains(name));
-        let binds = |pattern: &Pattern| pattern.end.as_ref().is_some_and(|end| !bound.contains(end));
-        let next = patterns.iter().position(|p| ready(p) && !binds(p)).or_else(|| patterns.iter().position(ready));
-        let Some(next) = next else {
-            return Err(site.unsupported(format_args!(
-                "no order of the patterns binds every variable before it is read; `{}` is never bound",
-                patterns.iter().flat_map(|p| &p.needs).find(|name| !bound.contains(name)).map_or("", |name| name)
-            )));
-        };
-        let pattern = patterns.remove(next);
-        if let Some(start) = &pattern.start {
-            made.push(call("select", vec![Argument::Pop(Pop::Last), text(start)]));
-        }
-        made.extend(alone(pattern.steps));
-        match pattern.end {
-            Some(end) if bound.contains(&end) => {
-                let equal = Predicate::Compare(Comparison::Eq, Box::new(text(&end)));
-                made.push(call("where", vec![Argument::Predicate(equal)]));
-            }
-            Some(end) => {
-                made.push(call("as", vec![text(&end)]));
-                bound.push(end);
-            }
-            None => {}
-        }
-    }
-    let mut names: Vec<Argument> = variables.iter().map(text).collect();
-    if let [only] = &names[..] {
-        // One name would give its value, not a map of it.
-        names.push(only.clone());
-    }
-    names.insert(0, Argument::Pop(Pop::Last));
-    made.push(call("select", names));
+    made.extend(solution.solve(patterns, bound)?);
+    made.push(solution.shown(&variables));
     known.extend(variables);
     Ok(made)
+}
+
+fn text(name: &Name) -> Argument {
+    Argument::Value(Value::String(name.clone()))
+}
+
+/// Patterns on the way to steps.
+struct Solution<'a> {
+    site: &'a Site<'a>,
+    position: Option<Position>,
+    /// Some rows are without some variable: operands of an `or()` bind different ones.
+    unbound: bool,
+    /// How many patterns have become steps.
+    size: usize,
+}
+
+/// More patterns than this are not made of those that are written: what comes after an `or()` may have to be solved in each
+/// of its operands.
+const PATTERNS_MAX: usize = 4096;
+
+impl Solution<'_> {
+    fn call(&self, name: &str, arguments: Vec<Argument>) -> Instruction {
+        Instruction { name: name.into(), arguments, position: self.position }
+    }
+
+    /// The steps that solve patterns where these variables are bound.
+    fn solve(&mut self, mut patterns: Vec<Pattern>, mut bound: Vec<Name>) -> Result<Vec<Instruction>> {
+        let mut made = Vec::new();
+        while !patterns.is_empty() {
+            let pattern = patterns.remove(self.next(&patterns, &bound)?);
+            self.size += 1;
+            if self.size > PATTERNS_MAX {
+                return Err(self.site.unsupported("its or()s have too many operands that bind different variables"));
+            }
+            if pattern.is_or() {
+                let always = pattern.solved(&bound).unwrap_or_default();
+                let is_sometimes = |name: &Name| !bound.contains(name) && !always.contains(name);
+                let mut sometimes: Vec<Name> = Vec::new();
+                pattern
+                    .each(&mut |inner| sometimes.extend(inner.end.iter().filter(|name| is_sometimes(name)).cloned()));
+                self.unbound |= !sometimes.is_empty();
+                // Where it makes a difference to what follows which operand a row comes from, that is solved in each.
+                let apart = patterns.iter().any(|left| left.mentions(&sometimes));
+                let rest = if apart { std::mem::take(&mut patterns) } else { Vec::new() };
+                let mut operands = Vec::with_capacity(pattern.branches.len());
+                for branch in pattern.branches {
+                    let steps = self.solve([branch, rest.clone()].concat(), bound.clone())?;
+                    operands.push(Argument::Traversal(Bytecode { source: Vec::new(), steps }));
+                }
+                made.push(self.call("union", operands));
+                bound.extend(always);
+                continue;
+            }
+            if let Some(start) = &pattern.start {
+                made.push(self.call("select", vec![Argument::Pop(Pop::Last), text(start)]));
+            }
+            made.extend(alone(pattern.steps));
+            match pattern.end {
+                Some(end) if bound.contains(&end) => {
+                    let equal = Predicate::Compare(Comparison::Eq, Box::new(text(&end)));
+                    made.push(self.call("where", vec![Argument::Predicate(equal)]));
+                }
+                Some(end) => {
+                    made.push(self.call("as", vec![text(&end)]));
+                    bound.push(end);
+                }
+                None => {}
+            }
+        }
+        Ok(made)
+    }
+
+    /// Which pattern comes next.
+    fn next(&self, patterns: &[Pattern], bound: &[Name]) -> Result<usize> {
+        let find = |fits: &dyn Fn(&Pattern) -> bool| patterns.iter().position(|p| fits(p) && p.solved(bound).is_some());
+        // What an or() binds is not bound in every row, so that others come first.
+        find(&|p| !p.binds(bound)).or_else(|| find(&|p| !p.is_or())).or_else(|| find(&|_| true)).ok_or_else(|| {
+            let unbound = patterns.iter().flat_map(|p| &p.needs).find(|name| !bound.contains(name));
+            let unbound = unbound.map_or("what its or() begins at", |name| name);
+            self.site.unsupported(format_args!(
+                "no order of the patterns binds every variable before it is read; `{unbound}` is never bound"
+            ))
+        })
+    }
+
+    /// The step that gives the map of the variables.
+    fn shown(&self, variables: &[Name]) -> Instruction {
+        let mut names: Vec<Argument> = variables.iter().map(text).collect();
+        if self.unbound {
+            // What is left of a match() that has been solved: the map of those that a row has.
+            return self.call("match", names);
+        }
+        if let [only] = &names[..] {
+            // One name would give its value, not a map of it.
+            names.push(only.clone());
+        }
+        names.insert(0, Argument::Pop(Pop::Last));
+        self.call("select", names)
+    }
 }
 
 /// A pattern's steps, kept apart for every traverser where one of them reads the whole stream.
@@ -197,12 +323,21 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
             }
             return Ok(());
         }
+        [only] if only.name == "or" && !only.arguments.is_empty() => {
+            let mut branches = Vec::with_capacity(only.arguments.len());
+            for argument in &only.arguments {
+                let Argument::Traversal(inner) = argument else {
+                    return Err(site.invalid(format_args!("a pattern is a traversal, not {}", describe(argument))));
+                };
+                let mut branch = Vec::new();
+                gather(site, inner, depth + 1, &mut branch)?;
+                branches.push(branch);
+            }
+            patterns.push(Pattern { steps: Vec::new(), start: None, end: None, needs, branches });
+            return Ok(());
+        }
         [first, ..] if matches!(first.name.as_str(), "or" | "not" | "where") => {
             mentions(&steps, depth, &mut needs);
-            let mut shows = Vec::new();
-            if first.name == "or" {
-                labels_inside(&steps, depth, &mut shows);
-            }
             for argument in &mut steps[0].arguments {
                 if let Argument::Traversal(inner) = argument {
                     *inner = alone_inside(site, inner, depth + 1)?;
@@ -216,7 +351,7 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
                 filter =
                     vec![Instruction { name: "where".into(), arguments: vec![Argument::Traversal(inner)], position }];
             }
-            patterns.push(Pattern { steps: filter, start: None, end: None, needs, shows });
+            patterns.push(Pattern { steps: filter, start: None, end: None, needs, branches: Vec::new() });
             return Ok(());
         }
         _ => {}
@@ -228,7 +363,7 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
     steps.remove(0);
     let end = take_end_label(site, &mut steps, 0)?.and_then(|label| labels_of(&label).next());
     mentions(&steps, depth, &mut needs);
-    patterns.push(Pattern { steps, start: Some(start), end, needs, shows: Vec::new() });
+    patterns.push(Pattern { steps, start: Some(start), end, needs, branches: Vec::new() });
     Ok(())
 }
 
@@ -239,21 +374,6 @@ fn labels_of(instruction: &Instruction) -> impl Iterator<Item = Name> {
         Argument::Value(Value::String(name)) => Some(name.clone()),
         _ => None,
     })
-}
-
-/// The labels that `as()` gives in steps and what is nested in them.
-fn labels_inside(steps: &[Instruction], depth: usize, names: &mut Vec<Name>) {
-    if depth > NESTING_MAX {
-        return;
-    }
-    for step in steps {
-        names.extend(labels_of(step));
-        for argument in &step.arguments {
-            if let Argument::Traversal(inner) = argument {
-                labels_inside(&inner.steps, depth + 1, names);
-            }
-        }
-    }
 }
 
 /// Every string that may be the name of a variable somebody reads: in `as`, `select`, `where`, `dedup` and the like,

@@ -115,7 +115,18 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
         ("with", [key]) => option(configuration, site, &name(site, key, "an option")?, &Argument::Value(true.into())),
         ("with", [key, value]) => option(configuration, site, &name(site, key, "an option")?, value),
         ("with", given) => Err(misfit(site, "an option and its value", given)),
-        ("withStrategies", strategies) => strategies.iter().try_for_each(|given| strategy(configuration, site, given)),
+        ("withStrategies", strategies) => {
+            // Of several of one kind, the first counts; it takes the place of one that the source has already.
+            let mut kinds: Vec<&str> = Vec::new();
+            for given in strategies {
+                match kind(given) {
+                    Some(kind) if kinds.contains(&kind) => continue,
+                    kind => kinds.extend(kind),
+                }
+                strategy(configuration, site, given)?;
+            }
+            Ok(())
+        }
         ("withoutStrategies", names) => names.iter().try_for_each(|given| without(configuration, site, given)),
         ("withComputer", _) => Err(site.unsupported("is not supported yet")),
         ("tx", _) => {
@@ -149,8 +160,8 @@ fn strategy(configuration: &mut Configuration, site: &Site<'_>, given: &Argument
     };
     match simple_name(name) {
         READ_ONLY => configuration.read_only = true,
-        SUBGRAPH => configuration.subsets.push(subgraph(site, settings)?),
-        PARTITION => configuration.subsets.push(partition(site, settings)?),
+        SUBGRAPH => see_only(configuration, subgraph(site, settings)?),
+        PARTITION => see_only(configuration, partition(site, settings)?),
         PRODUCTIVE_BY => configuration.productive_by = Some(names_under(site, settings, "productiveKeys")?),
         RESERVED_KEYS => {
             if flag(settings, "throwException") {
@@ -188,6 +199,23 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         name => accept(site, name)?,
     }
     Ok(())
+}
+
+/// Adds a part of the graph that the traversal sees, in place of one that the same strategy named before. What
+/// `SubgraphStrategy` adds to a traversal, `PartitionStrategy` restricts: it comes last.
+fn see_only(configuration: &mut Configuration, subset: Subset) {
+    let subsets = &mut configuration.subsets;
+    subsets.retain(|known| known.strategy != subset.strategy);
+    subsets.push(subset);
+    subsets.sort_by_key(|subset| subset.strategy == PARTITION);
+}
+
+/// Which strategy is given.
+fn kind(given: &Argument) -> Option<&str> {
+    match given {
+        Argument::Strategy(name, _) => Some(simple_name(name)),
+        _ => None,
+    }
 }
 
 /// The name of a strategy's class without its package.
@@ -243,6 +271,7 @@ fn subgraph(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
         properties: criterion("vertexProperties")?,
         checks_ends: !unchecked,
         tests_hops: true,
+        tests_new: true,
         mark: None,
     })
 }
@@ -268,6 +297,7 @@ fn partition(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
         properties: meta.then_some(criterion),
         checks_ends: false,
         tests_hops: false,
+        tests_new: false,
         mark,
     })
 }

@@ -1,5 +1,7 @@
 //! Where traversers come from: `V`, `E`, `inject`, `call`, and the steps that make elements, `addV` and `addE`.
 
+use std::collections::HashMap;
+
 use mangrove_graph::value::Detached;
 use mangrove_graph::{Error, Result, Token, UserId, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
@@ -8,7 +10,7 @@ use super::arguments::{child, describe, ids, misfit, name, operand};
 use super::elements::{Assignment, assignments};
 use super::groups::{Call, Modulator};
 use super::site::Site;
-use crate::logical::{Argument, Endpoint, Operand, PropertyArgument, Step};
+use crate::logical::{Argument, Endpoint, Name, Operand, PropertyArgument, Step};
 
 /// `V`, `E` and `inject`.
 pub(super) fn read(call: &Call<'_>) -> Result<Step> {
@@ -86,7 +88,7 @@ pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
     };
     pass_over_options(call)?;
     let mut made = Made::read(call, call.arguments.first())?;
-    made.keep_repeated();
+    made.order_writes();
     Ok(Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id })
 }
 
@@ -136,16 +138,23 @@ struct Made {
 }
 
 impl Made {
-    /// A new vertex keeps every value that its `property()`s name under one key, as TinkerPop's does: only where a
-    /// vertex exists does a second value replace the first.
-    fn keep_repeated(&mut self) {
-        for at in 0..self.properties.len() {
-            let property = &self.properties[at];
-            let repeated = self.properties.iter().enumerate().any(|(other, p)| other != at && p.key == property.key);
-            if repeated && property.cardinality.is_none() && property.key_from.is_none() {
-                self.properties[at].cardinality = Some(Cardinality::List);
-            }
-        }
+    /// Puts the `property()`s of a new vertex in the order in which TinkerPop writes them. Those with a key and a value
+    /// alone are part of the vertex, which keeps every value under a key, and null takes away those before it. The others
+    /// (with a cardinality, with meta-properties) are written after them, as to a vertex that exists.
+    fn order_writes(&mut self) {
+        let is_plain = |p: &PropertyArgument| p.cardinality.is_none() && p.meta.is_empty();
+        let is_null = |p: &PropertyArgument| p.value == Argument::Operand(Operand::Literal(Value::Null));
+        let (mut first, after): (Vec<_>, Vec<_>) = std::mem::take(&mut self.properties).into_iter().partition(is_plain);
+        // Keys that traversals give come after those that are known.
+        first.sort_by_key(|p| p.key_from.is_some());
+        let mut times: HashMap<Name, usize> = HashMap::new();
+        first.iter().for_each(|p| *times.entry(p.key.clone()).or_default() += 1);
+        // A key that a traversal gives may be any of them.
+        let any_key = first.len() > 1 && first.iter().any(|p| p.key_from.is_some());
+        let repeated = first.iter_mut().filter(|p| any_key || times[&p.key] > 1);
+        repeated.filter(|p| !is_null(p)).for_each(|p| p.cardinality = Some(Cardinality::List));
+        first.extend(after);
+        self.properties = first;
     }
 
     /// Reads them, behind a label that the step itself may have been given.

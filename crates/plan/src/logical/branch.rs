@@ -2,13 +2,15 @@
 
 use super::{Name, Operand, Test, Traversal};
 
-/// `choose(…)`.
+/// `choose(…)` and `branch(…)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choose {
     /// What decides.
     pub on: ChooseOn,
     /// Options in order: the first that matches is taken.
     pub options: Vec<(ChooseOption, Traversal)>,
+    /// Every option that matches is taken, and what none matches goes no further (`branch()`).
+    pub every: bool,
 }
 
 /// What a `choose` decides by.
@@ -33,8 +35,10 @@ pub enum ChooseOption {
     Value(Operand),
     /// The value passes this test.
     Test(Test),
-    /// `Pick.none`: nothing else matched. Without it, the traverser goes on as it is.
+    /// `Pick.none`: nothing else matched. Without it, the traverser of a `choose` goes on as it is.
     None,
+    /// `Pick.any` of a `branch`: always.
+    Any,
     /// `Pick.unproductive`: the deciding traversal had no result.
     Unproductive,
 }

@@ -52,7 +52,7 @@ impl Lowering<'_> {
 
     /// Whether a step selects the vertex where the step before it has left the row: `as("a").select("a")`.
     pub(super) fn selects_what_is_there(&self, before: &StepNode, step: &StepNode) -> bool {
-        let Step::Select { pop: None | Some(Pop::Last), labels, by } = &step.step else { return false };
+        let Step::Select { pop: None | Some(Pop::Last), labels, by, .. } = &step.step else { return false };
         let [label] = &labels[..] else { return false };
         by.iter().all(|by| *by == By::Identity)
             && step.labels.is_empty()

@@ -48,7 +48,7 @@ impl Lowering<'_> {
         };
         chain.modulate(Over::Current, vec![slot]);
         let options = choose.options.iter().map(|(when, t)| Ok((when.clone(), self.child(t)?)));
-        chain.push(Op::Switch { options: options.collect::<Result<_>>()? });
+        chain.push(Op::Switch { options: options.collect::<Result<_>>()?, every: choose.every });
         Ok(())
     }
 

@@ -26,7 +26,8 @@ impl Chain {
     }
 
     pub fn modulate(&mut self, over: Over, by: Vec<SlotBy>) {
-        self.push(Op::Modulate(Modulate { over, by, productive: false }));
+        let productive = vec![false; by.len()];
+        self.push(Op::Modulate(Modulate { over, by, productive }));
     }
 
     /// Closes the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order.
@@ -86,8 +87,8 @@ impl Op {
                 | Op::Values(_)
                 | Op::Properties(_)
                 | Op::ValueMap { .. }
-                | Op::PropertyMap(_)
-                | Op::ElementMap(_)
+                | Op::PropertyMap { .. }
+                | Op::ElementMap { .. }
                 | Op::Token(_)
                 | Op::Function { .. }
                 | Op::Format(_)

@@ -33,7 +33,7 @@ impl Lowering<'_> {
             slots.emit(&mut found);
             found.push(Op::SetProperties(map));
             let pipeline = Pipeline { stages: found.stages };
-            chain.push(Op::Switch { options: vec![(ChooseOption::True, pipeline)] });
+            chain.push(Op::Switch { options: vec![(ChooseOption::True, pipeline)], every: false });
         }
         Ok(())
     }

@@ -11,10 +11,10 @@ use crate::logical::{Name, Segment, Test};
 pub struct Modulate {
     /// Of which objects of a row.
     pub over: Over,
-    /// An object of which there is nothing gives null.
-    pub productive: bool,
     /// What of each.
     pub by: Vec<SlotBy>,
+    /// For each of `by`: an object of which there is nothing gives null.
+    pub productive: Vec<bool>,
 }
 
 /// Which objects of a row a [`Modulate`] works on.

@@ -52,7 +52,10 @@ fn children(step: &mut Step) -> Vec<&mut Traversal> {
         | Step::Tree { by, .. }
         | Step::Select { by, .. }
         | Step::Project { by, .. } => by.iter_mut().filter_map(modulator).collect(),
-        Step::ValueMap { by, .. } => by.iter_mut().filter_map(modulator).collect(),
+        Step::ValueMap { by, shown, .. } | Step::PropertyMap { by, shown, .. } => {
+            by.iter_mut().filter_map(modulator).chain(shown.as_deref_mut()).collect()
+        }
+        Step::ElementMap { shown, .. } => shown.as_deref_mut().into_iter().collect(),
         Step::Math { by, .. } | Step::Format { by, .. } => by.iter_mut().filter_map(modulator).collect(),
         Step::Call { arguments, .. } => arguments.iter_mut().filter_map(|(_, given)| argument(given)).collect(),
         Step::Function { arguments, .. } => arguments.iter_mut().filter_map(argument).collect(),

@@ -67,11 +67,11 @@ impl Builder {
                 // come first.
                 self.branches(split, branches.iter().rev(), false, announces)
             }
-            Op::Switch { options } => {
+            Op::Switch { options, every } => {
                 let switch = self.attach(&tail, Need::Anywhere, what)?;
                 let whens = options.iter().map(|(option, _)| when(option)).collect();
                 let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
-                self.set(switch.from, Switch::new(whens, announces));
+                self.set(switch.from, Switch::new(whens, *every, announces));
                 self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
             }
             Op::Repeat(repeat) => self.repeat(repeat, &tail),
@@ -150,7 +150,8 @@ impl Builder {
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
         let [before, after] = tests.map(|by: Vec<SlotBy>| {
-            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive: false });
+            let productive = vec![false; by.len()];
+            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive });
             Stage { operator, labels: Vec::new() }
         });
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
@@ -193,6 +194,7 @@ fn when(option: &ChooseOption) -> When {
         ChooseOption::Value(operand) => When::Equals(operand.clone(), Value::Null),
         ChooseOption::Test(test) => When::Passes(CompiledTest::new(test)),
         ChooseOption::None => When::Otherwise,
+        ChooseOption::Any => When::Always,
         ChooseOption::Unproductive => When::Unproductive,
     }
 }

@@ -9,6 +9,7 @@ use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Va
 use mangrove_plan::logical::{Condition, Name};
 
 use super::RowOperator;
+use super::current::current;
 use super::kinds::Kinds;
 use super::names::{LabelSets, NameCache};
 use crate::environment::Environment;
@@ -104,6 +105,7 @@ impl Filter {
             return Ok(None);
         }
         check_kinds(objects)?;
+        let objects = &*current(objects, environment)?;
         let Filter { conditions, names, values } = self;
         let mut kept: Option<Vec<u32>> = None;
         for condition in conditions {

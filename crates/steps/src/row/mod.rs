@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod closing;
+pub mod current;
 pub mod expand;
 #[cfg(test)]
 pub mod fake_view;

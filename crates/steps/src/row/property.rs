@@ -16,6 +16,7 @@ use mangrove_plan::logical::Name;
 pub use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
 use super::RowOperator;
+use super::current::current;
 use super::kinds::Kinds;
 use super::names::known_keys;
 use crate::environment::Environment;
@@ -36,7 +37,8 @@ impl Values {
 
 impl RowOperator for Values {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let kinds = Kinds::of(&rows.objects);
+        let objects = current(&rows.objects, environment)?;
+        let kinds = Kinds::of(&objects);
         let mut found = Found::default();
         match known_keys(&self.keys, &*environment.view).as_deref() {
             Some([key]) => values_of_key(&kinds, *key, environment, &mut found)?,
@@ -112,7 +114,8 @@ impl Properties {
 
 impl RowOperator for Properties {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let kinds = Kinds::of(&rows.objects);
+        let objects = current(&rows.objects, environment)?;
+        let kinds = Kinds::of(&objects);
         let keys = known_keys(&self.keys, &*environment.view);
         let mut found = Found::default();
         read_properties(&kinds, keys.as_deref(), environment, |row, property| {

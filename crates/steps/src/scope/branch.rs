@@ -1,4 +1,4 @@
-//! `union()` and `choose()`: one scope for the whole stream, split and merged again.
+//! `union()`, `choose()` and `branch()`: one scope for the whole stream, split and merged again.
 //!
 //! No groups are made: a barrier inside a branch sees the stream of all traversers, as the language has it.
 
@@ -94,34 +94,61 @@ pub enum When {
     Otherwise,
     /// The slot is unproductive.
     Unproductive,
+    /// Whatever the slot is.
+    Always,
 }
 
-/// Sends each row into the first option that slot 0 matches; edge `options.len()` takes the others past.
+impl When {
+    /// Returns true if the option is taken for what the slot is, whatever other options are there.
+    fn matches(&self, decision: Option<&Value>) -> bool {
+        match (self, decision) {
+            (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
+            (When::Equals(_, option), Some(value)) => equal(value, option),
+            (When::Passes(test), Some(value)) => test.holds(value),
+            (When::Unproductive, None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Sends each row into the first option that slot 0 matches, or into every one; edge `options.len()` takes the others past.
 pub struct Switch {
     options: Vec<When>,
+    every: bool,
     arrivals: Option<Arrivals>,
 }
 
 impl Switch {
-    /// These options in order. With `announces`, the last edge leads to the merge's last port.
-    pub fn new(options: Vec<When>, announces: bool) -> Self {
-        Switch { options, arrivals: announces.then(Arrivals::default) }
+    /// These options in order. With `every`, a row goes to all that match. With `announces`, the last edge leads to the
+    /// merge's last port.
+    pub fn new(options: Vec<When>, every: bool, announces: bool) -> Self {
+        Switch { options, every, arrivals: announces.then(Arrivals::default) }
     }
 
+    /// The edge for a row that takes one.
     fn choose(&self, decision: Option<&Value>) -> usize {
-        let past = self.options.len();
         let position = |f: &dyn Fn(&When) -> bool| self.options.iter().position(f);
-        let Some(value) = decision else {
-            return position(&|w| matches!(w, When::Unproductive)).unwrap_or(past);
-        };
-        position(&|when| match when {
-            When::Is(truth) => *value == Value::Bool(*truth),
-            When::Equals(_, option) => equal(value, option),
-            When::Passes(test) => test.holds(value),
-            When::Otherwise | When::Unproductive => false,
-        })
-        .or_else(|| position(&|w| matches!(w, When::Otherwise)))
-        .unwrap_or(past)
+        // What is unproductive is something else than a value that no option has.
+        let otherwise = |when: &When| decision.is_some() && matches!(when, When::Otherwise);
+        position(&|when| when.matches(decision)).or_else(|| position(&otherwise)).unwrap_or(self.options.len())
+    }
+
+    /// Adds a row to the route of every edge that it takes.
+    fn route(&self, decision: Option<&Value>, row: u32, routes: &mut [Vec<u32>]) {
+        if !self.every {
+            return routes[self.choose(decision)].push(row);
+        }
+        let none = !self.options.iter().any(|when| when.matches(decision));
+        for (when, route) in self.options.iter().zip(routes) {
+            let taken = match when {
+                When::Always => true,
+                When::Otherwise => none,
+                when => when.matches(decision),
+            };
+            if taken {
+                route.push(row);
+            }
+        }
     }
 }
 
@@ -133,7 +160,7 @@ impl Operator<Rows> for Switch {
                 Ok(())
             }
             When::Passes(test) => test.begin(environment),
-            When::Is(_) | When::Otherwise | When::Unproductive => Ok(()),
+            When::Is(_) | When::Otherwise | When::Unproductive | When::Always => Ok(()),
         })
     }
 
@@ -147,7 +174,7 @@ impl Operator<Rows> for Switch {
         }
         let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
         for row in 0..batch.len() {
-            routes[self.choose(batch.slot(0, row))].push(row as u32);
+            self.route(batch.slot(0, row), row as u32, &mut routes);
         }
         batch.slots.clear();
         for (edge, rows) in routes.iter().enumerate() {

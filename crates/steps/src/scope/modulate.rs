@@ -90,8 +90,8 @@ const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 pub struct Modulate {
     over: Over,
     by: Vec<Taker>,
-    /// An object of which there is nothing gives null.
-    productive: bool,
+    /// For each `by()`: an object of which there is nothing gives null.
+    productive: Vec<bool>,
     pipelines: usize,
     inside: Range<OpId>,
     queue: WaitQueue<Batch>,
@@ -100,8 +100,8 @@ pub struct Modulate {
 }
 
 impl Modulate {
-    /// Applies these to the objects that `over` names; with `productive`, nothing is null. `inside` are the operators of the scope.
-    pub fn new(over: Over, by: Vec<Taker>, productive: bool, inside: Range<OpId>) -> Self {
+    /// Applies these to the objects that `over` names; where `productive` says so, nothing is null. `inside` are the operators of the scope.
+    pub fn new(over: Over, by: Vec<Taker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
         let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
         Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
@@ -171,10 +171,10 @@ impl Modulate {
             return Ok(None);
         }
         let mut slots = Vec::with_capacity(places);
-        for taker in self.by.iter().cycle().take(places) {
+        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(places) {
             let Some(mut slot) = taker.take(&rows.objects, environment)? else { return Ok(None) };
-            if self.productive {
-                slot.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
+            if *productive {
+                make_productive(&mut slot);
             }
             slots.push(slot);
         }
@@ -271,16 +271,18 @@ impl Modulate {
 
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let exit = self.pipelines;
-        let (over, productive) = (&self.over, self.productive);
+        let (over, productive) = (&self.over, &self.productive);
         self.queue.release(exit, out, |mut batch, group, out| {
-            if productive {
-                let nothing = batch.jobs.iter_mut().flat_map(|job| &mut job.results);
-                nothing.filter(|result| result.is_none()).for_each(|result| *result = Some(Value::Null));
-            }
+            batch.jobs.iter_mut().filter(|job| productive[job.by]).for_each(|job| make_productive(&mut job.results));
             let rows = with_slots(batch, over);
             out.emit(exit, group, rows)
         })
     }
+}
+
+/// Puts null where nothing is.
+fn make_productive(slot: &mut Slot) {
+    slot.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
 }
 
 /// The rows with their slots.

@@ -16,10 +16,12 @@ fn repeat_takes_its_modulators_from_both_sides() {
          until: Some(Times(Parameter(\"x\"))), until_first: false, emit: Some(Test(Compare(Gt, Literal(I32(1))))), \
          emit_first: false })]",
     );
-    // Between two bodies, a modulator belongs to the loop before it.
+    // Between two bodies, a modulator belongs to the loop before it, unless that has its own.
     let two = compact("g.V().repeat(out()).times(2).repeat(__.in()).emit()");
     assert_eq!((two.matches("Times(").count(), two.matches("Some(Always)").count()), (1, 1));
     assert!(two.find("Times(") < two.find("direction: In"), "{two}");
+    let two = compact("g.V().times(1).repeat(out()).times(2).repeat(__.in())");
+    assert!(two.find("I64(1)") < two.find("I64(2)") && two.matches("until_first: true").count() == 2, "{two}");
     let undefined = "The repeat()-traversal was not defined; add repeat(…) next to it";
     fails("g.V().emit()", &format!("`emit` at line 1, column 7: {undefined}"));
     fails("g.V().until(out()).has('k')", &format!("`until` at line 1, column 7: {undefined}"));
@@ -27,12 +29,12 @@ fn repeat_takes_its_modulators_from_both_sides() {
     fails(
         "g.V().repeat(out()).emit().emit()",
         "`emit` at line 1, column 28: The repeat()-step already has its emit()-modulator declared; \
-         keep one of them",
+         keep one of them, or add a repeat(…) that this one belongs to",
     );
     fails(
         "g.V().repeat(out()).until(has('k')).times(2)",
         "`times` at line 1, column 37: The repeat()-step already has its until()-modulator declared; \
-         times(n) is one too: write until(or(…, loops().is(n))) instead of both",
+         times(n) is one too: write until(or(…, loops().is(n))), or add a repeat(…) that this one belongs to",
     );
     let refused = "The parent of inject()-step can not be repeat()-step; move it before or behind the loop";
     fails("g.V().repeat(inject(1)).times(2)", &format!("`inject` at line 1, column 14: {refused}"));
@@ -51,19 +53,19 @@ fn choose_decides_by_test_existence_or_value() {
     check(
         "g.V().values('a').choose(gt(1), constant('x'))",
         "[Vertices { ids: None, conditions: [] }, Values([\"a\"]), Choose(Choose { on: Test(Compare(Gt, \
-         Literal(I32(1)))), options: [(True, Traversal { steps: [Constant(Literal(String(\"x\")))] })] })]",
+         Literal(I32(1)))), options: [(True, Traversal { steps: [Constant(Literal(String(\"x\")))] })], every: false })]",
     );
     check(
         "g.V().choose(T.label).option('a', id()).option(gt(1), label()).option(Pick.none, key()).option(unproductive, value())",
         "[Vertices { ids: None, conditions: [] }, Choose(Choose { on: Value(Traversal { steps: [Label] }), options: \
          [(Value(Literal(String(\"a\"))), Traversal { steps: [Id] }), (Test(Compare(Gt, Literal(I32(1)))), Traversal { \
-         steps: [Label] }), (None, Traversal { steps: [Key] }), (Unproductive, Traversal { steps: [PropertyValue] })] })]",
+         steps: [Label] }), (None, Traversal { steps: [Key] }), (Unproductive, Traversal { steps: [PropertyValue] })], every: false })]",
     );
     check(
         "g.V().choose(out(), id(), label())",
         "[Vertices { ids: None, conditions: [] }, Choose(Choose { on: Exists(Traversal { steps: [Expand { direction: \
          Out, labels: [], to_edges: false }] }), options: [(True, Traversal { steps: [Id] }), (False, Traversal { steps: \
-         [Label] })] })]",
+         [Label] })], every: false })]",
     );
     fails(
         "g.V().choose(label()).option(Pick.any, id())",

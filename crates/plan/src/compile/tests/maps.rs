@@ -53,7 +53,7 @@ fn maps_and_barriers() {
     check(
         "g.V().valueMap(true, 'a').by(unfold())",
         &format!(
-            "{v}ValueMap {{ keys: [\"a\"], tokens: MapTokens {{ ids: true, labels: true }}, by: Some(Traversal(Traversal {{ steps: [Unfold] }})) }}]"
+            "{v}ValueMap {{ keys: [\"a\"], tokens: MapTokens {{ ids: true, labels: true }}, by: Some(Traversal(Traversal {{ steps: [Unfold] }})), shown: None }}]"
         ),
     );
     same("g.V().valueMap().with(WithOptions.tokens)", "g.V().valueMap(true)");
@@ -61,7 +61,7 @@ fn maps_and_barriers() {
     same("g.V().valueMap().with(WithOptions.tokens, WithOptions.all)", "g.V().valueMap(true)");
     check(
         "g.V().select(all, 'a', 'b').by('k')",
-        &format!("{v}Select {{ pop: Some(All), labels: [\"a\", \"b\"], by: [Key(\"k\")] }}]"),
+        &format!("{v}Select {{ pop: Some(All), labels: [\"a\", \"b\"], by: [Key(\"k\")], required: true }}]"),
     );
     check("g.V().select(values).unfold()", &format!("{v}SelectColumn(Values), Unfold]"));
     check(

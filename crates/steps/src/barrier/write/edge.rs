@@ -3,7 +3,7 @@
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
 use mangrove_plan::physical::{PropertyWrite, SlotOperand};
 
-use super::property::{When, Write};
+use super::property::Write;
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
 use crate::rows::{Column, Remember, Rows};
 
@@ -47,7 +47,7 @@ impl Statement for InsertEdges {
             let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of an edge")?, scene)).transpose()?;
             let (source, target) = (from.vertex(&rows, row, scene)?, to.vertex(&rows, row, scene)?);
             let edge = scene.writer.insert_edge(source, target, labels, id)?;
-            properties.iter().try_for_each(|p| p.to_edge(edge, &rows, row, When::Created, scene))?;
+            properties.iter().try_for_each(|p| p.to_edge(edge, &rows, row, scene))?;
             edges.push(edge);
             Ok(())
         })?;

@@ -3,6 +3,7 @@
 //! Null is no value to store: on a new element it is passed over, on an existing one it removes what was
 //! there (with list and set cardinality, which only add, it does nothing).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, KeyId, Result, Value, VertexId, VertexPropertyValue};
@@ -12,16 +13,8 @@ use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
 use super::{CHECK_EVERY, Scene, Source, Statement, WriteBarrier};
+use crate::row::current::current;
 use crate::rows::{Column, Remember, Rows};
-
-/// Whether the element that is written to is new.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// The same statement made it.
-    Created,
-    /// It was there before.
-    Existing,
-}
 
 /// What a value is written under.
 enum Key<'a> {
@@ -79,7 +72,7 @@ impl<'a> Write<'a> {
     }
 
     /// Writes it to a vertex.
-    pub fn to_vertex(&self, vertex: VertexId, rows: &Rows, row: usize, when: When, scene: &Scene<'_>) -> Result<()> {
+    pub fn to_vertex(&self, vertex: VertexId, rows: &Rows, row: usize, scene: &Scene<'_>) -> Result<()> {
         let cardinality = match self.cardinality {
             None | Some(Cardinality::Single) => WriteCardinality::Single,
             Some(Cardinality::List) => WriteCardinality::List,
@@ -88,7 +81,7 @@ impl<'a> Write<'a> {
         let (name, key) = self.key.of(rows, row, scene)?;
         let value = self.value(&name, rows, row)?.clone();
         if matches!(value, Value::Null) {
-            let removes = when == When::Existing && cardinality == WriteCardinality::Single;
+            let removes = cardinality == WriteCardinality::Single;
             return if removes { scene.writer.remove_vertex_property(vertex, key, None) } else { Ok(()) };
         }
         check_storable(&name, &value)?;
@@ -104,18 +97,15 @@ impl<'a> Write<'a> {
     }
 
     /// Writes it to an edge.
-    pub fn to_edge(&self, edge: EdgeId, rows: &Rows, row: usize, when: When, scene: &Scene<'_>) -> Result<()> {
+    pub fn to_edge(&self, edge: EdgeId, rows: &Rows, row: usize, scene: &Scene<'_>) -> Result<()> {
         let (name, key) = self.key.of(rows, row, scene)?;
         self.check_plain(&name, "an edge")?;
         let value = self.value(&name, rows, row)?;
-        match (value, when) {
-            (Value::Null, When::Created) => Ok(()),
-            (Value::Null, When::Existing) => scene.writer.remove_edge_property(edge, key),
-            _ => {
-                check_storable(&name, value)?;
-                scene.writer.set_edge_property(edge, key, value.clone())
-            }
+        if matches!(value, Value::Null) {
+            return scene.writer.remove_edge_property(edge, key);
         }
+        check_storable(&name, value)?;
+        scene.writer.set_edge_property(edge, key, value.clone())
     }
 
     /// Writes it to a vertex property, as a meta-property, and gives the property as it is then.
@@ -197,6 +187,9 @@ impl SetProperty {
 impl Statement for SetProperties {
     fn write(&mut self, mut rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
         let write = Write::new(&self.property, scene)?;
+        if let Cow::Owned(objects) = current(&rows.objects, scene.environment)? {
+            rows.objects = objects;
+        }
         // Writing the same value again changes nothing, except where every write adds one.
         let adds = self.property.cardinality == Some(Cardinality::List);
         let mut renewed: Vec<(usize, Value)> = Vec::new();
@@ -207,10 +200,10 @@ impl Statement for SetProperties {
                         if time.is_multiple_of(CHECK_EVERY as u64) {
                             scene.context.check()?;
                         }
-                        write.to_vertex(vertex, &rows, row, When::Existing, scene)?;
+                        write.to_vertex(vertex, &rows, row, scene)?;
                     }
                 }
-                Value::Edge(edge) => write.to_edge(edge, &rows, row, When::Existing, scene)?,
+                Value::Edge(edge) => write.to_edge(edge, &rows, row, scene)?,
                 Value::VertexProperty(owner) => {
                     let property = write.to_vertex_property(&owner, &rows, row, scene)?;
                     renewed.push((row, Value::VertexProperty(Arc::new(property))));

@@ -3,7 +3,7 @@
 use mangrove_graph::Result;
 use mangrove_plan::physical::{PropertyWrite, SlotOperand};
 
-use super::property::{When, Write};
+use super::property::Write;
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
 use crate::rows::{Column, Remember, Rows};
 
@@ -39,7 +39,7 @@ impl Statement for InsertVertices {
             let labels = label_set(label.value(&rows, row, "the label of addV()")?, scene)?;
             let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of a vertex")?, scene)).transpose()?;
             let vertex = scene.writer.insert_vertex(labels, id)?;
-            properties.iter().try_for_each(|p| p.to_vertex(vertex, &rows, row, When::Created, scene))?;
+            properties.iter().try_for_each(|p| p.to_vertex(vertex, &rows, row, scene))?;
             vertices.push(vertex);
             Ok(())
         })?;

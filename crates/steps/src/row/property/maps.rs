@@ -1,5 +1,6 @@
 //! Elements as maps: `valueMap()`, `elementMap()`, and `by()` on their values.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, ValueColumns, VertexId};
@@ -9,6 +10,7 @@ use super::{Met, read_properties, refuse_strangers};
 use crate::environment::Environment;
 use crate::path::PathNode;
 use crate::row::RowOperator;
+use crate::row::current::current;
 use crate::row::kinds::Kinds;
 use crate::row::names::{NameCache, known_keys};
 use crate::rows::{Column, Rows};
@@ -100,6 +102,36 @@ impl MapMaker {
         });
     }
 
+    /// As [`MapMaker::vertices`], of the vertex properties that slot 0 lists.
+    fn shown(
+        &mut self,
+        kinds: &Kinds<'_>,
+        rows: &Rows,
+        shape: Shape,
+        view: &dyn GraphView,
+        (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
+        maps: &mut [Entries],
+    ) -> Result<()> {
+        for at in 0..kinds.vertices.items.len() {
+            let row = kinds.vertices.row(at);
+            let properties = shown_properties(rows, row)?;
+            let mut map = Entries::with_capacity(head_len + properties.len());
+            head(at, &mut map);
+            for property in properties {
+                let Value::VertexProperty(property) = property else { continue };
+                let (name, value) = (self.names.key_value(property.key, view), property.value.clone());
+                match (map.iter_mut().find(|(known, _)| *known == name), shape) {
+                    (Some((_, Value::List(list))), Shape::List) => Arc::make_mut(list).push(value),
+                    (Some((_, known)), _) => *known = value,
+                    (None, Shape::List) => map.push((name, Value::list(vec![value]))),
+                    (None, Shape::Last) => map.push((name, value)),
+                }
+            }
+            maps[row] = map;
+        }
+        Ok(())
+    }
+
     /// Adds the meta-properties of vertex properties.
     fn meta(&mut self, kinds: &Kinds<'_>, keys: Option<&[KeyId]>, view: &dyn GraphView, maps: &mut [Entries]) {
         for (row, object) in &kinds.others {
@@ -116,19 +148,22 @@ impl MapMaker {
 pub struct ValueMap {
     keys: Vec<Name>,
     tokens: MapTokens,
+    shown: bool,
     maker: MapMaker,
 }
 
 impl ValueMap {
-    /// A map of these keys (none given: all), with the tokens first that are asked for.
-    pub fn new(keys: Vec<Name>, tokens: MapTokens) -> Self {
-        ValueMap { keys, tokens, maker: MapMaker::default() }
+    /// A map of these keys (none given: all), with the tokens first that are asked for. With `shown`, slot 0 lists the
+    /// vertex properties to show.
+    pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
+        ValueMap { keys, tokens, shown, maker: MapMaker::default() }
     }
 }
 
 impl RowOperator for ValueMap {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let kinds = Kinds::of(&rows.objects);
+        let objects = current(&rows.objects, environment)?;
+        let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "valueMap()")?;
         let view = &*environment.view;
         let keys = known_keys(&self.keys, view);
@@ -146,7 +181,11 @@ impl RowOperator for ValueMap {
         };
         let head =
             |at: usize, map: &mut Entries| heads.vertices.get_mut(at).into_iter().for_each(|head| put(head, map));
-        self.maker.vertices(&kinds, keys, Shape::List, view, (tokens, head), &mut maps)?;
+        if self.shown {
+            self.maker.shown(&kinds, &rows, Shape::List, view, (tokens, head), &mut maps)?;
+        } else {
+            self.maker.vertices(&kinds, keys, Shape::List, view, (tokens, head), &mut maps)?;
+        }
         let head = |at: usize, map: &mut Entries| heads.edges.get_mut(at).into_iter().for_each(|head| put(head, map));
         self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
         if tokens > 0 {
@@ -157,6 +196,7 @@ impl RowOperator for ValueMap {
         }
         self.maker.meta(&kinds, keys, view, &mut maps);
         drop(kinds);
+        drop(objects);
         Ok(rows.with_objects(into_column(maps)))
     }
 }
@@ -164,22 +204,34 @@ impl RowOperator for ValueMap {
 /// `propertyMap()`: as [`ValueMap`], with the properties themselves for their values.
 pub struct PropertyMap {
     keys: Vec<Name>,
+    shown: bool,
     names: NameCache,
 }
 
 impl PropertyMap {
-    /// A map of these keys; none given: all.
-    pub fn new(keys: Vec<Name>) -> Self {
-        PropertyMap { keys, names: NameCache::default() }
+    /// A map of these keys; none given: all. With `shown`, slot 0 lists the vertex properties to show.
+    pub fn new(keys: Vec<Name>, shown: bool) -> Self {
+        PropertyMap { keys, shown, names: NameCache::default() }
     }
 }
 
 impl RowOperator for PropertyMap {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let kinds = Kinds::of(&rows.objects);
+        let objects = current(&rows.objects, environment)?;
+        let mut kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "propertyMap()")?;
         let mut maps = vec![Entries::new(); rows.len()];
         let view = &*environment.view;
+        if self.shown {
+            for row in (0..kinds.vertices.items.len()).map(|at| kinds.vertices.row(at)) {
+                for property in shown_properties(&rows, row)? {
+                    if let Value::VertexProperty(p) = property {
+                        put_property(&mut maps[row], self.names.key_value(p.key, view), property.clone(), true);
+                    }
+                }
+            }
+            kinds.vertices.items = Cow::Borrowed(&[]);
+        }
         let keys = known_keys(&self.keys, view);
         read_properties(&kinds, keys.as_deref(), environment, |row, property| {
             let (key, is_of_vertex) = match &property {
@@ -187,35 +239,49 @@ impl RowOperator for PropertyMap {
                 Met::Edge(_, p) => (p.key, false),
                 Met::Meta(_, key, _) => (*key, false),
             };
-            let (key, object) = (self.names.key_value(key, view), property.into_object(&kinds));
-            let map = &mut maps[row];
-            match map.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, Value::List(list))) => Arc::make_mut(list).push(object),
-                _ if is_of_vertex => map.push((key, Value::list(vec![object]))),
-                _ => map.push((key, object)),
-            }
+            put_property(&mut maps[row], self.names.key_value(key, view), property.into_object(&kinds), is_of_vertex);
         })?;
         drop(kinds);
+        drop(objects);
         Ok(rows.with_objects(into_column(maps)))
+    }
+}
+
+/// Puts a property into a `propertyMap()`: of a vertex there may be several under a key.
+fn put_property(map: &mut Entries, key: Value, property: Value, is_of_vertex: bool) {
+    match map.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, Value::List(list))) => Arc::make_mut(list).push(property),
+        _ if is_of_vertex => map.push((key, Value::list(vec![property]))),
+        _ => map.push((key, property)),
+    }
+}
+
+/// The vertex properties that a map of a row's vertex shows.
+fn shown_properties(rows: &Rows, row: usize) -> Result<&[Value]> {
+    match rows.slot(0, row) {
+        Some(Value::List(properties)) => Ok(properties),
+        _ => Err(Error::bug("the properties that a map shows are a list in slot 0")),
     }
 }
 
 /// `elementMap()`: a value a key (the last of several), after id and label and, of an edge, its ends.
 pub struct ElementMap {
     keys: Vec<Name>,
+    shown: bool,
     maker: MapMaker,
 }
 
 impl ElementMap {
-    /// A map of these keys; none given: all.
-    pub fn new(keys: Vec<Name>) -> Self {
-        ElementMap { keys, maker: MapMaker::default() }
+    /// A map of these keys; none given: all. With `shown`, slot 0 lists the vertex properties to show.
+    pub fn new(keys: Vec<Name>, shown: bool) -> Self {
+        ElementMap { keys, shown, maker: MapMaker::default() }
     }
 }
 
 impl RowOperator for ElementMap {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let kinds = Kinds::of(&rows.objects);
+        let objects = current(&rows.objects, environment)?;
+        let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "elementMap()")?;
         let view = &*environment.view;
         let keys = known_keys(&self.keys, view);
@@ -228,7 +294,11 @@ impl RowOperator for ElementMap {
             map.push((Value::Token(Token::Label), std::mem::take(label)));
         };
         let head = |at: usize, map: &mut Entries| put(&mut vertices[at], map);
-        self.maker.vertices(&kinds, keys, Shape::Last, view, (2, head), &mut maps)?;
+        if self.shown {
+            self.maker.shown(&kinds, &rows, Shape::Last, view, (2, head), &mut maps)?;
+        } else {
+            self.maker.vertices(&kinds, keys, Shape::Last, view, (2, head), &mut maps)?;
+        }
         let head = |at: usize, map: &mut Entries| {
             put(&mut edges[at], map);
             let (source, target) = std::mem::take(&mut ends[at]);
@@ -239,6 +309,7 @@ impl RowOperator for ElementMap {
         put_property_tokens(&kinds, environment, &mut maps)?;
         self.maker.meta(&kinds, keys, view, &mut maps);
         drop(kinds);
+        drop(objects);
         Ok(rows.with_objects(into_column(maps)))
     }
 }
@@ -377,9 +448,12 @@ mod tests {
     #[test]
     fn value_maps_list_the_values_of_vertices_only() {
         let g = modern();
-        let maps =
-            run(&g, ValueMap::new(Vec::new(), MapTokens::default()), vec![g.marko.into(), g.knows.into(), g.nick(1)])
-                .unwrap();
+        let maps = run(
+            &g,
+            ValueMap::new(Vec::new(), MapTokens::default(), false),
+            vec![g.marko.into(), g.knows.into(), g.nick(1)],
+        )
+        .unwrap();
         let marko = Value::map(vec![
             entry("name", vec!["marko".into()]),
             entry("age", vec![29.into()]),
@@ -389,14 +463,14 @@ mod tests {
         assert_eq!(maps, vec![marko, knows, Value::map(vec![entry("since", 2001)])]);
         let maps = run(
             &g,
-            ValueMap::new(vec!["age".into()], MapTokens { ids: true, labels: true }),
+            ValueMap::new(vec!["age".into()], MapTokens { ids: true, labels: true }, false),
             vec![g.josh.into(), g.lop.into()],
         )
         .unwrap();
         let josh = vec![token(Token::Id, 2_i64), token(Token::Label, "person"), entry("age", vec![32.into()])];
         let lop = vec![token(Token::Id, 3_i64), token(Token::Label, "software")];
         assert_eq!(maps, vec![Value::map(josh), Value::map(lop)]);
-        assert!(run(&g, ValueMap::new(Vec::new(), MapTokens::default()), vec![1.into()]).is_err());
+        assert!(run(&g, ValueMap::new(Vec::new(), MapTokens::default(), false), vec![1.into()]).is_err());
     }
 
     #[test]
@@ -404,7 +478,7 @@ mod tests {
         let g = modern();
         let maps = run(
             &g,
-            ElementMap::new(vec!["nick".into(), "weight".into()]),
+            ElementMap::new(vec!["nick".into(), "weight".into()], false),
             vec![g.created.into(), g.marko.into(), g.nick(1)],
         )
         .unwrap();

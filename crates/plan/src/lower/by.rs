@@ -1,0 +1,186 @@
+//! What `by()` takes, in slots.
+
+use mangrove_graph::{Result, Token, Value};
+use mangrove_gremlin::{Comparison, Pop};
+
+use super::Lowering;
+use super::order::Chain;
+use crate::expression::Part;
+use crate::logical::*;
+use crate::physical::*;
+
+impl Lowering<'_> {
+    /// Works out what `by()`s take: without one, the object itself.
+    pub(super) fn take(&self, over: Over, by: &[By], chain: &mut Chain) -> Result<()> {
+        let by = if by.is_empty() { &[By::Identity] } else { by };
+        let slots = by.iter().map(|by| self.slot_by(by)).collect::<Result<_>>()?;
+        let productive = by.iter().map(|by| self.is_made_productive(by)).collect();
+        chain.push(Op::Modulate(Modulate { over, by: slots, productive }));
+        Ok(())
+    }
+
+    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result: of a key that is not known to have
+    /// one, and of a traversal that does not end in a reduction, whose result is what it makes of nothing.
+    fn is_made_productive(&self, by: &By) -> bool {
+        let Some(known) = self.productive_by else { return false };
+        match by {
+            By::Key(key) => !known.contains(key),
+            By::Traversal(traversal) => match &traversal.steps[..] {
+                // The same as a key.
+                [StepNode { step: Step::Values(keys), .. }] if keys.len() == 1 => !known.contains(&keys[0]),
+                _ => !ends_in_reduction(traversal),
+            },
+            By::Identity | By::Token(_) | By::Column(_) => false,
+        }
+    }
+
+    /// Works out which vertex properties a map shows; false where it shows all.
+    pub(super) fn shown_properties(&self, shown: Option<&Traversal>, chain: &mut Chain) -> Result<bool> {
+        if let Some(shown) = shown {
+            chain.modulate(Over::Current, vec![SlotBy::First(self.child(shown)?)]);
+        }
+        Ok(shown.is_some())
+    }
+
+    /// The `by()` of a step that makes maps of elements.
+    pub(super) fn replace_map_values(&self, by: Option<&By>, chain: &mut Chain) -> Result<()> {
+        if let Some(by) = by {
+            chain.modulate(Over::MapValues, vec![self.slot_by(by)?]);
+            chain.push(Op::ReplaceMapValues);
+        }
+        Ok(())
+    }
+
+    pub(super) fn group_value(&self, value: Option<&By>) -> Result<Pipeline> {
+        let stage = |operator| Stage { operator, labels: Vec::new() };
+        let fold = stage(Op::Reduce(Reduction::Fold));
+        // A traversal decides by itself what becomes of the members; anything else is collected in a list.
+        Ok(match value {
+            None | Some(By::Identity) => Pipeline { stages: vec![fold] },
+            Some(By::Traversal(t)) => {
+                let productive = self.productive_by.is_some() && !ends_in_reduction(t);
+                self.child(&reducing((**t).clone(), productive))?
+            }
+            Some(By::Key(key)) => Pipeline { stages: vec![stage(Op::Values(vec![key.clone()])), fold] },
+            Some(By::Token(token)) => Pipeline { stages: vec![stage(Op::Token(*token)), fold] },
+            Some(By::Column(column)) => Pipeline { stages: vec![stage(Op::SelectColumn(*column)), fold] },
+        })
+    }
+
+    pub(super) fn slot_by(&self, by: &By) -> Result<SlotBy> {
+        Ok(match by {
+            By::Identity => SlotBy::Identity,
+            By::Key(key) => SlotBy::Key(key.clone()),
+            By::Token(token) => SlotBy::Token(*token),
+            By::Column(column) => SlotBy::Column(*column),
+            By::Traversal(t) => self.first_of(t)?,
+        })
+    }
+
+    /// The first result of a traversal; what a token says is looked up without a scope.
+    pub(super) fn first_of(&self, traversal: &Traversal) -> Result<SlotBy> {
+        if let [StepNode { step, labels, .. }] = &traversal.steps[..]
+            && labels.is_empty()
+        {
+            match step {
+                Step::Id => return Ok(SlotBy::Token(Token::Id)),
+                Step::Label => return Ok(SlotBy::Token(Token::Label)),
+                Step::Identity => return Ok(SlotBy::Identity),
+                _ => {}
+            }
+        }
+        Ok(SlotBy::First(self.child(traversal)?))
+    }
+
+    pub(super) fn format(&self, parts: &[Part], by: &[By], chain: &mut Chain) -> Result<()> {
+        let mut next = by.iter().cycle();
+        let (mut names, mut slots) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::Text(_) => {}
+                Part::Name(name) => {
+                    names.push((Some(name.clone()), None));
+                    slots.push(SlotBy::Identity);
+                }
+                Part::By => {
+                    names.push((None, None));
+                    slots.push(next.next().map_or(Ok(SlotBy::Identity), |by| self.slot_by(by))?);
+                }
+            }
+        }
+        if !names.is_empty() {
+            chain.modulate(Over::Names(names), slots);
+        }
+        chain.push(Op::Format(parts.to_vec()));
+        Ok(())
+    }
+}
+
+fn ends_in_reduction(traversal: &Traversal) -> bool {
+    traversal.steps.last().is_some_and(|node| reduces(&node.step))
+}
+
+/// Returns true if the step makes one result of all that comes.
+fn reduces(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Reduce(_)
+            | Step::FoldInto(..)
+            | Step::Group { side_effect: None, .. }
+            | Step::GroupCount { side_effect: None, .. }
+            | Step::Tree { side_effect: None, .. }
+    )
+}
+
+/// What becomes of the members of a group: the traversal itself where it takes them together. Where it takes each by
+/// itself, the first result of the last member that has one counts, and null only where there is nothing else.
+fn reducing(traversal: Traversal, productive: bool) -> Traversal {
+    if !productive && traversal.steps.iter().any(|node| takes_all_together(&node.step)) {
+        return traversal;
+    }
+    let chain = |steps: Vec<Step>| Traversal {
+        steps: steps.into_iter().map(|step| StepNode { step, labels: Vec::new(), position: None }).collect(),
+    };
+    let null = || Operand::Literal(Value::Null);
+    let of_member = match productive {
+        true => chain(vec![Step::Coalesce(vec![traversal, chain(vec![Step::Constant(null())])])]),
+        false => traversal,
+    };
+    let last = || Step::Tail(Operand::Literal(Value::I64(1)));
+    let not_null = Step::Is(Test::Compare(Comparison::Neq, null()));
+    chain(vec![
+        Step::Map { traversal: of_member, first: true },
+        Step::Reduce(Reduction::Fold),
+        Step::Coalesce(vec![chain(vec![Step::Unfold, not_null, last()]), chain(vec![Step::Unfold, last()])]),
+    ])
+}
+
+/// Returns true if the step looks at all members of a group together, as a barrier does.
+fn takes_all_together(step: &Step) -> bool {
+    reduces(step)
+        || matches!(
+            step,
+            Step::Order(_) | Step::Dedup { .. } | Step::Range { .. } | Step::Tail(_) | Step::Sample(..) | Step::Cap(_)
+        )
+}
+
+/// Slots that the arguments of a write need.
+#[derive(Default)]
+pub(super) struct Slots {
+    names: Vec<(Option<Name>, Option<Pop>)>,
+    by: Vec<SlotBy>,
+}
+
+impl Slots {
+    pub(super) fn add(&mut self, name: Option<Name>, by: SlotBy) -> SlotOperand {
+        self.names.push((name, None));
+        self.by.push(by);
+        SlotOperand::Slot(self.by.len() - 1)
+    }
+
+    pub(super) fn emit(self, chain: &mut Chain) {
+        if !self.by.is_empty() {
+            chain.modulate(Over::Names(self.names), self.by);
+        }
+    }
+}

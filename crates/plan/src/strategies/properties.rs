@@ -1,0 +1,150 @@
+//! Vertex properties that a strategy hides: every step that reads properties reads only those that its criterion lets see.
+//!
+//! Each reader is rewritten in terms of `properties()` with the criterion after it:
+//!
+//! - `values(k)` is `properties(k)`, the criterion, `value()`;
+//! - `has(k)`, `hasNot(k)` and `has(k, P)` ask whether such a chain has a result (that passes `P`);
+//! - `by(k)` of a vertex is the first result of such a chain; of what is no vertex it stays what it is;
+//! - `%{k}` of `format()` is a `by()` that prefers such a property to what `k` stands for;
+//! - `valueMap()`, `propertyMap()` and `elementMap()` are given the list of the properties that they show.
+//!
+//! Properties of edges and meta-properties are all seen.
+
+use mangrove_gremlin::Column;
+
+use super::Subset;
+use crate::expression::Part;
+use crate::function::ValueType;
+use crate::logical::*;
+
+fn node(step: Step) -> StepNode {
+    StepNode { step, labels: Vec::new(), position: None }
+}
+
+fn chain(steps: impl IntoIterator<Item = Step>) -> Traversal {
+    Traversal { steps: steps.into_iter().map(node).collect() }
+}
+
+impl Subset {
+    /// Vertex properties that belong to the part; those of edges, and meta-properties, all do.
+    pub(super) fn property_filter(&self) -> Option<Step> {
+        let criterion = self.properties.clone()?;
+        let other = Step::Is(Test::Not(Box::new(Test::TypeOf(ValueType::VertexProperty))));
+        Some(Step::FilterTraversal(FilterKind::Any, vec![chain([other]), criterion]))
+    }
+
+    /// The properties of these keys that are seen.
+    fn seen(&self, keys: Vec<Name>) -> impl Iterator<Item = Step> + use<> {
+        std::iter::once(Step::Properties(keys)).chain(self.property_filter())
+    }
+
+    /// The values of these keys that are seen.
+    pub(super) fn seen_values(&self, keys: Vec<Name>) -> impl Iterator<Item = Step> + use<> {
+        self.seen(keys).chain([Step::PropertyValue])
+    }
+
+    /// The steps that a `has…()` becomes: its conditions on properties as filters after the others.
+    pub(super) fn seen_conditions(&self, conditions: Vec<Condition>) -> Vec<Step> {
+        let (mut others, mut filters) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            filters.push(match condition {
+                Condition::HasKey(key) => Step::FilterTraversal(FilterKind::All, vec![chain(self.seen(vec![key]))]),
+                Condition::HasNot(key) => Step::FilterTraversal(FilterKind::None, vec![chain(self.seen(vec![key]))]),
+                Condition::Property(key, test) => {
+                    let values = chain(self.seen_values(vec![key]).chain([Step::Is(test)]));
+                    Step::FilterTraversal(FilterKind::All, vec![values])
+                }
+                other => {
+                    others.push(other);
+                    continue;
+                }
+            });
+        }
+        let others = (!others.is_empty()).then_some(Step::Has(others));
+        others.into_iter().chain(filters).collect()
+    }
+
+    /// Restricts what the `by()`s of a step, and its template, take of vertices; and what its map shows.
+    pub(super) fn see_only_in_arguments(&self, step: &mut Step) {
+        match step {
+            Step::WherePredicate { by, .. }
+            | Step::Dedup { by, .. }
+            | Step::PathShape { by, .. }
+            | Step::Path { by, .. }
+            | Step::Tree { by, .. }
+            | Step::Select { by, .. }
+            | Step::SelectKey { by, .. }
+            | Step::Project { by, .. }
+            | Step::Math { by, .. } => by.iter_mut().for_each(|by| self.see_only_in_by(by)),
+            Step::Aggregate { by, .. } | Step::FoldSack(_, by) | Step::Sample(_, by) => self.see_only_in_by(by),
+            Step::GroupCount { key, .. } => self.see_only_in_by(key),
+            Step::Group { key, value, .. } => {
+                self.see_only_in_by(key);
+                value.iter_mut().for_each(|value| self.see_only_in_members(value));
+            }
+            Step::Order(criteria) | Step::Local(LocalFunction::Order(criteria)) => {
+                criteria.iter_mut().for_each(|criterion| self.see_only_in_by(&mut criterion.by));
+            }
+            Step::Format { parts, by } => self.see_only_in_template(parts, by),
+            Step::ValueMap { keys, shown, .. }
+            | Step::PropertyMap { keys, shown, .. }
+            | Step::ElementMap { keys, shown } => {
+                let fold = Step::Reduce(Reduction::Fold);
+                *shown = Some(Box::new(chain(self.seen(keys.clone()).chain([fold]))));
+            }
+            _ => {}
+        }
+    }
+
+    fn see_only_in_by(&self, by: &mut By) {
+        if let By::Key(key) = by {
+            *by = By::Traversal(Box::new(self.seen_of_object(key)));
+        }
+    }
+
+    /// The value of a group: a key stands for the list of what all members have under it.
+    fn see_only_in_members(&self, value: &mut By) {
+        if let By::Key(key) = value {
+            let mut values = self.seen_of_object(key);
+            values.steps.push(node(Step::Reduce(Reduction::Fold)));
+            *value = By::Traversal(Box::new(values));
+        }
+    }
+
+    /// What stands under a key: of a vertex the values that are seen, of anything else what `by(key)` takes of it.
+    fn seen_of_object(&self, key: &Name) -> Traversal {
+        let own = Step::Project { names: vec![key.clone()], by: vec![By::Key(key.clone())] };
+        let own = chain([own, Step::SelectColumn(Column::Values), Step::Unfold]);
+        let options =
+            vec![(ChooseOption::True, chain(self.seen_values(vec![key.clone()]))), (ChooseOption::False, own)];
+        let on = ChooseOn::Test(Test::TypeOf(ValueType::Vertex));
+        chain([Step::Choose(Box::new(Choose { on, options, every: false }))])
+    }
+
+    /// A name in a template is a property of the element, or else what the name stands for.
+    fn see_only_in_template(&self, parts: &mut [Part], by: &mut Vec<By>) {
+        let given = std::mem::take(by);
+        let mut given = given.into_iter().cycle();
+        for part in parts {
+            match part {
+                Part::Text(_) => {}
+                Part::By => by.push(given.next().map_or(By::Identity, |mut one| {
+                    self.see_only_in_by(&mut one);
+                    one
+                })),
+                Part::Name(name) => {
+                    by.push(By::Traversal(Box::new(self.seen_or_named(name))));
+                    *part = Part::By;
+                }
+            }
+        }
+    }
+
+    fn seen_or_named(&self, name: &Name) -> Traversal {
+        let element = [ValueType::Vertex, ValueType::Edge, ValueType::VertexProperty].map(Test::TypeOf);
+        let is_element = Step::Is(Test::Or(element.into()));
+        let property = chain(std::iter::once(is_element).chain(self.seen_values(vec![name.clone()])));
+        let named = chain([Step::Select { pop: None, labels: vec![name.clone()], by: Vec::new(), required: true }]);
+        chain([Step::Coalesce(vec![property, named])])
+    }
+}
