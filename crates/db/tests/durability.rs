@@ -139,6 +139,20 @@ fn ids_are_not_given_twice() {
 }
 
 #[test]
+fn a_value_that_a_vertex_has_twice_is_one_entry_of_an_index() {
+    let folder = Folder::new("twice");
+    let db = open(&folder);
+    for ordered in [false, true] {
+        db.create_index(None, "nick", ordered, false).unwrap();
+    }
+    ask(&db, "g.addV('a').property(list, 'nick', 'b').property(list, 'nick', 'b').property(list, 'nick', 'c')");
+    ask(&db, "g.addV('a').property(list, 'nick', 'b')");
+    drop(db);
+    let report = verify(folder.path(), &|_| {}).unwrap();
+    assert_eq!(report.indexes.iter().map(|index| index.entries).collect::<Vec<_>>(), [3, 3], "{report:?}");
+}
+
+#[test]
 fn conflicts_and_rollbacks_leave_nothing() {
     let folder = Folder::new("conflict");
     let db = open(&folder);
