@@ -64,6 +64,12 @@ impl Transaction {
         &self.database
     }
 
+    /// The moment that the transaction began at: its snapshot has the commits up to this timestamp, and no later ones. A
+    /// serializable transaction that may write can have read some that are later, before its own commit.
+    pub fn begin_ts(&self) -> u64 {
+        self.transaction.begin_ts()
+    }
+
     /// The graph as the transaction sees it now.
     pub fn view(&self) -> &dyn GraphView {
         &*self.transaction
