@@ -3,7 +3,8 @@
 //!
 //! One test reads random graphs in the smallest batches by several cursors at a time, while one writer after the other
 //! changes the graph. It keeps every committed state whole. A snapshot transaction must see the state of its begin. What a
-//! serializable one reads of a list, or of a property, may be of a later state; if it commits, one state explains all of it.
+//! serializable one reads of a list, or of a property, may be of a later state, of one state for each list and property unless it
+//! reads a list twice at a time; if it commits, one state explains all of it.
 
 mod common;
 
@@ -220,6 +221,8 @@ struct Reader {
     is_serializable: bool,
     /// The state it began with.
     first_state: usize,
+    /// How many walks it makes at a time.
+    walks_max: usize,
     walks: Vec<Walk>,
     learned: Vec<Observation>,
 }
@@ -351,7 +354,7 @@ impl World {
             let reader = self.readers.swap_remove(at);
             return self.end(reader);
         }
-        if self.readers[at].walks.len() < 3 && self.rng.random_ratio(1, 3) {
+        if self.readers[at].walks.len() < self.readers[at].walks_max && self.rng.random_ratio(1, 3) {
             let walk = self.walk(at);
             self.readers[at].walks.push(walk);
         }
@@ -373,7 +376,9 @@ impl World {
         let txn = self.graph.manager.begin(options).unwrap();
         let first_state = self.states.len() - 1;
         let is_serializable = is_serializable && !options.read_only;
-        self.readers.push(Reader { txn, is_serializable, first_state, walks: Vec::new(), learned: Vec::new() });
+        let walks_max = self.rng.random_range(1..4);
+        let (walks, learned) = (Vec::new(), Vec::new());
+        self.readers.push(Reader { txn, is_serializable, first_state, walks_max, walks, learned });
     }
 
     fn range(&mut self) -> IndexRange {
@@ -442,7 +447,9 @@ impl World {
         // A snapshot does not change; for another reader some state from its begin on is as good.
         let states = if reader.is_serializable { states } else { &states[..1] };
         for observation in learned {
-            let is_explained = states.iter().any(|state| state.explains(&observation));
+            // Two walks that read one list side by side may have to read it at two moments: then it will not commit.
+            let is_of_one_state = !reader.is_serializable || reader.walks_max == 1;
+            let is_explained = !is_of_one_state || states.iter().any(|state| state.explains(&observation));
             assert!(is_explained, "{observation:?} of {:?}", states[0]);
             reader.learned.push(observation);
         }
@@ -470,7 +477,7 @@ impl World {
 #[test]
 fn walks_that_rest_between_batches_meet_everything_once() {
     let (mut walked, mut committed) = (0, 0);
-    for seed in first_seed(0)..first_seed(0) + case_count(1_200) {
+    for seed in first_seed(0)..first_seed(0) + case_count(600) {
         let mut world = World::new(seed);
         let history = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             (0..500).for_each(|_| world.step());
@@ -486,7 +493,7 @@ fn walks_that_rest_between_batches_meet_everything_once() {
         walked += world.walked;
         committed += world.committed;
     }
-    let enough = 25 * case_count(1_200);
+    let enough = 25 * case_count(600);
     assert!(walked as u64 > enough, "{walked} walks of {committed} readers");
     assert!(committed > 0);
 }

@@ -5,13 +5,13 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Graph, edges, expand, vertices};
+use common::{Graph, edges, expand, small_sizes, vertices};
 use mangrove_graph::columns::{edge_columns_of_rows, vertex_columns_of_rows};
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
     ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId,
 };
-use mangrove_store::{BulkColumn, ColumnData, WriteCardinality};
+use mangrove_store::{BulkColumn, ColumnData, StoreOptions, WriteCardinality};
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -28,7 +28,8 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let graph = Graph::new();
+        let options = StoreOptions { tablet_count: 4, sizes: small_sizes(seed), ..StoreOptions::default() };
+        let graph = Graph::with_options(&options);
         let catalog = graph.manager.store().catalog();
         let labels = [graph.person, catalog.intern_label_text("robot")];
         let along = [graph.knows, catalog.intern_label_text("made")];
