@@ -21,6 +21,7 @@
 //! | [`epoch`], `limbo` | pins and grace periods: when what was unlinked may be used again |
 //! | `garbage`, `reclaim`, `compaction`, `settle` | from a log to free records, packed lists and clean pages |
 //! | `memory`, `segments`, `arena`, `append_map`, `prefetch` | accounting and building blocks |
+//! | `sizes` | at what sizes structures take another form: options that tests make small |
 //!
 //! Not here: timestamps, the commit protocol and isolation (`txn`), which also lends threads to the collection of
 //! garbage; durability. Layouts and invariants are drawn up in `docs/design/store.md`.
