@@ -18,6 +18,7 @@
 //! off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`] collects.
 //! Workers hold the graph weakly: they end with its last handle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -230,13 +231,19 @@ fn work(index: usize, signal: &Signal, graph: &Weak<Shared>) {
         }
         tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
         // A tick finishes what is too little for a batch.
-        while is_left_some_after_a_round(&shared, !woken) && !signal.state.lock().stop {
+        while is_left_some_unless_it_panics(&shared, !woken) && !signal.state.lock().stop {
             tick = TICK;
             if shared.store.garbage_waiting() >= HURRY_WRITES {
                 std::thread::yield_now();
             }
         }
     }
+}
+
+/// Works a round. One that panics has said so, and is over; the worker tries again at its next tick, for without workers
+/// garbage would pile up until the graph has no memory left.
+fn is_left_some_unless_it_panics(shared: &Shared, all: bool) -> bool {
+    catch_unwind(AssertUnwindSafe(|| is_left_some_after_a_round(shared, all))).unwrap_or(false)
 }
 
 /// Works a round and rests for as long.
