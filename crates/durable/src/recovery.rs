@@ -238,7 +238,9 @@ impl Dealer {
 
     fn finish(self) -> Result<()> {
         for (sender, mut portion) in self.workers {
-            send(&sender, &mut portion);
+            if !portion.redo.is_empty() {
+                send(&sender, &mut portion);
+            }
         }
         Ok(())
     }

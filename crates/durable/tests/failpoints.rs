@@ -43,10 +43,14 @@ fn open(disk: &SimDisk) -> Result<Durable> {
 
 /// Commits a vertex with this id, larger than a segment of the log.
 fn insert(durable: &Durable, id: u64) -> Result<()> {
+    insert_with(durable, id, 13_000)
+}
+
+fn insert_with(durable: &Durable, id: u64, bytes: usize) -> Result<()> {
     let txn = durable.manager().begin(Default::default())?;
     let catalog = txn.store().catalog();
     let vertex = txn.insert_vertex(catalog.intern_label_text("x"), Some(UserId::int(id as i64)))?;
-    let text = "y".repeat(13_000);
+    let text = "y".repeat(bytes);
     txn.set_vertex_property(vertex, catalog.intern_key("text"), text.into(), WriteCardinality::Single, Vec::new())?;
     txn.commit().map(drop)
 }
@@ -219,6 +223,31 @@ fn commits_beside_a_checkpoint_that_waits_are_all_there() {
         drop(durable);
         assert_eq!(found(&open(&disk).unwrap(), 14).len(), 14, "{point:?}");
     }
+}
+
+/// While a checkpoint looks at files of the log, commits reserve space in it.
+#[test]
+fn commits_do_not_wait_for_a_look_at_an_old_segment() {
+    let _scenario = Scenario::new();
+    let log = LogOptions { segment_bytes_min: 64 << 10, segment_bytes_max: 64 << 10, ..options(false).log };
+    let options = DurableOptions { log, ..options(false) };
+    let disk = SimDisk::new();
+    let durable = Durable::open(Arc::new(disk.clone()), &options, &|_| ()).unwrap();
+    (0..6).for_each(|id| insert(&durable, id).unwrap());
+    std::thread::scope(|scope| {
+        let (_armed, has_arrived, go_on) = pause_at(Point::SegmentRetired);
+        let checkpoint = scope.spawn(|| durable.checkpoint().unwrap());
+        has_arrived.recv().unwrap();
+        let (committed, has_committed) = mpsc::channel();
+        let durable = &durable;
+        scope.spawn(move || committed.send(insert_with(durable, 6, 10)));
+        let outcome = has_committed.recv_timeout(std::time::Duration::from_secs(20));
+        go_on.send(()).unwrap();
+        checkpoint.join().unwrap();
+        outcome.expect("the commit does not wait for the checkpoint").unwrap();
+    });
+    drop(durable);
+    assert_eq!(found(&open(&disk).unwrap(), 7).len(), 7);
 }
 
 /// A checkpoint in the background panics: it is tried again, by the same thread.

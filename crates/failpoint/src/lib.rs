@@ -46,6 +46,8 @@ points! {
     FlushWritten,
     /// A segment of the log has its name, and the directory is not synced.
     SegmentNamed,
+    /// A segment that a checkpoint covers is about to be looked at, to be used again.
+    SegmentRetired,
     /// A checkpoint knows the floor of the log, and has no snapshot yet.
     CheckpointFloor,
     /// The images of a checkpoint are written, and its names are not.
