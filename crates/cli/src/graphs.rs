@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress,
+    Database, DatabaseOptions, DryRun, DurabilityOptions, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress,
     RecoveryPhase, RecoveryProgress, RecoverySummary, Result, UpsertKeys,
 };
 
@@ -138,6 +138,14 @@ fn mapping(map: &Path) -> Result<Mapping> {
 pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, keys: UpsertKeys) -> Result<LoadReport> {
     let mut bar = Bar::new();
     let outcome = database.upsert(files, options, keys, &mut |progress| bar.show(progress));
+    bar.0.finish_and_clear();
+    outcome
+}
+
+/// Tries a load out, likewise.
+pub fn dry_run(files: &[PathBuf], options: &LoadOptions) -> Result<DryRun> {
+    let mut bar = Bar::new();
+    let outcome = mangrove::dry_run(files, options, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
 }

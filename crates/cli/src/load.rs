@@ -5,7 +5,9 @@ pub mod args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mangrove::{Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, UpsertCounts, UpsertKeys};
+use mangrove::{
+    ColumnReport, Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, TextColumn, UpsertCounts, UpsertKeys,
+};
 
 use self::args::LoadArgs;
 use crate::args::Format;
@@ -23,6 +25,10 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     }
     let keys = UpsertKeys::parse(&args.keys)?.with_edge_keys(&args.edge_keys)?;
     let options = load_options(args)?;
+    if args.dry_run {
+        let upsert = args.upsert.then_some(keys);
+        return dry_run(args, &LoadOptions { upsert, ..options });
+    }
     let new = NewDirectory::of(args.graph.data.as_deref());
     let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Create)?;
     let loaded = match args.upsert {
@@ -39,6 +45,7 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", report_table(&report, args.upsert))?;
     writeln!(out, "{}", summary(&report))?;
+    tell_texts(&report);
     let why = match args.graph.map.is_some() {
         true => "as the mapping skips it or has no rule for it",
         false => "as its extension names no format",
@@ -67,6 +74,46 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
     }
     Ok(())
+}
+
+/// Says how files would be read, and what their rows would be.
+fn dry_run(args: &LoadArgs, options: &LoadOptions) -> Result<(), Failure> {
+    let tried = graphs::dry_run(&args.files, options)?;
+    let mut out = io::stdout().lock();
+    for table in &tried.tables {
+        writeln!(out, "{}: {}", table.path.display(), table.rows)?;
+        let row = |column: &ColumnReport| {
+            let kind = if column.inferred { format!("{} (inferred)", column.kind) } else { column.kind.clone() };
+            vec![column.column.clone(), column.meaning.clone(), kind]
+        };
+        let rows: Vec<Vec<String>> = table.columns.iter().map(row).collect();
+        writeln!(out, "{}\n", render_table(&["column", "is", "type"].map(Column::text), &rows))?;
+    }
+    writeln!(out, "{}", report_table(&tried.report, false))?;
+    tell_texts(&tried.report);
+    tried.report.skipped.iter().for_each(|path| eprintln!("left out: {}", path.display()));
+    if tried.outside > 0 {
+        eprintln!("{} ends of edges are in no file; an upsert looks for them in the graph", tried.outside);
+    }
+    if tried.report.rejects > 0 && args.rejects.is_none() {
+        eprintln!("to see the rejected rows, name a file with --rejects");
+    }
+    eprintln!("nothing was written");
+    Ok(())
+}
+
+/// Says which columns are text because of a few of their fields.
+fn tell_texts(report: &LoadReport) {
+    for file in &report.files {
+        for text in &file.texts {
+            let TextColumn { property, otherwise, count, fields, line, sample } = text;
+            eprintln!(
+                "{}: '{property}' is text, because {count} of {fields} fields are not of the type {otherwise}, the first '{sample}' on line \
+                 {line}; a type in the header or the mapping would reject these rows",
+                file.path.display()
+            );
+        }
+    }
 }
 
 fn load_options(args: &LoadArgs) -> Result<LoadOptions, Error> {

@@ -77,7 +77,10 @@ pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, TakeElement, export_elements,
     write_from,
 };
-pub use mangrove_load::{FileGroup, FileReport, Format, Mapping, TextColumn, UpsertCounts, UpsertKeys};
+pub use mangrove_load::{
+    ColumnReport, DryRun, FileGroup, FileReport, Format, Mapping, TableReport, TextColumn, UpsertCounts, UpsertKeys,
+    dry_run,
+};
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_steps::environment::Services;

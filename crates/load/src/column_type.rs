@@ -1,5 +1,5 @@
-//! Types of columns: their names in headers and mappings, how a field becomes a value, and how the type of
-//! an untyped column is inferred.
+//! Types of columns: their names in headers and mappings, and how a field becomes a value. How the type of an untyped column is
+//! found out is in `inference`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use mangrove_graph::{Error, Result, Value};
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-use crate::id_map::{FileId, plain_integer};
+use crate::id_map::FileId;
 use crate::temporal::{self, TimeFormat};
 
 /// The separator inside a list field where nothing else is said.
@@ -133,6 +133,15 @@ impl ColumnType {
         }
     }
 
+    /// The name with which a header says it.
+    pub(crate) fn full_name(&self) -> String {
+        match self {
+            ColumnType::Millis(_) => "millis".to_owned(),
+            ColumnType::List(element, _) => format!("{}[]", element.full_name()),
+            other => other.name().to_owned(),
+        }
+    }
+
     /// The value of a field; `None` where the text is not of the type. Space around anything but text does
     /// not count.
     pub(crate) fn parse(&self, field: &str) -> Option<Value> {
@@ -197,7 +206,8 @@ fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
     characters.next().is_none().then_some(first)
 }
 
-fn boolean(text: &str) -> Option<bool> {
+/// A truth value, in any case.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text {
         _ if text.eq_ignore_ascii_case("true") => Some(true),
         _ if text.eq_ignore_ascii_case("false") => Some(false),
@@ -257,73 +267,6 @@ pub(crate) fn list_items(text: &str, separator: char) -> impl Iterator<Item = &s
     })
 }
 
-/// The type of an untyped column, narrowed down field by field.
-///
-/// The rule: the first of *long, double, boolean, date* that fits every field that is not null; *string*
-/// where none does. Whole numbers must be in plain form (`007` and `+1` are text: leading zeros mean
-/// something), doubles must contain a digit (`NaN` is text), dates are ISO 8601.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Inference {
-    long: bool,
-    double: bool,
-    boolean: bool,
-    date: bool,
-    any: bool,
-}
-
-impl Inference {
-    pub(crate) fn new() -> Self {
-        Inference { long: true, double: true, boolean: true, date: true, any: false }
-    }
-
-    /// Takes a field into account.
-    pub(crate) fn add(&mut self, field: &[u8]) {
-        self.any = true;
-        if !(self.long || self.double || self.boolean || self.date) {
-            return;
-        }
-        self.long = self.long && plain_integer(field).is_some();
-        let text = std::str::from_utf8(field).unwrap_or("\u{fffd}");
-        // A column of whole numbers stays one of numbers only by way of `double`.
-        self.double = self.double && (self.long || is_double(text));
-        self.boolean = self.boolean && boolean(text).is_some();
-        self.date = self.date && temporal::iso(text).is_some();
-    }
-
-    /// Takes into account what was found in another part of the column.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.any |= other.any;
-        self.long &= other.long;
-        self.double &= other.double;
-        self.boolean &= other.boolean;
-        self.date &= other.date;
-    }
-
-    /// What is left.
-    pub(crate) fn column_type(self) -> ColumnType {
-        match self {
-            Inference { any: false, .. } => ColumnType::String,
-            Inference { long: true, .. } => ColumnType::I64,
-            Inference { double: true, .. } => ColumnType::F64,
-            Inference { boolean: true, .. } => ColumnType::Bool,
-            Inference { date: true, .. } => ColumnType::DateTime(TimeFormat::Iso),
-            _ => ColumnType::String,
-        }
-    }
-}
-
-fn is_double(text: &str) -> bool {
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let leading_zeros = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
-    // A whole number that is not a 64-bit one would lose digits.
-    let whole = unsigned.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = !whole || plain_integer(text.as_bytes()).is_some();
-    unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && !leading_zeros
-        && fits
-        && text.parse::<f64>().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,26 +309,5 @@ mod tests {
         assert_eq!(parse("long[]", "[]"), Some(ints(&[])));
         assert_eq!(parse("long[][]", "[[10,8],[6]]"), Some(Value::list(vec![ints(&[10, 8]), ints(&[6])])));
         assert_eq!(parse("long[]", "1;x"), None);
-    }
-
-    #[test]
-    fn types_are_inferred_by_the_rule() {
-        let infer = |fields: &[&str]| {
-            let mut inference = Inference::new();
-            fields.iter().for_each(|field| inference.add(field.as_bytes()));
-            inference.column_type()
-        };
-        assert_eq!(infer(&[]), ColumnType::String);
-        assert_eq!(infer(&["1", "-2"]), ColumnType::I64);
-        assert_eq!(infer(&["1", "2.5", "1e3"]), ColumnType::F64);
-        assert_eq!(infer(&["2.5", "1"]), ColumnType::F64);
-        assert_eq!(infer(&["1", "007"]), ColumnType::String);
-        assert_eq!(infer(&["9223372036854775808"]), ColumnType::String);
-        assert_eq!(infer(&["2.5", "9223372036854775808"]), ColumnType::String);
-        assert_eq!(infer(&["NaN"]), ColumnType::String);
-        assert_eq!(infer(&["true", "False"]), ColumnType::Bool);
-        assert_eq!(infer(&["2020-01-02", "2020-01-02T03:04:05Z"]), ColumnType::DateTime(TimeFormat::Iso));
-        assert_eq!(infer(&["2020-01-02", "1"]), ColumnType::String);
-        assert_eq!(infer(&["true", "1"]), ColumnType::String);
     }
 }

@@ -13,7 +13,6 @@
 //! - **User ids**: ids of the global space are what users know the vertices by. Ids of a named space are
 //!   not unique, so the store chooses and the file's id becomes a property.
 
-use std::io::Read;
 use std::path::Path;
 
 use hashbrown::HashSet;
@@ -22,7 +21,8 @@ use smol_str::SmolStr;
 
 use crate::column_type::{ColumnType, LIST_SEPARATOR};
 use crate::header::{HeaderColumn, Role, parse_header};
-use crate::input::{Input, unpacked_name};
+use crate::input::unpacked_name;
+use crate::layout::{dialect, names};
 use crate::mapping::{
     CardinalityRule, Defaults, FileRule, KeyRule, KindRule, MissingRule, PropertyRule, UserIdRule, constant,
 };
@@ -30,12 +30,8 @@ use crate::plan::{
     EdgePlan, EndPlan, ForeignKey, Form, GLOBAL_SPACE, IdPlan, LabelPlan, PropertyPlan, Rows, TablePlan, TextForm,
     UserIds, ValuesPlan, VertexPlan,
 };
-use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
 use crate::sink::Cardinality;
 use crate::temporal::TimeFormat;
-
-/// How much of a file is looked at for its delimiter.
-const PEEK_BYTES: u64 = 64 * 1024;
 
 /// A table whose columns are known.
 pub(crate) struct Table<'a> {
@@ -377,6 +373,7 @@ impl<'a> Table<'a> {
             quoted_nulls: nulls.is_some(),
             file: self.file,
             path: self.path.to_owned(),
+            columns: self.columns.iter().map(|column| column.raw.clone()).collect(),
             form: self.form.clone(),
             // Where the file itself says what has no value, no text does.
             nulls: nulls.unwrap_or_else(|| match self.form.is_text() {
@@ -453,7 +450,14 @@ impl<'a> Table<'a> {
             Some(name) => ColumnType::named(name)?,
             None => ColumnType::Id,
         };
-        Ok(Some(PropertyPlan { column: at, key: key.into(), slot: 0, kind: Some(kind), cardinality: None }))
+        Ok(Some(PropertyPlan {
+            column: at,
+            key: key.into(),
+            slot: 0,
+            kind: Some(kind),
+            inferred: false,
+            cardinality: None,
+        }))
     }
 
     fn property(
@@ -479,7 +483,7 @@ impl<'a> Table<'a> {
             }
             let key = column.name.as_str().into();
             let kind = self.or_natural(at, kind).map_err(place)?;
-            return Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }));
+            return Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, inferred: false, cardinality }));
         };
         if rule.skip {
             return Ok(None);
@@ -502,7 +506,7 @@ impl<'a> Table<'a> {
             (kind, _) => adjust(kind, rule, several).map_err(place)?,
         };
         let kind = self.or_natural(at, kind).map_err(place)?;
-        Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, cardinality }))
+        Ok(Some(PropertyPlan { column: at, key, slot: 0, kind, inferred: false, cardinality }))
     }
 }
 
@@ -578,70 +582,6 @@ fn adjust(kind: Option<ColumnType>, rule: &PropertyRule, several: bool) -> Resul
         Some(separator) => kind.map(|kind| kind.with_separator(separator)),
         None => kind,
     })
-}
-
-fn dialect(path: &Path, rule: &FileRule, defaults: &Defaults, delimiter: Option<char>) -> Result<Dialect> {
-    let given = rule.delimiter.or(defaults.delimiter).or(delimiter);
-    let delimiter = match given {
-        Some(delimiter) => ascii(delimiter, "delimiter")?,
-        None if unpacked_name(path).extension().is_some_and(|extension| extension == "tsv") => b'\t',
-        None => {
-            let mut front = Vec::new();
-            Input::open(path)?.take(PEEK_BYTES).read_to_end(&mut front)?;
-            detect_delimiter(front.split(|byte| *byte == b'\n').next().unwrap_or_default())
-        }
-    };
-    let quote = rule.quote.as_deref().or(defaults.quote.as_deref()).unwrap_or("\"");
-    let escape = rule.escape.as_deref().or(defaults.escape.as_deref()).unwrap_or("");
-    Ok(Dialect { delimiter, quote: character(quote, "quote")?, escape: character(escape, "escape")? })
-}
-
-/// The names in a file's first line, and what separates them.
-pub(crate) fn header_names(path: &Path, delimiter: Option<char>) -> Result<(Vec<String>, char)> {
-    let rule = FileRule::default();
-    let dialect = dialect(path, &rule, &Defaults::default(), delimiter)?;
-    Ok((names(path, &rule, dialect, true)?, char::from(dialect.delimiter)))
-}
-
-fn character(text: &str, what: &str) -> Result<Option<u8>> {
-    let mut characters = text.chars();
-    match (characters.next(), characters.next()) {
-        (None, _) => Ok(None),
-        (Some(character), None) => ascii(character, what).map(Some),
-        _ => Err(Error::invalid(format!("{what} is one character, or empty for none, not '{text}'"))),
-    }
-}
-
-fn ascii(character: char, what: &str) -> Result<u8> {
-    match u8::try_from(character) {
-        Ok(byte) if byte.is_ascii() => Ok(byte),
-        _ => Err(Error::invalid(format!("{what} must be an ASCII character, not '{character}'"))),
-    }
-}
-
-/// The names of the columns: the rule's, or the first row.
-fn names(path: &Path, rule: &FileRule, dialect: Dialect, header: bool) -> Result<Vec<String>> {
-    let mut reader = RecordReader::new(Input::open(path)?, dialect);
-    let first = match reader.next()? {
-        Outcome::Row => Some(&reader),
-        Outcome::Broken(reason) if header => return Err(Error::invalid(format!("the header is broken: {reason}"))),
-        Outcome::Broken(_) | Outcome::End => None,
-    };
-    match (&rule.columns, header, first) {
-        (Some(columns), true, Some(row)) if columns.len() != row.len() => Err(Error::invalid(format!(
-            "the mapping names {} columns, but the header has {}",
-            columns.len(),
-            row.len()
-        ))),
-        (Some(columns), _, _) => Ok(columns.clone()),
-        (None, true, Some(row)) => {
-            Ok((0..row.len()).map(|at| String::from_utf8_lossy(row.field(at)).into_owned()).collect())
-        }
-        (None, true, None) => Err(Error::invalid("the file is empty: it has not even a header")),
-        (None, false, _) => {
-            Err(Error::invalid("a file without a header needs names for its columns in the mapping (columns = […])"))
-        }
-    }
 }
 
 fn vertex_label(stem: &str) -> &str {

@@ -9,7 +9,7 @@
 //! 1. All vertices come before the first edge, whatever the order of the files, so an edge may refer to a
 //!    vertex of any file. A document that holds both is read twice.
 //! 2. Memory is bounded by the map from file ids to vertices (16 to 40 bytes a vertex, kept for the length of
-//!    the load; the sink hears of it), the ids of edges where the files choose them, one batch a label, and a few parts of a file
+//!    the load; the sink hears of it), the ids of edges where the files choose them, keys, files of values (`owned`), one batch a label, and a few parts of a file
 //!    (half a megabyte, or some thousand rows) for each thread: never by the size of a file, nor by what a compressed one unpacks to.
 //! 3. A row is loaded whole or not at all. A bad row becomes a reject (`reject`) and never stops the load
 //!    unless there are too many; a file that is not what it claims to be stops it, with its name and line.
@@ -17,7 +17,9 @@
 //!    hands over.
 //! 5. What is exported loads as an equal graph, but for what the format has no place for, which is counted.
 //!
-//! Not here: what becomes of an id that is in the graph already, which is the sink's matter; Arrow. Parquet is the feature `parquet`.
+//! 6. A plain load and an upsert into an empty graph make the same graph: what identifies an element is unique in a load (`identity`).
+//!
+//! Not here: finding what is in the graph already, which is the sink's matter; Arrow. Parquet is the feature `parquet`.
 //!
 //! Read `load` for the order of things, `header` and `mapping` for what columns mean, `row` for what a row says, `table` for what
 //! becomes of it, [`mod@export`] for the way out.
@@ -29,14 +31,17 @@ mod batch;
 mod column_type;
 mod context;
 mod draft;
+mod dry_run;
 pub mod export;
 mod graphml;
 mod graphson;
 mod header;
 mod id_map;
 mod identity;
+mod inference;
 mod input;
 mod labels;
+mod layout;
 mod load;
 mod mapping;
 mod owned;
@@ -54,6 +59,7 @@ mod temporal;
 mod text_rows;
 mod typed_json;
 
+pub use dry_run::{ColumnReport, DryRun, TableReport, dry_run};
 pub use identity::{EdgeIdentity, ElementKey, UpsertKeys, VertexIdentity};
 pub use load::{FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
 pub use mapping::Mapping;

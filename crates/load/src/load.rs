@@ -17,10 +17,11 @@ use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::context::{Context, cannot_read, in_file};
-use crate::draft::{Table, header_names};
+use crate::draft::Table;
 use crate::identity::{Identities, UpsertKeys};
 use crate::input::{Spool, unpacked_name};
 use crate::labels::{self, Labels};
+use crate::layout::header_names;
 use crate::mapping::{Defaults, FileRule, Mapping};
 use crate::plan::{Rows, TablePlan, UserIds};
 use crate::progress::{LoadReport, Progress, UpsertCounts};
@@ -192,6 +193,17 @@ pub fn load(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadReport> {
+    load_seeing(files, options, sink, progress, &mut |_| {})
+}
+
+/// As [`load`]; shows the plans of the tables, with all types, before anything is handed over.
+pub(crate) fn load_seeing(
+    files: &[PathBuf],
+    options: &LoadOptions,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress<'_>),
+    see: &mut dyn FnMut(&[TablePlan]),
+) -> Result<LoadReport> {
     let begin = (options.clock)();
     let listing = Listing::new(files, options)?;
     let paths: Vec<PathBuf> = listing.files.iter().map(|file| file.path.clone()).collect();
@@ -211,6 +223,7 @@ pub fn load(
         let path = plan.path.clone();
         table::infer_types(&mut ctx, plan).map_err(in_file(&path))?;
     }
+    see(&plans);
     for plan in plans.iter().filter(|plan| matches!(plan.rows, Rows::Values(_))) {
         table::load(&mut ctx, plan).map_err(in_file(&plan.path))?;
     }

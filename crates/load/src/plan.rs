@@ -26,6 +26,8 @@ pub(crate) struct TablePlan {
     /// The file's place in the list of files.
     pub(crate) file: usize,
     pub(crate) path: PathBuf,
+    /// The names of the columns, as the file or the mapping has them.
+    pub(crate) columns: Vec<String>,
     pub(crate) form: Form,
     /// Fields with this text have no value.
     pub(crate) nulls: Vec<String>,
@@ -179,6 +181,8 @@ pub(crate) struct PropertyPlan {
     pub(crate) slot: usize,
     /// `None`: to be inferred from the whole column.
     pub(crate) kind: Option<ColumnType>,
+    /// Whether the type was inferred.
+    pub(crate) inferred: bool,
     /// Set: the elements of the list become values of one multi-property.
     pub(crate) cardinality: Option<Cardinality>,
 }

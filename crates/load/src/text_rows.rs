@@ -6,9 +6,10 @@
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
-use crate::column_type::{Inference, list_items};
+use crate::column_type::list_items;
 use crate::context::{Context, Pass};
 use crate::id_map::plain_integer;
+use crate::inference::Inference;
 use crate::input::Input;
 use crate::parallel::in_order;
 use crate::plan::{IdPlan, PropertyPlan, TablePlan, TextForm};
@@ -71,7 +72,7 @@ pub(crate) fn each_batch(
 pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan, form: &TextForm) -> Result<()> {
     let seen = plan.clone();
     let untyped: Vec<usize> = plan.properties().iter().filter(|p| p.kind.is_none()).map(|p| p.column).collect();
-    let mut inferences = vec![Inference::new(); untyped.len()];
+    let mut inferences = vec![Inference::default(); untyped.len()];
     let mut chunks = Chunks::open(&seen, form, &mut Vec::new())?;
     in_order(
         ctx.threads,
@@ -88,6 +89,8 @@ pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan, form: &Te
     let open = plan.properties_mut().iter_mut().filter(|property| property.kind.is_none());
     for (property, inference) in open.zip(inferences) {
         property.kind = Some(inference.column_type());
+        property.inferred = true;
+        ctx.files[seen.file].texts.extend(inference.exceptions(&property.key));
     }
     ctx.end_pass(&Pass { file: seen.file, path: &seen.path });
     Ok(())
@@ -95,7 +98,7 @@ pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan, form: &Te
 
 /// What the rows of a chunk say about columns, and how many there are.
 fn infer(plan: &TablePlan, form: &TextForm, chunk: Chunk, columns: &[usize]) -> (Vec<Inference>, u64) {
-    let mut inferences = vec![Inference::new(); columns.len()];
+    let mut inferences = vec![Inference::default(); columns.len()];
     let mut reader = RecordReader::of_chunk(chunk, form.dialect);
     let mut rows = 0;
     loop {
@@ -105,7 +108,7 @@ fn infer(plan: &TablePlan, form: &TextForm, chunk: Chunk, columns: &[usize]) -> 
                 let fields = TextFields { plan, reader: &reader };
                 for (column, inference) in columns.iter().zip(&mut inferences) {
                     if !fields.is_null(*column) {
-                        inference.add(reader.field(*column));
+                        inference.add(reader.field(*column), reader.line());
                     }
                 }
             }

@@ -56,6 +56,10 @@ pub struct LoadArgs {
     #[arg(long = "edge-key", value_name = "LABEL.KEY[,KEY]", requires = "upsert")]
     pub edge_keys: Vec<String>,
 
+    /// Read and check the files, and say how each column is read and what the rows would be; write nothing but --rejects
+    #[arg(long, conflicts_with = "queries")]
+    pub dry_run: bool,
+
     /// With --upsert: go on with a load that was stopped, which is to run it again
     #[arg(long)]
     pub resume: bool,
@@ -92,6 +96,7 @@ Examples:
   mangrove load changed.csv --upsert --key person.email --data graph/
   mangrove load payments.csv --upsert --edge-key paid.number --data graph/
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
+  mangrove load people.csv knows.csv --dry-run
   mangrove load modern.json --query 'g.V().groupCount().by(label)'";
 
 /// What a file to be loaded is.

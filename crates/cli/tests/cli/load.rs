@@ -174,3 +174,45 @@ fn loads_without_a_fitting_mapping_say_so() {
     let error = fail(1, &["load", data.to_str().unwrap(), "--map", &map]);
     assert!(error.contains("has no rule for") && error.contains("routes.dat"), "{error}");
 }
+
+#[test]
+fn a_dry_run_says_how_columns_are_read_and_writes_nothing() {
+    let folder = Folder::new("dry-run");
+    let people = folder.file(
+        "person.csv",
+        "id,age,joined,name,size:int\n1,30,2020-01-02,Ann,1\n2,abc,2020-13-45,Bob,2\n3,31,2020-01-04,Cyd,x\n",
+    );
+    let knows = folder.file("knows.csv", "from,to,since\n1,2,7\n1,9,8\n");
+    let data = folder.path().join("data");
+    let ran = run(&["load", &people, &knows, "--dry-run", "--data", data.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(!data.exists());
+    let column = |name: &str| ran.out.lines().find(|line| line.contains(&format!("│ {name} "))).unwrap().to_owned();
+    assert!(ran.out.contains("vertices 'person'") && ran.out.contains("edges 'knows'"), "{}", ran.out);
+    for (name, parts) in [
+        ("id", ["id of the vertex", ""]),
+        ("age", ["property 'age'", "string (inferred)"]),
+        ("joined", ["property 'joined'", "string (inferred)"]),
+        ("size:int", ["property 'size'", "int"]),
+        ("from", ["source", ""]),
+        ("since", ["property 'since'", "long (inferred)"]),
+    ] {
+        assert!(parts.iter().all(|part| column(name).contains(part)), "{name}: {}", column(name));
+    }
+    assert_eq!(cells(&ran.out, "person.csv ┆"), [2, 0, 1]);
+    assert_eq!(cells(&ran.out, "total"), [2, 1, 2]);
+    for part in [
+        "1 of 3 fields are not of the type long, the first 'abc' on line 3",
+        "type date, the first '2020-13-45' on line 3",
+    ] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    // A load says the same of its columns.
+    let ran = run(&["load", &people, "--data", data.to_str().unwrap()]);
+    assert!(ran.err.contains("'age' is text, because 1 of 3 fields"), "{}", ran.err);
+    // Where a key is missing an upsert is refused before it, and ends that are in no file may be in the graph.
+    let spaced = folder.file("spaced.csv", "id:ID(p),name\n1,a\n");
+    assert!(fail(1, &["load", &spaced, "--dry-run", "--upsert"]).contains("--key spaced.id"));
+    let ran = run(&["load", &knows, "--dry-run", "--upsert"]);
+    assert!(ran.err.contains("4 ends of edges are in no file"), "{}", ran.err);
+}
