@@ -314,7 +314,11 @@ impl Database {
 
     /// As [`Database::run_with`], but what is not over soon ([`QueryOptions::inline_messages`]) goes on on the
     /// database's executors, where queries take turns. `accept` is
-    /// given batches of results as they come; while it does not return, the query waits.
+    /// given batches of results as they come; while it does not return, the query waits. Results of a traversal that writes come after its commit.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Committed`] if `accept` fails after the commit: then the traversal must not be run again.
     pub fn run_shared(
         &self,
         prepared: &Prepared,
@@ -335,7 +339,10 @@ impl Database {
             transaction.commit()?;
             Ok(results)
         })?;
-        results.into_iter().try_for_each(accept)
+        results.into_iter().try_for_each(accept).map_err(|error| {
+            let message = format!("the query was committed, and its results could not be taken: {error}");
+            Error::new(ErrorKind::Committed, message)
+        })
     }
 
     /// What a query would do: the plan as text.

@@ -134,13 +134,14 @@ impl Database {
 }
 
 impl Transaction {
-    /// Runs a script in this transaction. After an error, what its statements wrote before is still there, to be rolled
-    /// back or not. See [`Script`].
+    /// Runs a script in this transaction, as one request: if a statement fails after any of them has written, the transaction
+    /// is rolled back. See [`Script`].
     pub fn run_script(&self, script: &Script, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream> {
         if let Some(prepared) = script.only_query() {
             return self.run_with(prepared, parameters, options);
         }
-        Ok(ResultStream::finished(script.run(&mut Host::Given(self), parameters, options)?))
+        let results = self.whole(|| script.run(&mut Host::Given(self), parameters, options))?;
+        Ok(ResultStream::finished(results))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The query is a task; its results go through a small queue to the thread that asked, which hands them on
 //! and, when it takes one from a full queue, wakes the task. So a slow reader holds back its query and
-//! nothing else.
+//! nothing else. A reader that leaves early waits until the task has ended: after that nothing of the query runs, writes, or
+//! holds its transaction.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl Drop for QueryTask {
     }
 }
 
-/// Closes the channel however the reader leaves.
+/// Closes the channel however the reader leaves, and waits for the end of the task.
 struct Reader {
     channel: Arc<Channel>,
     waker: Waker,
@@ -104,6 +105,10 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.channel.queue.lock().closed = true;
         self.waker.wake();
+        let mut queue = self.channel.queue.lock();
+        while queue.end.is_none() {
+            self.channel.news.wait(&mut queue);
+        }
     }
 }
 

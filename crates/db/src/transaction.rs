@@ -26,6 +26,10 @@ const TRACE_TARGET: &str = "mangrove_trace";
 /// next read sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is
 /// over; run it again from its beginning.
 ///
+/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the transaction goes on
+/// as it was. If it fails after that, for whatever reason, the transaction is rolled back at once: every later call,
+/// [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
+///
 /// Typed reads are those of [`GraphView`], by batches:
 ///
 /// ```
@@ -85,6 +89,26 @@ impl Transaction {
         self.run_with(prepared, parameters, self.database.options())
     }
 
+    /// Runs a request that may write. A failure after it has begun to write ends the transaction.
+    pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mark = self.write_mark();
+        request().inspect_err(|error| {
+            self.fail_since(mark, error);
+        })
+    }
+
+    /// How much the transaction has written, for [`Transaction::fail_since`].
+    pub fn write_mark(&self) -> usize {
+        self.transaction.write_mark()
+    }
+
+    /// Says that a request failed which began when the transaction had written as much as the mark: for requests of the caller's own, that
+    /// consist of several calls. If anything was written since, the transaction is rolled back. Returns true if it is rolled
+    /// back for a failed request.
+    pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
+        self.transaction.fail_since(mark, error)
+    }
+
     /// Runs a prepared traversal. One that writes is run to its end before this returns.
     pub fn run_with(
         &self,
@@ -95,14 +119,15 @@ impl Transaction {
         if let Some(text) = self.answer_about(prepared, parameters, options)? {
             return Ok(ResultStream::finished(vec![(Value::string(text), 1)]));
         }
-        let stream = ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize);
+        let stream =
+            || Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize));
         if !prepared.is_mutating() {
-            return Ok(stream);
+            return stream();
         }
-        Ok(ResultStream::finished(stream.collect_bulked()?))
+        Ok(ResultStream::finished(self.whole(|| stream()?.collect_bulked())?))
     }
 
-    /// Runs a prepared traversal on the database's executors.
+    /// Runs a prepared traversal on the database's executors. When this returns, nothing of it runs any more.
     pub fn run_shared(
         &self,
         prepared: &Prepared,
@@ -113,11 +138,14 @@ impl Transaction {
         if let Some(text) = self.answer_about(prepared, parameters, options)? {
             return accept(vec![(Value::string(text), 1)]);
         }
-        let mut execution = self.execution(prepared, parameters, options, false)?;
-        if execution.run_inline(options.inline_messages, options.materialize, accept)? {
-            return Ok(());
-        }
-        shared::run(&*self.database.executors()?, execution, options.materialize, accept)
+        let mut run = || {
+            let mut execution = self.execution(prepared, parameters, options, false)?;
+            if execution.run_inline(options.inline_messages, options.materialize, accept)? {
+                return Ok(());
+            }
+            shared::run(&*self.database.executors()?, execution, options.materialize, accept)
+        };
+        if prepared.is_mutating() { self.whole(run) } else { run() }
     }
 
     /// Runs a prepared traversal over several virtual nodes in this process, with every message between them
@@ -150,8 +178,11 @@ impl Transaction {
             Question::Results => Ok(None),
             Question::Explain => prepared.explain(self).map(Some),
             Question::Profile => {
-                let execution = self.execution(prepared, parameters, options, true)?;
-                ResultStream::new(execution, options.materialize).into_profile().map(Some)
+                // It writes what it measures.
+                self.whole(|| {
+                    let execution = self.execution(prepared, parameters, options, true)?;
+                    ResultStream::new(execution, options.materialize).into_profile().map(Some)
+                })
             }
         }
     }
@@ -193,80 +224,87 @@ impl Transaction {
 
     /// Inserts vertices with these ids.
     pub fn insert_vertices(&self, labels: LabelSetId, ids: &[UserId]) -> Result<Vec<VertexId>> {
-        let inserted = ids.iter().map(|id| self.transaction.insert_vertex(labels, Some(id.clone()))).collect();
-        self.finish(inserted)
+        self.write(|transaction| ids.iter().map(|id| transaction.insert_vertex(labels, Some(id.clone()))).collect())
     }
 
     /// Inserts a vertex; without an id, the database chooses one.
     pub fn insert_vertex(&self, labels: LabelSetId, id: Option<UserId>) -> Result<VertexId> {
-        self.finish(self.transaction.insert_vertex(labels, id))
+        self.write(|transaction| transaction.insert_vertex(labels, id))
     }
 
     /// Inserts edges of one label, given by source and target.
     pub fn insert_edges(&self, label: LabelSetId, ends: &[(VertexId, VertexId)]) -> Result<Vec<EdgeId>> {
-        self.finish(self.transaction.insert_edges(ends, label))
+        self.write(|transaction| transaction.insert_edges(ends, label))
     }
 
     /// Sets a property of vertices to a value each.
     pub fn set_vertex_property(&self, key: &str, values: &[(VertexId, Value)]) -> Result<()> {
         let key = self.view().catalog().intern_key(key);
-        let set = values.iter().try_for_each(|(vertex, value)| {
-            self.transaction.set_vertex_property(*vertex, key, value.clone(), WriteCardinality::Single, Vec::new())
-        });
-        self.finish(set)
+        self.write(|transaction| {
+            values.iter().try_for_each(|(vertex, value)| {
+                transaction.set_vertex_property(*vertex, key, value.clone(), WriteCardinality::Single, Vec::new())
+            })
+        })
     }
 
     /// Sets a property of edges to a value each.
     pub fn set_edge_property(&self, key: &str, values: &[(EdgeId, Value)]) -> Result<()> {
         let key = self.view().catalog().intern_key(key);
-        let set =
-            values.iter().try_for_each(|(edge, value)| self.transaction.set_edge_property(*edge, key, value.clone()));
-        self.finish(set)
+        self.write(|transaction| {
+            values.iter().try_for_each(|(edge, value)| transaction.set_edge_property(*edge, key, value.clone()))
+        })
     }
 
     /// Removes all values of a property of vertices.
     pub fn remove_vertex_property(&self, key: &str, vertices: &[VertexId]) -> Result<()> {
         let Some(key) = self.view().key_of(key) else { return Ok(()) };
-        self.finish(vertices.iter().try_for_each(|v| self.transaction.remove_vertex_property(*v, key, None)))
+        self.write(|transaction| vertices.iter().try_for_each(|v| transaction.remove_vertex_property(*v, key, None)))
     }
 
     /// Removes a property of edges.
     pub fn remove_edge_property(&self, key: &str, edges: &[EdgeId]) -> Result<()> {
         let Some(key) = self.view().key_of(key) else { return Ok(()) };
-        self.finish(edges.iter().try_for_each(|e| self.transaction.remove_edge_property(*e, key)))
+        self.write(|transaction| edges.iter().try_for_each(|e| transaction.remove_edge_property(*e, key)))
     }
 
     /// Deletes vertices with their edges.
     pub fn delete_vertices(&self, vertices: &[VertexId]) -> Result<()> {
-        self.finish(vertices.iter().try_for_each(|v| self.transaction.delete_vertex(*v)))
+        self.write(|transaction| vertices.iter().try_for_each(|v| transaction.delete_vertex(*v)))
     }
 
     /// Deletes edges.
     pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<()> {
-        self.finish(edges.iter().try_for_each(|e| self.transaction.delete_edge(*e)))
+        self.write(|transaction| edges.iter().try_for_each(|e| transaction.delete_edge(*e)))
     }
 
-    /// Ends the statement of a typed write, so that the next read sees it.
-    fn finish<T>(&self, outcome: Result<T>) -> Result<T> {
-        let value = outcome?;
-        self.transaction.finish_statement()?;
-        Ok(value)
+    /// Makes a typed write as one statement, so that the next read sees it.
+    fn write<T>(&self, write: impl FnOnce(&mangrove_txn::Transaction) -> Result<T>) -> Result<T> {
+        self.whole(|| {
+            let value = write(&self.transaction)?;
+            self.transaction.finish_statement()?;
+            Ok(value)
+        })
     }
 
     /// Adds the elements of files to what this transaction writes; an id that exists already is an error.
     pub fn load(&self, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
-        mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {})
+        self.whole(|| mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {}))
     }
 
-    /// Makes everything written visible, all at once.
+    /// Makes everything written visible, all at once. Where results are still being read, the transaction is rolled back.
     pub fn commit(self) -> Result<CommitInfo> {
-        let transaction = Arc::try_unwrap(self.transaction).map_err(|_| {
-            Error::invalid("results of this transaction are still being read; read or drop them before committing")
+        let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {
+            held.roll_back_now();
+            Error::invalid(
+                "results of this transaction are still being read, so it was rolled back; read or drop them before committing",
+            )
         })?;
         let _span = tracing::debug_span!(target: TRACE_TARGET, "commit").entered();
         transaction.commit()
     }
 
-    /// Takes everything written back.
-    pub fn rollback(self) {}
+    /// Takes everything written back, also where results of the transaction are still being read: their next batch fails.
+    pub fn rollback(self) {
+        self.transaction.roll_back_now();
+    }
 }

@@ -23,6 +23,8 @@ pub enum Remedy {
     Reopen,
     /// It may have happened or not: look before doing it again.
     CheckOutcome,
+    /// It has happened: do not do it again.
+    DoNotRepeat,
     /// Stored bytes contradict their checksum or format: take them from a backup.
     RestoreData,
     /// This is a bug in Mangrove.
@@ -65,6 +67,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// It is not known whether the transaction is committed.
     OutcomeUnknown,
+    /// The transaction is committed, and its results could not be delivered.
+    Committed,
     /// A file of the database is damaged, or was written by a version that this one does not know.
     Damaged,
     /// Something that cannot happen did.
@@ -90,6 +94,7 @@ impl ErrorKind {
             | ErrorKind::Io
             | ErrorKind::ReadOnly => Remedy::RetryLater,
             ErrorKind::OutcomeUnknown => Remedy::CheckOutcome,
+            ErrorKind::Committed => Remedy::DoNotRepeat,
             ErrorKind::Damaged => Remedy::RestoreData,
             ErrorKind::Closed => Remedy::Reopen,
             ErrorKind::Bug => Remedy::ReportBug,
@@ -163,6 +168,13 @@ impl Error {
     #[must_use]
     pub fn because(mut self, reason: &'static str) -> Self {
         self.0.reason = Some(reason);
+        self
+    }
+
+    /// The same error with another sentence at its end.
+    #[must_use]
+    pub fn and(mut self, sentence: impl fmt::Display) -> Self {
+        self.0.message = format!("{}; {sentence}", self.0.message);
         self
     }
 

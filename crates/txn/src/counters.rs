@@ -24,11 +24,13 @@ pub enum AbortCause {
     Refused,
     /// What it wrote breaks a rule of the schema.
     Rule,
+    /// A request in it failed after it had begun to write.
+    Failed,
 }
 
 impl AbortCause {
     /// All causes.
-    pub const ALL: [AbortCause; 8] = [
+    pub const ALL: [AbortCause; 9] = [
         AbortCause::WriteConflict,
         AbortCause::ReadConflict,
         AbortCause::Dependency,
@@ -37,6 +39,7 @@ impl AbortCause {
         AbortCause::Expired,
         AbortCause::Refused,
         AbortCause::Rule,
+        AbortCause::Failed,
     ];
 
     /// A name for tables and metrics.
@@ -50,6 +53,7 @@ impl AbortCause {
             AbortCause::Expired => "expired",
             AbortCause::Refused => "refused",
             AbortCause::Rule => "rule",
+            AbortCause::Failed => "failed",
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Reads go to the store's view at the begin timestamp, plus own writes of finished statements. Writes take
 //! turns on the transaction's log; a transaction may be shared by threads, whose writes are then those of
 //! one statement. After a conflict everything is taken back at once (others need not wait for the owner to
-//! notice), and every later call fails with the same conflict.
+//! notice), and every later call fails with the same conflict. So it is with a request that fails after it has begun to write
+//! ([`Transaction::fail_since`]): half of what a request was to do is never committed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -80,6 +81,8 @@ pub struct Transaction {
     finished: AtomicU16,
     /// Why it was rolled back before its end, if it was. Set under the lock of `writes`.
     doomed: OnceLock<AbortCause>,
+    /// What the first request said that failed after it had begun to write. Set before `doomed`.
+    failure: OnceLock<String>,
     writes: Mutex<Writes>,
     /// Absent where nobody will ask: read-only and snapshot transactions see one moment. In a box, since most
     /// transactions only read, and a transaction is moved a few times while it begins.
@@ -108,6 +111,7 @@ impl Transaction {
             registration,
             finished: AtomicU16::new(0),
             doomed: OnceLock::new(),
+            failure: OnceLock::new(),
             writes: Mutex::default(),
             tracking,
             ended: false,
@@ -197,6 +201,10 @@ impl Transaction {
         if let Some(&cause) = self.doomed.get() {
             return Err(match cause {
                 AbortCause::Expired => self.shared.expired_error(),
+                AbortCause::Failed => self.failed_error(),
+                AbortCause::Rollback => {
+                    Error::new(ErrorKind::Closed, "this transaction was rolled back; begin another")
+                }
                 _ => Error::conflict(
                     "this transaction met a conflict and was rolled back; run it again from its beginning",
                 )
@@ -333,6 +341,40 @@ impl Transaction {
         match cause {
             AbortCause::Expired => self.shared.expired_error(),
             _ => abort_error(cause),
+        }
+    }
+
+    fn failed_error(&self) -> Error {
+        let failure = self.failure.get().map_or("", String::as_str);
+        let message = format!(
+            "this transaction was rolled back, because a request in it failed after it had begun to write ({failure}); roll \
+             back, and begin another"
+        );
+        Error::new(ErrorKind::Closed, message).because(AbortCause::Failed.name())
+    }
+
+    /// How much it has written; see [`Transaction::fail_since`].
+    pub fn write_mark(&self) -> usize {
+        self.writes.lock().log.len()
+    }
+
+    /// A request failed with this error. If the transaction has written anything since the mark, a part of what the request
+    /// was to do is there: then the transaction is rolled back at once, and every later call fails and names the error. A
+    /// request that wrote nothing leaves the transaction as it was. Returns true if it is rolled back for a failed request.
+    pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
+        let mut writes = self.writes.lock();
+        if self.doomed.get().is_none() && writes.log.len() != mark {
+            let _ = self.failure.set(error.message().to_owned());
+            self.doom(&mut writes, AbortCause::Failed);
+        }
+        self.doomed.get() == Some(&AbortCause::Failed)
+    }
+
+    /// Rolls back at once what it has written, though others still hold the transaction: later calls fail.
+    pub fn roll_back_now(&self) {
+        let mut writes = self.writes.lock();
+        if self.doomed.get().is_none() && !writes.log.is_empty() {
+            self.doom(&mut writes, AbortCause::Rollback);
         }
     }
 

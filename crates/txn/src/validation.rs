@@ -107,7 +107,8 @@ pub(crate) fn abort_error(cause: AbortCause) -> Error {
         | AbortCause::Rollback
         | AbortCause::Expired
         | AbortCause::Refused
-        | AbortCause::Rule => "this transaction was rolled back; run it again",
+        | AbortCause::Rule
+        | AbortCause::Failed => "this transaction was rolled back; run it again",
     };
     Error::conflict(message).because(cause.name())
 }
