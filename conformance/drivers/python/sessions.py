@@ -155,6 +155,28 @@ class Sessions:
         expect(self.count() == 1, "a transaction after a failed one did not commit")
         remote.close()
 
+    def half_a_request_is_never_committed(self):
+        """A request that fails after it has begun to write takes its transaction along; one that only reads does not."""
+        self.server.submit("g.addV('account').property(T.id, 1).property('balance', 10)", WRITABLE_SOURCE)
+        remote = self.remote()
+        tx = source_over(remote).tx()
+        g = tx.begin()
+        g.V(1).property("balance", 11).iterate()
+        expect_error(lambda: g.V().values("balance").fold().as_number().to_list(), {500, 597})
+        expect(g.V(1).values("balance").next() == 11, "a failed read took the transaction's writes along")
+        expect_error(lambda: g.V(1).property("balance", 0).fail("stop").iterate(), {500, 597})
+        for later in (lambda: g.V().count().next(), lambda: tx.commit().all().result()):
+            error = raised(later)
+            expect(error.status_code == 597, f"status {error.status_code}: {error}")
+            expect("stop" in str(error) and "roll back" in str(error), f"the message lacks the cause or the way out: {error}")
+            expect(error.status_attributes.get("reason") == "failed", f"attributes are {error.status_attributes}")
+        again = source_over(remote).tx()
+        again.begin().V(1).property("balance", 12).iterate()
+        again.commit().all().result()
+        balance = self.server.submit("g.V().values('balance')", WRITABLE_SOURCE)
+        expect(balance == [12], f"the balance is {balance}")
+        remote.close()
+
     def script_session(self):
         """Scripts of one session share a transaction; `g.tx().commit()` ends it."""
         client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
@@ -206,6 +228,6 @@ class Sessions:
 
         methods = [self.commit_publishes, self.rollback_discards, self.snapshot_is_stable, self.conflict_is_reported,
                    self.conflict_has_a_status, self.refused_commit_raises_when_read,
-                   self.error_leaves_the_session_usable, self.script_session, self.close_rolls_back,
+                   self.error_leaves_the_session_usable, self.half_a_request_is_never_committed, self.script_session, self.close_rolls_back,
                    self.lost_connection_rolls_back]
         return [Check("session", m.__name__.replace("_", " "), emptied(m)) for m in methods]

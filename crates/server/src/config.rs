@@ -56,7 +56,8 @@ pub struct Limits {
     /// About how many bytes of results a response message holds: a batch of fewer results than asked for is sent when it
     /// has as many. One result of more is sent on its own.
     pub batch_bytes_max: usize,
-    /// Results of a script of several statements, which are held back until its transaction is committed.
+    /// Results of a request that writes, or of a script of several statements, which are held back until the transaction is
+    /// committed.
     pub held_result_count_max: usize,
     /// About how many bytes those may take.
     pub held_result_bytes_max: usize,
@@ -102,7 +103,7 @@ impl Default for Limits {
             batch_size: 64,
             batch_size_max: 65_536,
             batch_bytes_max: 1 << 20,
-            held_result_count_max: 100_000,
+            held_result_count_max: 1_000_000,
             held_result_bytes_max: 256 << 20,
             outgoing_count_max: 16,
             write_stall_max: Duration::from_secs(60),

@@ -27,7 +27,7 @@ use crate::config::Limits;
 use crate::gate::{Gate, Passage};
 use crate::job::{Call, Job, Reply, Work};
 use crate::outgoing::{Outgoing, outgoing};
-use crate::program::{Evaluation, Policy, Program};
+use crate::program::{Evaluation, Program};
 use crate::protocol;
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
@@ -238,7 +238,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
-    let sink = reply.sink(&watch.cancellation, Handle::current());
+    let sink = reply.sink(HeldMax::of(&shared.limits), &watch.cancellation, Handle::current());
     let since = Instant::now();
     let span = trace::request(reply.request, reply.operation(), &caller);
     let outcome = run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
@@ -260,10 +260,13 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let engine = Arc::clone(&shared.engine);
     let cancellation = watch.cancellation.clone();
-    let policy =
-        Policy { conflict_retry_count_max: shared.limits.conflict_retry_count_max, held: HeldMax::of(&shared.limits) };
+    let retry_count_max = shared.limits.conflict_retry_count_max;
     let outcome = shared.workers.run(watch, move || {
-        Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(engine.as_ref(), policy, sink)
+        Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(
+            engine.as_ref(),
+            retry_count_max,
+            sink,
+        )
     });
     outcome.await
 }

@@ -160,10 +160,16 @@ impl Engine for DatabaseEngine {
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
         let Source { graph, isolation, .. } = self.hub.registry.find(&request.source, &request.caller)?;
-        self.work(graph).run(request, sink, |graph, prepared, options, accept| {
-            // The server retries: it knows whether the client has seen anything.
-            let options = QueryOptions { isolation, retries: 0, ..options };
-            graph.database().run_shared(prepared, &request.parameters, &options, accept)
+        self.work(graph).run(request, sink, |graph, prepared, options, sink| {
+            let (database, parameters) = (graph.database(), &request.parameters);
+            if !prepared.is_mutating() {
+                return database.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch));
+            }
+            sink.hold();
+            let transaction = database.begin_with(TransactionOptions { isolation, read_only: false })?;
+            transaction.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch))?;
+            sink.seal()?;
+            transaction.commit().map(drop)
         })
     }
 
@@ -210,9 +216,17 @@ struct DatabaseTransaction {
 
 impl EngineTransaction for DatabaseTransaction {
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        self.work.run(request, sink, |_, prepared, options, accept| {
-            self.transaction.run_shared(prepared, &request.parameters, &options, accept)
+        self.work.run(request, sink, |_, prepared, options, sink| {
+            self.transaction.run_shared(prepared, &request.parameters, &options, &mut |batch| sink.accept(batch))
         })
+    }
+
+    fn write_mark(&self) -> usize {
+        self.transaction.write_mark()
+    }
+
+    fn fail_since(&mut self, mark: usize, error: &Error) -> bool {
+        self.transaction.fail_since(mark, error)
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
@@ -223,9 +237,6 @@ impl EngineTransaction for DatabaseTransaction {
         self.transaction.rollback();
     }
 }
-
-/// Takes results in batches, each with how many times it occurs.
-type Accept<'a> = &'a mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>;
 
 /// What all queries on a graph have around them.
 struct Work {
@@ -240,7 +251,7 @@ impl Work {
         &self,
         request: &QueryRequest,
         sink: &mut dyn ResultSink,
-        run: impl FnOnce(&Graph, &mangrove::Prepared, QueryOptions, Accept<'_>) -> Result<()>,
+        run: impl FnOnce(&Graph, &mangrove::Prepared, QueryOptions, &mut dyn ResultSink) -> Result<()>,
     ) -> Result<()> {
         let prepared = {
             let _span = tracing::debug_span!(target: trace::TARGET, "plan").entered();
@@ -248,13 +259,9 @@ impl Work {
         };
         self.check_right(&prepared, &request.caller)?;
         let guard = self.hub.queries.begin(request, &self.graph.name);
-        let mut rows = Rows { left: self.limits.result_count_max, max: self.limits.result_count_max };
-        let accept: Accept<'_> = &mut |batch| {
-            rows.take(&batch)?;
-            sink.accept(batch)
-        };
+        let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
-        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), accept);
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
         drop(span);
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
@@ -322,13 +329,29 @@ fn text(value: &Value) -> &str {
     }
 }
 
-/// Counts results against their limit.
-struct Rows {
+/// Counts results against their limit, before they go on.
+struct Counted<'a> {
+    sink: &'a mut dyn ResultSink,
     left: Option<u64>,
     max: Option<u64>,
 }
 
-impl Rows {
+impl ResultSink for Counted<'_> {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        self.take(&results)?;
+        self.sink.accept(results)
+    }
+
+    fn hold(&mut self) {
+        self.sink.hold();
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        self.sink.seal()
+    }
+}
+
+impl Counted<'_> {
     fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
         let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
         let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);

@@ -2,14 +2,14 @@
 //!
 //! The engine is synchronous: the server calls it on blocking threads, many at once. It is told when to
 //! stop (`cancel`, `timeout`) and pushes what it finds into a [`ResultSink`], which may block to hold the
-//! engine back while the client is slow. Whether a transaction survives an error inside it is the
-//! engine's to say: the server passes the next request on and reports what comes back.
+//! engine back while the client is slow. A request that fails after it has begun to write takes its transaction along
+//! ([`EngineTransaction::fail_since`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
 use smol_str::SmolStr;
@@ -26,10 +26,10 @@ pub trait Engine: Send + Sync + 'static {
     /// Begins a transaction on one of [`sources`](Self::sources).
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>>;
 
-    /// Runs one request as one transaction, which is committed when this returns `Ok`. A request that
-    /// writes gives its results to the sink only after the commit, so that an
-    /// [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out and
-    /// the server may run the request again.
+    /// Runs one request as one transaction, which is committed when this returns `Ok`. For a request that writes the engine has the
+    /// sink [hold](ResultSink::hold) the results and [seal](ResultSink::seal) them before it commits. So an
+    /// [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out, and the server may run the
+    /// request again; and nothing that could still go wrong with the results is left for after the commit.
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
 
     /// The server runs a request on this source again after a conflict. An engine may count it.
@@ -60,6 +60,17 @@ pub trait Engine: Send + Sync + 'static {
 pub trait EngineTransaction: Send {
     /// Runs a query inside the transaction.
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
+
+    /// How much the transaction has written.
+    fn write_mark(&self) -> usize {
+        0
+    }
+
+    /// A request failed that began when the transaction had written as much as the mark. If it has written more since, the
+    /// engine rolls the transaction back, and refuses every later call in it. Returns true if it has done so.
+    fn fail_since(&mut self, _mark: usize, _error: &Error) -> bool {
+        false
+    }
 
     /// Commits. After an error nothing of it has happened, unless its kind is
     /// [`OutcomeUnknown`](mangrove_graph::ErrorKind::OutcomeUnknown).
@@ -108,4 +119,12 @@ pub trait ResultSink {
     /// Takes some results, each with how many times it occurs. May block. An error means that nobody
     /// wants more: the engine stops and returns it.
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()>;
+
+    /// Keeps results from now on, until the request is over.
+    fn hold(&mut self) {}
+
+    /// There are no more results. Does all with them that can fail, short of sending them.
+    fn seal(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

@@ -79,6 +79,20 @@ impl HttpAnswer {
         })
     }
 
+    /// Forgets what was packed: none of it was sent.
+    pub fn reset(&mut self) {
+        match &mut self.body {
+            Made::Text { pending, is_open, has_results, .. } => {
+                pending.clear();
+                (*is_open, *has_results) = (false, false);
+            }
+            Made::Whole { items, count, .. } => {
+                items.clear();
+                *count = 0;
+            }
+        }
+    }
+
     fn add(&mut self, batch: &Batch) -> Result<Option<Piece>> {
         let head = self.head();
         match &mut self.body {

@@ -44,7 +44,7 @@ use crate::http_answer::{HttpAnswer, Piece};
 use crate::job::{Call, Work};
 use crate::protocol;
 use crate::server::Shared;
-use crate::sink::ChannelSink;
+use crate::sink::{ChannelSink, HeldMax};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::wire::{Carrier, Format};
@@ -117,7 +117,9 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
     let mut watch = Watch::start(evaluation.timeout, gone);
     let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits);
     let carrier = Carrier::Http(Box::new(answer));
-    let sink = ChannelSink::new(carrier, call.form, call.batch_size, watch.cancellation.clone(), Handle::current());
+    let held_max = HeldMax::of(&shared.limits);
+    let cancellation = watch.cancellation.clone();
+    let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, cancellation, Handle::current());
     tokio::spawn(async move {
         let _alive = shared.alive();
         let since = Instant::now();

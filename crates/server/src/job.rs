@@ -9,7 +9,7 @@ use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::outgoing::Outgoing;
 use crate::program::Evaluation;
-use crate::sink::{BatchSize, ChannelSink};
+use crate::sink::{BatchSize, ChannelSink, HeldMax};
 use crate::status::Failure;
 use crate::wire::{self, Carrier, Form, Format};
 
@@ -80,9 +80,9 @@ impl Reply {
     }
 
     /// A sink for the results.
-    pub fn sink(&self, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
+    pub fn sink(&self, held_max: HeldMax, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
         let carrier = Carrier::Socket { request: self.request, format: self.format, outgoing: self.outgoing.clone() };
-        ChannelSink::new(carrier, self.form, self.batch_size, cancellation.clone(), runtime)
+        ChannelSink::new(carrier, self.form, self.batch_size, held_max, cancellation.clone(), runtime)
     }
 
     /// Answers with an error. When the connection is gone there is nobody to tell.

@@ -9,8 +9,8 @@
 //!   results count and are held back until the commit. One transaction is run again after a conflict, too. What fails
 //!   undoes all of it, and the error names the statement.
 //!
-//! In a session the statements run in the session's transaction, which stays open. A variable has its value for the
-//! rest of its script, and no longer.
+//! In a session the statements run in the session's transaction, which stays open. A request that fails after one of its
+//! statements has written ends that transaction. A variable has its value for the rest of its script, and no longer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::edge;
 use crate::engine::{Engine, Materialize, QueryRequest, ResultSink};
-use crate::sink::{ChannelSink, Discard, HeldMax, HeldResults};
+use crate::sink::{ChannelSink, Discard};
 use crate::status::Failure;
 use crate::trace;
 use crate::transaction::Slot;
@@ -118,36 +118,40 @@ impl Program {
     }
 
     /// Runs it outside a session.
-    pub fn run(self, engine: &dyn Engine, policy: Policy, mut sink: ChannelSink) -> Result<(), Failure> {
+    pub fn run(self, engine: &dyn Engine, retry_count_max: u32, mut sink: ChannelSink) -> Result<(), Failure> {
         match self.statements.as_slice() {
             [Statement { variable: None, action: Action::Query(request, _), .. }] => {
-                run_alone(engine, request, policy, &mut sink)?;
+                run_alone(engine, request, retry_count_max, &mut sink)?;
             }
-            _ => {
-                let results = self.run_together(engine, policy)?;
-                sink.accept(results).map_err(|e| sink.explain(e.into()))?;
-            }
+            _ => self.run_together(engine, retry_count_max, &mut sink)?,
         }
         sink.finish()
     }
 
     /// Several statements as one transaction, run again after a conflict: nobody has seen anything of it.
-    fn run_together(&self, engine: &dyn Engine, policy: Policy) -> Result<Vec<(Value, u64)>, Failure> {
-        let mut retries = Retries::up_to(policy.conflict_retry_count_max);
+    fn run_together(&self, engine: &dyn Engine, retry_count_max: u32, sink: &mut ChannelSink) -> Result<(), Failure> {
+        let mut retries = Retries::up_to(retry_count_max);
         loop {
-            let mut held = HeldResults::new(policy.held);
             let mut slot = Slot::default();
-            let outcome = self.run_in(engine, &mut slot, &mut held).and_then(|()| Ok(slot.commit()?));
+            sink.hold();
+            let outcome = self.run_to_seal(engine, &mut slot, sink).and_then(|()| Ok(slot.commit()?));
             match (outcome, self.only_source()) {
-                (Ok(()), _) => return Ok(held.into_results()),
+                (Ok(()), _) => return Ok(()),
                 (Err(failure), Some(source)) if failure.error.kind() == ErrorKind::Conflict => {
                     slot.rollback();
                     retries.wait(failure.error)?;
                     engine.note_retry(source);
+                    sink.reset();
                 }
-                (Err(failure), _) => return Err(failure),
+                (Err(failure), _) => return Err(slot.fail_request(failure)),
             }
         }
+    }
+
+    /// Runs every statement, and does all with the results that can fail, short of sending them.
+    fn run_to_seal(&self, engine: &dyn Engine, slot: &mut Slot, sink: &mut ChannelSink) -> Result<(), Failure> {
+        let outcome = self.run_in(engine, slot, sink).and_then(|()| Ok(sink.seal()?));
+        outcome.map_err(|failure| sink.explain(failure))
     }
 
     /// The source of its only transaction; `None` where the script says itself when transactions begin and end.
@@ -164,13 +168,19 @@ impl Program {
 
     /// Runs it in a session's transaction, and leaves that open unless a statement or the client's wish ends it.
     pub fn run_in_session(self, engine: &dyn Engine, slot: &mut Slot, mut sink: ChannelSink) -> Result<(), Failure> {
-        let outcome = self.run_in(engine, slot, &mut sink).map_err(|failure| sink.explain(failure));
-        match (&outcome, self.commits) {
-            (Ok(()), true) => slot.commit()?,
-            (Err(_), true) => slot.rollback(),
-            (_, false) => {}
+        if self.commits {
+            sink.hold();
         }
-        outcome?;
+        slot.begin_request();
+        match (self.run_to_seal(engine, slot, &mut sink), self.commits) {
+            (Ok(()), true) => slot.commit()?,
+            (Ok(()), false) => {}
+            (Err(failure), true) => {
+                slot.rollback();
+                return Err(failure);
+            }
+            (Err(failure), false) => return Err(slot.fail_request(failure)),
+        }
         sink.finish()
     }
 
@@ -269,23 +279,14 @@ impl ResultSink for Kept<'_> {
     }
 }
 
-/// The limits of running outside a session.
-#[derive(Clone, Copy, Debug)]
-pub struct Policy {
-    /// How many times a query is run again after a conflict.
-    pub conflict_retry_count_max: u32,
-    /// How many results may be held back.
-    pub held: HeldMax,
-}
-
-/// One query as one transaction, run again after a conflict.
+/// One query as one transaction, run again after a conflict as often as the limit says.
 fn run_alone(
     engine: &dyn Engine,
     request: &QueryRequest,
-    policy: Policy,
+    retry_count_max: u32,
     sink: &mut ChannelSink,
 ) -> Result<(), Failure> {
-    let mut retries = Retries::up_to(policy.conflict_retry_count_max);
+    let mut retries = Retries::up_to(retry_count_max);
     loop {
         match engine.run(request, sink) {
             Ok(()) => return Ok(()),

@@ -31,6 +31,7 @@ use tracing::Instrument;
 use crate::job::{Job, Work};
 use crate::program::Program;
 use crate::server::Shared;
+use crate::sink::HeldMax;
 use crate::status::Failure;
 use crate::trace;
 use crate::transaction::Slot;
@@ -287,7 +288,7 @@ impl Session {
         let Job { caller, work: Work::Evaluate(evaluation), reply, mut watch, .. } = job else { return };
         let engine = Arc::clone(&self.shared.engine);
         let cancellation = watch.cancellation.clone();
-        let sink = reply.sink(&cancellation, Handle::current());
+        let sink = reply.sink(HeldMax::of(&self.shared.limits), &cancellation, Handle::current());
         let lent = Arc::clone(slot);
         let span = trace::request(reply.request, "session", &caller);
         let entered = span.clone();

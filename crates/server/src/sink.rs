@@ -1,9 +1,21 @@
 //! Results on their way from the engine to the client: cut into batches, encoded, sent.
 //!
 //! Runs on the engine's thread. A batch is sent when the next one begins (status 206), the last when the
-//! query is over (200, or 204 if there never was a result), so a transaction that fails at its commit
-//! has not yet said that it succeeded. The channel to the connection is bounded: while the client is slow
+//! query is over (200, or 204 if there never was a result). The channel to the connection is bounded: while the client is slow
 //! the engine waits here, until the query is cancelled.
+//!
+//! ```text
+//!              accept                        seal                    finish
+//! open ─────────────────────▶ open ──────────────────────▶ sealed ─────────────▶ sent
+//!   │ hold                      each full batch is sent      the last batch is encoded
+//!   ▼
+//! holding ──────────────────▶ holding ───────────────────▶ sealed ─────────────▶ sent
+//!   ▲                           each full batch is kept
+//!   └─ reset, after a conflict ──────────────────────────────┘
+//! ```
+//!
+//! A request that writes is held and sealed before its commit. So limits and encoding can refuse it only while it can still be
+//! undone, and after the commit no limit, kill or encoder turns the answer into a failure: `finish` only sends.
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use tokio::runtime::Handle;
@@ -14,7 +26,7 @@ use crate::engine::ResultSink;
 use crate::status::Failure;
 use crate::status::Status;
 use crate::weight::weight;
-use crate::wire::{Batch, Carrier, Form};
+use crate::wire::{Batch, Carrier, Form, Parcel};
 
 /// How much a batch holds.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +48,37 @@ pub struct ChannelSink {
     unencodable: Option<Failure>,
     /// How many response messages are out.
     sent_count: usize,
+    /// Messages that are encoded and kept.
+    kept: Kept,
+    held_max: HeldMax,
     cancellation: Cancellation,
     runtime: Handle,
 }
 
+/// Encoded messages that are kept until the request is over.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Whether full batches are kept, too.
+    is_holding: bool,
+    /// Whether the last batch is among them.
+    is_sealed: bool,
+    parcels: Vec<Parcel>,
+    /// Results in them.
+    count: usize,
+    /// About how many bytes those have.
+    bytes: u64,
+}
+
 impl ChannelSink {
     /// A sink for one request. To be used on a blocking thread of the same runtime.
-    pub fn new(carrier: Carrier, form: Form, size: BatchSize, cancellation: Cancellation, runtime: Handle) -> Self {
+    pub fn new(
+        carrier: Carrier,
+        form: Form,
+        size: BatchSize,
+        held_max: HeldMax,
+        cancellation: Cancellation,
+        runtime: Handle,
+    ) -> Self {
         ChannelSink {
             carrier,
             batch: Batch::new(form),
@@ -50,6 +86,8 @@ impl ChannelSink {
             bytes: 0,
             unencodable: None,
             sent_count: 0,
+            kept: Kept::default(),
+            held_max,
             cancellation,
             runtime,
         }
@@ -65,31 +103,57 @@ impl ChannelSink {
         self.unencodable.take().unwrap_or(failure)
     }
 
-    /// Forgets results that were not sent.
+    /// Forgets results that were not sent: the query is run again.
     pub fn reset(&mut self) {
         self.batch.clear();
         self.bytes = 0;
+        self.unencodable = None;
+        self.kept = Kept::default();
+        self.carrier.reset();
     }
 
     /// Sends what is left: the query is over. Its transaction may be committed by now, so a time limit that
     /// passes here must not turn the answer into an error: this waits as long as there is a connection.
     pub fn finish(mut self) -> Result<(), Failure> {
-        let status = if self.sent_count == 0 && self.batch.len() == 0 { Status::NO_CONTENT } else { Status::SUCCESS };
-        let parcel = self.carrier.pack(status, &self.batch)?;
-        let Some(parcel) = parcel else { return Ok(()) };
-        let Err(parcel) = self.carrier.write_now(parcel) else { return Ok(()) };
-        self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Reason::Gone.error().into())
+        if !self.kept.is_sealed {
+            self.seal().map_err(|error| self.explain(error.into()))?;
+        }
+        for parcel in std::mem::take(&mut self.kept.parcels) {
+            if let Err(parcel) = self.carrier.write_now(parcel) {
+                self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Failure::from(Reason::Gone.error()))?;
+            }
+        }
+        Ok(())
     }
 
-    /// Sends the batch; more will follow.
-    fn flush(&mut self) -> Result<()> {
-        let parcel = self.carrier.pack(Status::PARTIAL_CONTENT, &self.batch).map_err(|failure| {
+    /// Encodes the batch and begins another; `None` where the carrier keeps it to itself.
+    fn pack(&mut self, status: Status) -> Result<Option<Parcel>> {
+        let parcel = self.carrier.pack(status, &self.batch).map_err(|failure| {
             self.unencodable = Some(failure.clone());
             failure.error
         })?;
         self.batch.clear();
         self.bytes = 0;
-        // What is kept for later is sent, too, as far as running the query again goes.
+        Ok(parcel)
+    }
+
+    /// Keeps the batch, if there is room for it.
+    fn keep(&mut self, status: Status) -> Result<()> {
+        self.kept.count += self.batch.len();
+        self.kept.bytes = self.kept.bytes.saturating_add(self.bytes);
+        self.held_max.check(self.kept.count, self.kept.bytes)?;
+        let parcel = self.pack(status)?;
+        self.kept.parcels.extend(parcel);
+        Ok(())
+    }
+
+    /// Sends the batch, or keeps it; more will follow.
+    fn flush(&mut self) -> Result<()> {
+        if self.kept.is_holding {
+            return self.keep(Status::PARTIAL_CONTENT);
+        }
+        let parcel = self.pack(Status::PARTIAL_CONTENT)?;
+        // What the carrier keeps is sent, too, as far as running the query again goes.
         self.sent_count += 1;
         let Some(parcel) = parcel else { return Ok(()) };
         let Err(parcel) = self.carrier.write_now(parcel) else { return Ok(()) };
@@ -129,14 +193,24 @@ impl ResultSink for ChannelSink {
         }
         results.into_iter().filter(|(_, bulk)| *bulk > 0).try_for_each(|(value, bulk)| self.push(value, bulk))
     }
-}
 
-/// Holds results back until a transaction is committed.
-#[derive(Debug)]
-pub struct HeldResults {
-    results: Vec<(Value, u64)>,
-    bytes: u64,
-    max: HeldMax,
+    fn hold(&mut self) {
+        self.kept.is_holding = true;
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        let is_empty = self.sent_count == 0 && self.kept.count == 0 && self.batch.len() == 0;
+        let status = if is_empty { Status::NO_CONTENT } else { Status::SUCCESS };
+        match self.kept.is_holding {
+            true => self.keep(status)?,
+            false => {
+                let parcel = self.pack(status)?;
+                self.kept.parcels.extend(parcel);
+            }
+        }
+        self.kept.is_sealed = true;
+        Ok(())
+    }
 }
 
 /// How much may be held back.
@@ -153,45 +227,21 @@ impl HeldMax {
     pub fn of(limits: &Limits) -> Self {
         HeldMax { count: limits.held_result_count_max, bytes: limits.held_result_bytes_max as u64 }
     }
-}
 
-impl HeldResults {
-    /// An empty one that takes at most so many.
-    pub fn new(max: HeldMax) -> Self {
-        HeldResults { results: Vec::new(), bytes: 0, max }
-    }
-
-    /// The results.
-    pub fn into_results(self) -> Vec<(Value, u64)> {
-        self.results
-    }
-}
-
-impl ResultSink for HeldResults {
-    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        self.bytes = results.iter().map(|(value, _)| weight(value)).fold(self.bytes, u64::saturating_add);
-        if self.bytes > self.max.bytes {
-            return Err(Error::new(
-                ErrorKind::MemoryLimit,
-                format!(
-                    "a script of several statements is one transaction whose results are held back until it is \
-                     committed, and they have more than {} bytes (held_result_bytes_max); send the last statement on its own",
-                    self.max.bytes
-                ),
-            ));
-        }
-        if self.results.len() + results.len() > self.max.count {
-            return Err(Error::new(
-                ErrorKind::MemoryLimit,
-                format!(
-                    "a script of several statements is one transaction whose results are held back until it is \
-                     committed, and there are more than {} of them (held_result_count_max); send the last statement on its own",
-                    self.max.count
-                ),
-            ));
-        }
-        self.results.extend(results);
-        Ok(())
+    /// Refuses more than that.
+    fn check(self, count: usize, bytes: u64) -> Result<()> {
+        let too_many = match (count > self.count, bytes > self.bytes) {
+            (true, _) => format!("there are more than {} of them (held_result_count_max)", self.count),
+            (_, true) => format!("they have more than {} bytes (held_result_bytes_max)", self.bytes),
+            (false, false) => return Ok(()),
+        };
+        Err(Error::new(
+            ErrorKind::MemoryLimit,
+            format!(
+                "the results of a request that writes, or of several statements, are held back until the transaction is \
+                 committed, and {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
+            ),
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one transaction that a session, or a script of several statements, has open at a time.
 
-use mangrove_graph::Result;
+use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
 use crate::access::Caller;
@@ -11,6 +11,10 @@ use crate::status::Failure;
 #[derive(Default)]
 pub struct Slot {
     open: Option<(SmolStr, Box<dyn EngineTransaction>)>,
+    /// What had been written when the request that runs began, of the open transaction.
+    mark: usize,
+    /// Whether the request that runs has committed something.
+    has_committed: bool,
 }
 
 impl Slot {
@@ -36,18 +40,39 @@ impl Slot {
             )));
         }
         if self.open.is_none() {
+            self.mark = 0;
             self.open = Some((source.clone(), engine.begin(source, caller)?));
         }
         let (_, transaction) = self.open.as_mut().expect("one was opened above if there was none");
         Ok(transaction.as_mut())
     }
 
+    /// A request begins.
+    pub fn begin_request(&mut self) {
+        self.mark = self.open.as_ref().map_or(0, |(_, transaction)| transaction.write_mark());
+        self.has_committed = false;
+    }
+
+    /// The request failed: a transaction in which it has written is rolled back, and stays open only to say so. The failure
+    /// says what became of the request's writes.
+    pub fn fail_request(&mut self, mut failure: Failure) -> Failure {
+        let error: &Error = &failure.error;
+        let is_over = self.open.as_mut().is_some_and(|(_, transaction)| transaction.fail_since(self.mark, error));
+        if is_over && error.reason().is_none() {
+            failure.error = failure.error.and("the transaction was rolled back");
+        }
+        if self.has_committed {
+            failure.error = failure.error.and("what this request had committed before that stays");
+        }
+        failure
+    }
+
     /// Commits the open transaction; with none open there is nothing to commit.
     pub fn commit(&mut self) -> Result<()> {
-        match self.open.take() {
-            Some((_, transaction)) => transaction.commit(),
-            None => Ok(()),
-        }
+        let Some((_, transaction)) = self.open.take() else { return Ok(()) };
+        transaction.commit()?;
+        self.has_committed = true;
+        Ok(())
     }
 
     /// Undoes the open transaction, if any.

@@ -140,6 +140,13 @@ impl Carrier {
         }
     }
 
+    /// Forgets batches that were packed and not sent.
+    pub fn reset(&mut self) {
+        if let Carrier::Http(answer) = self {
+            answer.reset();
+        }
+    }
+
     /// Writes it on this thread, if that can be done at once. Else it is handed back, to be sent.
     pub fn write_now(&self, parcel: Parcel) -> Result<(), Parcel> {
         match (self, parcel) {

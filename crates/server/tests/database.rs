@@ -119,7 +119,7 @@ async fn a_script_of_several_statements_is_one_transaction_with_variables() {
         .assert_fails(597, "statement 1 (line 1, column 1): ");
     client.eval("g.addV('m'); nosuch.V()").await.assert_fails(499, "statement 2 (line 1, column 14): ");
     assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [2]);
-    // In a session the transaction stays open, and the failure of a script does not end it.
+    // In a session the transaction stays open.
     client.session_eval("s", "v = g.addV('m').next(); g.V(v).property('number', 30).iterate()").await;
     assert_eq!(client.session_eval("s", "g.V().has('number', 30).count()").await.values(), [1]);
     assert_eq!(client.eval("g.V().has('number', 30).count()").await.values(), [0]);
@@ -200,4 +200,72 @@ async fn a_body_that_cannot_be_read_is_refused_for_what_it_is() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
         assert!(answer.contains(words), "{headers}: {answer}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_request_of_a_session_is_never_committed() {
+    let mut client = start().await;
+    let failing = [
+        "g.V().has('number', 0).property('number', 70).fail('stop')",
+        // The first statement has written, and the second one never begins to.
+        "g.V().has('number', 0).property('number', 70).iterate(); g.V().values('number').fold().asNumber()",
+        "g.V().has('number', 0).property('number', 70).iterate(); g.V().fail('stop')",
+    ];
+    for script in failing {
+        assert_eq!(
+            client.session_eval("s", "g.V().has('number', 1).property('number', 71).iterate()").await.code(),
+            204
+        );
+        client.session_eval("s", script).await.assert_fails(597, "; the transaction was rolled back");
+        client.session_eval("s", "g.V().count()").await.assert_fails(597, "had begun to write");
+        client.session_end("s", "commit").await.assert_fails(597, "roll back, and begin another");
+        assert_eq!(client.eval("g.V().has('number', P.gt(60)).count()").await.values(), [0], "{script}");
+        // What the transaction had claimed is free.
+        assert_eq!(client.eval("g.V().has('number', 0).property('number', 0).iterate()").await.code(), 204);
+    }
+    // A rollback is answered, and the session goes on; so does a transaction after a request that wrote nothing.
+    client.session_eval("s", failing[0]).await.assert_fails(597, "stop");
+    assert_eq!(client.session_end("s", "rollback").await.code(), 204);
+    client.session_eval("s", "g.V().has('number', 1).property('number', 71).iterate()").await;
+    client.session_eval("s", "g.V().values('number').fold().asNumber()").await.assert_code(597);
+    client.session_eval("s", "g.V().nosuch()").await.assert_code(597);
+    assert_eq!(client.session_end("s", "commit").await.code(), 204);
+    assert_eq!(client.eval("g.V().has('number', 71).count()").await.values(), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_committed_before_a_script_failed_is_said_to_stay() {
+    let mut client = start().await;
+    let script = "g.addV('m').iterate(); g.tx().commit(); g.addV('m').iterate(); g.inject(1).fail('stop')";
+    client.session_eval("s", script).await.assert_fails(597, "what this request had committed before that stays");
+    client.session_end("s", "rollback").await;
+    assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [1]);
+}
+
+/// A server that holds few results back, over an empty graph.
+async fn limited() -> Client {
+    let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", Database::in_memory());
+    let mut config = Config::new("127.0.0.1:0".parse().unwrap());
+    config.limits.held_result_count_max = 100;
+    let server = Server::bind(config, Arc::new(engine)).await.unwrap();
+    let address = server.local_address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    Client::connect(address).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_and_encoders_refuse_a_writing_request_before_its_commit() {
+    let mut client = limited().await;
+    let many = "g.inject(1).repeat(union(identity(), identity())).times(7).addV('n')";
+    client.eval(many).await.assert_fails(597, "held_result_count_max");
+    assert_eq!(client.eval(&format!("{many}.iterate()")).await.code(), 204);
+    assert_eq!(client.eval("g.V().count()").await.values(), [128]);
+    client.eval("g.V().drop().iterate()").await;
+    // The encoding has no form for a date of that year: the client is told, and nothing is committed.
+    let date = "g.addV('n').constant(datetime('2020-01-01T00:00:00Z')).dateAdd(DT.day, 900000000000)";
+    client.eval(date).await.assert_code(599);
+    client.eval(&format!("g.addV('n').iterate(); {date}")).await.assert_code(599);
+    client.session_eval("s", date).await.assert_code(599);
+    client.session_end("s", "commit").await.assert_code(597);
+    assert_eq!(client.eval("g.V().count()").await.values(), [0]);
 }
