@@ -228,9 +228,9 @@ fn refuse_unknown_keys(traversal: &Traversal) -> Result<()> {
 fn written_keys(step: &Step) -> Vec<Name> {
     match step {
         Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. } => {
-            properties.iter().map(|p| p.key.clone()).collect()
+            properties.iter().flat_map(keys_of_property).collect()
         }
-        Step::Property(property) => vec![property.key.clone()],
+        Step::Property(property) => keys_of_property(property).collect(),
         Step::Upsert(upsert) => upsert
             .maps()
             .flat_map(|map| match &map.from {
@@ -244,6 +244,11 @@ fn written_keys(step: &Step) -> Vec<Name> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// The key of a property and those of its meta-properties.
+fn keys_of_property(property: &PropertyArgument) -> impl Iterator<Item = Name> + '_ {
+    std::iter::once(&property.key).chain(property.meta.iter().map(|(key, _)| key)).cloned()
 }
 
 /// `EdgeLabelVerificationStrategy`: every step along edges says along which.

@@ -79,8 +79,8 @@ fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
 /// The label of a vertex that was given none.
 const DEFAULT_LABEL: &str = "vertex";
 
-/// `addV()` with its properties.
-pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
+/// `addV()` with its properties, and those `property()`s after it that read the new vertex.
+pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Vec<Step>> {
     let given = match call.arguments {
         [] => Argument::Operand(Operand::Literal(Value::string(DEFAULT_LABEL))),
         [label] => self::label(call, label)?,
@@ -88,8 +88,9 @@ pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Step> {
     };
     pass_over_options(call)?;
     let mut made = Made::read(call, call.arguments.first())?;
-    made.order_writes();
-    Ok(Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id })
+    let readers = made.order_writes();
+    let add = Step::AddVertex { label: made.label.unwrap_or(given), properties: made.properties, id: made.id };
+    Ok(std::iter::once(add).chain(readers.into_iter().map(Step::Property)).collect())
 }
 
 /// `addE()` with its ends and properties.
@@ -140,11 +141,14 @@ struct Made {
 impl Made {
     /// Puts the `property()`s of a new vertex in the order in which TinkerPop writes them. Those with a key and a value
     /// alone are part of the vertex, which keeps every value under a key, and null takes away those before it. The others
-    /// (with a cardinality, with meta-properties) are written after them, as to a vertex that exists.
-    fn order_writes(&mut self) {
+    /// (with a cardinality, with meta-properties) are written after them, as to a vertex that exists. From the first on whose
+    /// traversal reads that vertex, they are given back: as steps of their own.
+    fn order_writes(&mut self) -> Vec<PropertyArgument> {
         let is_plain = |p: &PropertyArgument| p.cardinality.is_none() && p.meta.is_empty();
         let is_null = |p: &PropertyArgument| p.value == Argument::Operand(Operand::Literal(Value::Null));
-        let (mut first, after): (Vec<_>, Vec<_>) = std::mem::take(&mut self.properties).into_iter().partition(is_plain);
+        let (mut first, mut after): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.properties).into_iter().partition(is_plain);
+        let readers = after.split_off(after.iter().position(reads).unwrap_or(after.len()));
         // Keys that traversals give come after those that are known.
         first.sort_by_key(|p| p.key_from.is_some());
         let mut times: HashMap<Name, usize> = HashMap::new();
@@ -155,6 +159,7 @@ impl Made {
         repeated.filter(|p| !is_null(p)).for_each(|p| p.cardinality = Some(Cardinality::List));
         first.extend(after);
         self.properties = first;
+        readers
     }
 
     /// Reads them, behind a label that the step itself may have been given.
@@ -175,6 +180,14 @@ impl Made {
         }
         Ok(made)
     }
+}
+
+/// Returns true if a traversal gives a part of the property.
+fn reads(property: &PropertyArgument) -> bool {
+    let is_traversal = |argument: &Argument| matches!(argument, Argument::Traversal(_));
+    property.key_from.is_some()
+        || is_traversal(&property.value)
+        || property.meta.iter().any(|(_, value)| is_traversal(value))
 }
 
 fn set_twice(modulator: &Modulator<'_>, token: &str) -> Error {

@@ -63,14 +63,15 @@ fn check_start(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the steps a call means: one, except that `property()` of a map means one for each entry.
+/// Appends the steps a call means: one, except that `property()` of a map means one for each entry, and `addV()` one for
+/// each of its properties that read the new vertex.
 fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
     let position = call.site.position;
     let mut push = |step| steps.push(StepNode { step, labels: Vec::new(), position });
-    if call.site.name == "property" {
-        elements::property(call)?.into_iter().for_each(push);
-    } else {
-        push(if call.is_labelled_start() { Step::Identity } else { step(call)? });
+    match call.site.name {
+        "property" => elements::property(call)?.into_iter().for_each(push),
+        "addV" => sources::add_vertex(call)?.into_iter().for_each(push),
+        _ => push(if call.is_labelled_start() { Step::Identity } else { step(call)? }),
     }
     Ok(())
 }
@@ -80,7 +81,6 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "V" | "E" | "inject" => sources::read(call),
         "call" => sources::service(call),
         "io" => files::file(call),
-        "addV" => sources::add_vertex(call),
         "addE" => sources::add_edge(call),
         "mergeV" => merges::upsert(call, false),
         "mergeE" => merges::upsert(call, true),

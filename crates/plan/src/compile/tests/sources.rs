@@ -150,4 +150,20 @@ fn a_subgraph_stands_behind_every_step_that_comes_to_elements() {
         "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true)).addV().property('id', 1)",
         "The provided traversal is setting a property key to a reserved word: id at line 1, column 78",
     );
+    fails(
+        "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true)).V().property('a', 1, 'id', 2)",
+        "The provided traversal is setting a property key to a reserved word: id at line 1, column 82",
+    );
+}
+
+#[test]
+fn properties_that_read_a_new_vertex_are_steps_after_it() {
+    let steps = compiled("g.addV('x').property(single, 'a', __.label()).property(single, 'b', 1).property('a', 2)");
+    let written = |step: &crate::logical::Step| match step {
+        crate::logical::Step::AddVertex { properties, .. } => properties.iter().map(|p| p.key.to_string()).collect(),
+        crate::logical::Step::Property(property) => vec![format!("then {}", property.key)],
+        _ => Vec::new(),
+    };
+    let written: Vec<String> = steps.traversal.steps.iter().flat_map(|node| written(&node.step)).collect();
+    assert_eq!(written, ["a", "then a", "then b"]);
 }
