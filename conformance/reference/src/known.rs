@@ -83,12 +83,18 @@ pub const KNOWN: &[Known] = &[
         "what a group keeps under a key are all values of it; the reference fails at several",
     ),
     in_the_corpus("any-or-collection", "within('a') takes what a stands for, or its members; Java fails at a cast"),
+    // Side effects.
+    in_the_corpus(
+        "effects-so-far",
+        "a side effect that is read on the way has what the traversers before put there; the reference puts a barrier before",
+    ),
+    in_the_corpus("emit-of-leaving", "emit() is also asked of what leaves the loop, which only its side effects show"),
     // Collections.
     in_the_corpus("range-past-a-map", "skip(local, n) past the end of a map is an empty map; the reference fails"),
     in_the_corpus("negative-tail", "tail() of a negative number is refused; the reference gives nothing"),
     in_the_corpus(
         "merged-on-the-way",
-        "sacks merge at a barrier that is written; the reference has barriers of its own, too",
+        "traversers and sacks merge at a barrier() that is written and in loops; the reference has barriers of its own, too",
     ),
     Known {
         name: "own-sack",

@@ -264,6 +264,7 @@ fn name_of(operator: &Op) -> &'static str {
         Op::Fail(_) => "fail",
         Op::SelectKey(_) => "select by key",
         Op::Merge => "merge equal rows",
+        Op::OneByOne => "one row at a time",
         Op::Drop => "drop",
         Op::File(FileStep { writes_file: true, .. }) => "write a file",
         Op::File(_) => "read a file",

@@ -19,6 +19,7 @@ pub mod expression;
 pub mod files;
 pub mod function;
 mod fuse;
+mod interleaving;
 pub mod logical;
 pub mod lower;
 mod merge;

@@ -22,6 +22,7 @@ use by::Slots;
 use order::Chain;
 
 use crate::PlanOptions;
+use crate::interleaving::Interleaving;
 use crate::logical::*;
 use crate::physical::*;
 
@@ -76,16 +77,28 @@ pub fn lower_with(
     let mutating = traversal.is_mutating();
     let labels = crate::purity::labels_given(traversal);
     let side_effects = crate::purity::side_effects_filled(traversal, configuration);
-    let lowering =
-        Lowering { facts, options, requirements: &requirements, loops, labels, side_effects, productive_by, mutating };
+    let interleaving = Interleaving::of(traversal);
+    let merges = options.merge && !mutating && !interleaving.shows();
+    let lowering = Lowering {
+        facts,
+        options,
+        requirements: &requirements,
+        loops,
+        labels,
+        side_effects,
+        interleaving,
+        productive_by,
+        mutating,
+    };
     let mut root = lowering.child(traversal)?;
-    if options.merge && requirements.path == PathRequirement::None && !mutating && !requirements.sacks {
+    if merges && requirements.path == PathRequirement::None && !requirements.sacks {
         crate::merge::merge_between_hops(&mut root.stages);
         crate::merge::merge_in_loops(&mut root.stages);
     }
     Ok(PhysicalPlan {
         root,
         mutating,
+        interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
         requirements,
         side_effects: configuration.side_effects.clone(),
@@ -105,6 +118,8 @@ struct Lowering<'a> {
     labels: Vec<Name>,
     /// Every side effect that has a value at some time.
     side_effects: Vec<Name>,
+    /// Where traversers go through the steps one after the other.
+    interleaving: Interleaving,
     /// With `ProductiveByStrategy`, a `by()` without a result gives null: the keys of which it is known that they have one.
     productive_by: Option<&'a [Name]>,
     /// The traversal writes: what was read once may be something else the next time.
@@ -128,6 +143,9 @@ impl Lowering<'_> {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
+            if self.interleaving.is_one_by_one(&node.step) {
+                chain.insert_one_by_one(before);
+            }
             self.label(node, before, &mut chain);
             chain.track_order(before);
         }
@@ -415,7 +433,12 @@ impl Lowering<'_> {
             Step::Choose(choose) => return self.choose(choose, chain),
             other => return Err(Error::bug(format!("no operator for the step {other:?}"))),
         };
-        chain.push(Op::Local(LocalScope { kind, serial: mutating, ordered, by_object: false }));
+        let merged = match step {
+            Step::LocalTraversal(traversal) if traversal.fills_side_effects() => Merged::Apart,
+            Step::Optional(_) => Merged::Together,
+            _ => Merged::AsOne,
+        };
+        chain.push(Op::Local(LocalScope { kind, serial: mutating, ordered, by_object: false, merged }));
         Ok(())
     }
 

@@ -95,37 +95,25 @@ fn walks(pipeline: &Pipeline) -> bool {
     })
 }
 
-/// Whether nobody can tell how often it runs: it writes nothing, keeps no side effects, calls nobody and leaves nothing
-/// to chance. What is nested in it is not looked at, so that nothing nested may be anything but a plain test.
+/// Returns true if it makes no difference how often it runs: it writes nothing, keeps no side effects, calls no service and
+/// leaves nothing to chance. What is nested in it must be plain tests.
 fn may_run_once(pipeline: &Pipeline) -> bool {
     pipeline.stages.iter().all(|stage| match &stage.operator {
         Op::Repeat(repeat) => {
             let plain = |test: &Option<LoopTest>| match test {
                 Some(LoopTest::Exists(test)) => may_run_once(test),
-                _ => true,
+                Some(LoopTest::Always | LoopTest::Times(_) | LoopTest::Test(_)) | None => true,
             };
             may_run_once(&repeat.body) && plain(&repeat.until) && plain(&repeat.emit)
         }
         Op::Union(branches) => branches.iter().all(may_run_once),
         Op::Local(scope) => match &scope.kind {
             LocalKind::Filter(_, pipelines) => !scope.serial && pipelines.iter().all(may_run_once),
-            _ => false,
+            LocalKind::FlatMap { .. } | LocalKind::SideEffect(_) => false,
         },
         Op::Modulate(modulate) => modulate.by.iter().all(|by| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_))),
-        Op::Group { .. } | Op::Switch { .. } | Op::Ordered { .. } => false,
-        Op::Aggregate(_)
-        | Op::Subgraph(_)
-        | Op::GroupCount { .. }
-        | Op::Tree { .. }
-        | Op::Cap(_)
-        | Op::Sample(_)
-        | Op::LocalSample(_)
-        | Op::Coin(_)
-        | Op::TimeLimit(_)
-        | Op::Fail(_)
-        | Op::Call { .. } => false,
-        // Whoever writes in a scope runs in turn, and such a plan is not merged at all.
-        _ => true,
+        Op::Switch { .. } | Op::Ordered { .. } => false,
+        operator => operator.is_repeatable(),
     })
 }
 
@@ -149,7 +137,7 @@ fn is_hop(operator: &Op) -> bool {
 /// Whether rows may not be merged past it, or need not be.
 fn ends_stretch(operator: &Op) -> bool {
     operator.keeps_state()
-        || matches!(operator, Op::Modulate(_) | Op::Ordered { .. } | Op::Union(_) | Op::Switch { .. })
+        || matches!(operator, Op::Modulate(_) | Op::OneByOne | Op::Ordered { .. } | Op::Union(_) | Op::Switch { .. })
         || matches!(operator, Op::Local(_)) && !is_walking_test(operator)
 }
 

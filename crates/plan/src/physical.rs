@@ -10,13 +10,15 @@
 mod edge_to;
 mod modulate;
 mod scope;
+mod traits;
 
 use mangrove_graph::{Direction, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use edge_to::EdgeTo;
 pub use modulate::{Modulate, Over, SlotBy};
-pub use scope::{LocalKind, LocalScope, LoopTest, RepeatScope};
+pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope};
+pub use traits::Role;
 
 use crate::expression::{Expression, Part};
 use crate::files::FileStep;
@@ -37,6 +39,8 @@ pub struct PhysicalPlan {
     pub mutating: bool,
     /// It must run on one node: it writes, or it shares side effects between operators.
     pub pinned: bool,
+    /// Side effects show in which order traversers go through the steps: they do so one after the other.
+    pub interleaved: bool,
     /// Side effects with a value to begin with.
     pub side_effects: Vec<(Name, Operand)>,
     /// How values are folded into side effects that were given a reducer.
@@ -83,35 +87,6 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
 }
 
-impl Pipeline {
-    /// Whether some operator of its own scope keeps state of the whole stream, so that it matters which rows go
-    /// through it together.
-    pub fn keeps_state(&self) -> bool {
-        self.stages.iter().any(|stage| stage.operator.keeps_state())
-    }
-
-    /// Whether it may give results though nothing enters it: a reduction gives one for no rows.
-    pub fn speaks_of_nothing(&self) -> bool {
-        self.stages.iter().any(|stage| match &stage.operator {
-            Op::Reduce(_)
-            | Op::ReduceValues { .. }
-            | Op::CountAll { .. }
-            | Op::CountExpand { .. }
-            | Op::Group { .. }
-            | Op::GroupCount { .. }
-            | Op::Tree { .. }
-            | Op::FoldInto(..)
-            | Op::Cap(_)
-            | Op::Inject(_) => true,
-            Op::Union(branches) => branches.iter().any(Pipeline::speaks_of_nothing),
-            Op::Switch { options, .. } => options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing()),
-            Op::Repeat(repeat) => repeat.body.speaks_of_nothing(),
-            Op::Ordered { pipeline, .. } => pipeline.speaks_of_nothing(),
-            _ => false,
-        })
-    }
-}
-
 /// One operator with what the plan says of it.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -119,39 +94,6 @@ pub struct Stage {
     pub operator: Op,
     /// The labels under which its objects are remembered.
     pub labels: Vec<Name>,
-}
-
-impl Op {
-    /// Whether it (or an operator of a branch or loop in it) keeps state of the whole stream.
-    pub fn keeps_state(&self) -> bool {
-        match self {
-            Op::Inject(_)
-            | Op::CountAll { .. }
-            | Op::Reduce(_)
-            | Op::ReduceValues { .. }
-            | Op::CountExpand { .. }
-            | Op::Order { .. }
-            | Op::Dedup { .. }
-            | Op::Range { .. }
-            | Op::Tail(_)
-            | Op::TimeLimit(_)
-            | Op::GroupCount { .. }
-            | Op::Group { .. }
-            | Op::Aggregate(_)
-            | Op::Tree { .. }
-            | Op::Subgraph(_)
-            | Op::Cap(_)
-            | Op::Barrier { .. }
-            | Op::FoldInto(..)
-            | Op::Sample(_)
-            | Op::Merge => true,
-            Op::Union(branches) => branches.iter().any(Pipeline::keeps_state),
-            Op::Switch { options, .. } => options.iter().any(|(_, pipeline)| pipeline.keeps_state()),
-            Op::Repeat(repeat) => repeat.body.keeps_state(),
-            Op::Ordered { pipeline, .. } => pipeline.keeps_state(),
-            _ => false,
-        }
-    }
 }
 
 /// How the elements of a `V()` or `E()` are found.
@@ -331,6 +273,8 @@ pub enum Op {
     Constant(Operand),
     /// The same row, which exists to bear a label.
     Identity,
+    /// Lets rows go on one at a time: each has gone through what follows, up to the next barrier, before the next one does.
+    OneByOne,
     /// The elements of a collection.
     Unfold,
     /// The loop counter.

@@ -37,13 +37,7 @@ impl Traversal {
 
     /// Whether a step of it adds to a side effect.
     pub fn fills_side_effects(&self) -> bool {
-        self.any(|s| match s {
-            Step::Aggregate { .. } | Step::Subgraph(_) => true,
-            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
-                side_effect.is_some()
-            }
-            _ => false,
-        })
+        self.any(Step::fills_side_effect)
     }
 
     /// Whether it calls services.
@@ -72,6 +66,17 @@ impl Traversal {
 }
 
 impl Step {
+    /// Returns true if it adds to a side effect by itself.
+    pub fn fills_side_effect(&self) -> bool {
+        match self {
+            Step::Aggregate { .. } | Step::Subgraph(_) => true,
+            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
+                side_effect.is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// Calls `f` for every traversal nested directly in the step.
     pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Traversal)) {
         match self {

@@ -40,6 +40,7 @@ use crate::row::call::CallService;
 use crate::row::closing::{Closing, Kind as ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::intersect::Intersect;
+use crate::row::one_by_one::OneByOne;
 use crate::row::source::{CountAll, Kind, Source};
 use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
@@ -74,6 +75,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         described,
         requirements: plan.requirements.clone(),
         nodes,
+        interleaved: plan.interleaved,
         depth: 0,
         visited: None,
         taken: Taken::Slots,
@@ -161,6 +163,8 @@ struct Builder {
     described: bool,
     requirements: Requirements,
     nodes: u16,
+    /// Traversers go through the steps one after the other.
+    interleaved: bool,
     depth: usize,
     /// What the `dedup()`s of the loop have seen whose body is being built.
     visited: Option<Arc<Visited>>,
@@ -441,6 +445,11 @@ impl Builder {
             }
             Op::Sack => self.row(&tail, here, stage, true, sack::SackOf)?,
             Op::FoldSack(operator) => self.row(&tail, here, stage, false, sack::FoldSack(*operator))?,
+            Op::OneByOne => {
+                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
+                self.set(next.from, OneByOne::default());
+                next
+            }
             Op::Fail(message) => self.row(&tail, here, stage, false, sack::Fail(message.clone()))?,
             Op::SelectKey(pop) => self.row(&tail, here, stage, true, sack::SelectKey(*pop))?,
             Op::SelectColumn(column) => self.row(&tail, here, stage, true, local::SelectColumn(*column))?,
@@ -467,7 +476,10 @@ impl Builder {
                 Box::new(Order::new(orders.clone(), std::mem::take(&mut self.taken), limit.clone()))
             }
             Op::Dedup { slots } => Box::new(Dedup::new(*slots, self.visited.clone())),
-            Op::Range { low, high } => Box::new(Range::new(low.clone(), high.clone(), first..self.topology.next())),
+            Op::Range { low, high } => {
+                let upstream = first..self.topology.next();
+                Box::new(Range::new(low.clone(), high.clone(), upstream, self.interleaved))
+            }
             Op::Tail(count) => Box::new(Tail::new(count.clone())),
             Op::GroupCount { side_effect } => {
                 Box::new(GroupCount::new(side_effect.clone(), std::mem::take(&mut self.taken), remember))

@@ -5,7 +5,7 @@ use mangrove_graph::Result;
 use super::Lowering;
 use super::order::Chain;
 use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
-use crate::physical::{LocalKind, LocalScope, LoopTest, Op, Over, RepeatScope, SlotBy};
+use crate::physical::{LocalKind, LocalScope, LoopTest, Merged, Op, Over, RepeatScope, SlotBy};
 
 impl Lowering<'_> {
     /// A loop, with the steps behind it in its chain.
@@ -62,7 +62,13 @@ impl Lowering<'_> {
                 let by_object = self.is_by_object(chain, traversals);
                 let asked = traversals.iter().map(|t| self.asked(t)).collect::<Result<_>>()?;
                 let kind = LocalKind::Filter(kind, asked);
-                chain.push(Op::Local(LocalScope { kind, serial, ordered: chain.ordered, by_object }));
+                chain.push(Op::Local(LocalScope {
+                    kind,
+                    serial,
+                    ordered: chain.ordered,
+                    by_object,
+                    merged: Merged::AsOne,
+                }));
                 Ok(())
             }
         }
@@ -81,7 +87,7 @@ impl Lowering<'_> {
         let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
         let by_object = self.is_by_object(chain, std::slice::from_ref(traversal));
         let kind = LocalKind::Filter(kind, vec![self.asked(traversal)?]);
-        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object }));
+        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object, merged: Merged::AsOne }));
         Ok(())
     }
 }

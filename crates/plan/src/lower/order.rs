@@ -25,6 +25,11 @@ impl Chain {
         self.stages.push(Stage { operator, labels: Vec::new() });
     }
 
+    /// Lets rows come one at a time to the operators from `at` on.
+    pub fn insert_one_by_one(&mut self, at: usize) {
+        self.stages.insert(at, Stage { operator: Op::OneByOne, labels: Vec::new() });
+    }
+
     pub fn modulate(&mut self, over: Over, by: Vec<SlotBy>) {
         let productive = vec![false; by.len()];
         self.push(Op::Modulate(Modulate { over, by, productive }));
@@ -64,126 +69,5 @@ impl Chain {
         let keeps = self.stages[self.run..].iter().all(|s| s.operator.keeps_order());
         self.ordered = self.stages[self.run..].iter().any(sorts) || (self.ordered && keeps);
         self.run = self.stages.len();
-    }
-}
-
-impl Op {
-    /// Whether rows take different ways through it.
-    fn is_branch(&self) -> bool {
-        matches!(self, Op::Union(_) | Op::Switch { .. } | Op::Repeat(_))
-    }
-
-    /// Whether rows may come out in another order than they went in, on several nodes at least.
-    fn may_reorder(&self) -> bool {
-        matches!(
-            self,
-            Op::Vertices { .. }
-                | Op::Edges { .. }
-                | Op::Expand { .. }
-                | Op::EdgeVertex(_)
-                | Op::Filter(_)
-                | Op::HasEdges { .. }
-                | Op::Modulate(_)
-                | Op::Values(_)
-                | Op::Properties(_)
-                | Op::ValueMap { .. }
-                | Op::PropertyMap { .. }
-                | Op::ElementMap { .. }
-                | Op::Token(_)
-                | Op::Function { .. }
-                | Op::Format(_)
-                | Op::Local(_)
-                | Op::Union(_)
-                | Op::Switch { .. }
-                | Op::Repeat(_)
-        )
-    }
-
-    /// Whether its rows hold an object of their own, which belongs to the path; filters, barriers and
-    /// branches pass on what came.
-    pub(super) fn makes_objects(&self) -> bool {
-        match self {
-            Op::Local(scope) => matches!(scope.kind, LocalKind::FlatMap { inner_path: false, .. }),
-            Op::Group { side_effect, .. } | Op::GroupCount { side_effect } | Op::Tree { side_effect, .. } => {
-                side_effect.is_none()
-            }
-            Op::Identity
-            | Op::Filter(_)
-            | Op::HasEdges { .. }
-            | Op::Is(_)
-            | Op::Members(..)
-            | Op::Modulate(_)
-            | Op::CompareSlots(_)
-            | Op::CompareName { .. }
-            | Op::Merge
-            | Op::PathShape { .. }
-            | Op::Discard
-            | Op::ReplaceMapValues
-            | Op::Order { .. }
-            | Op::Dedup { .. }
-            | Op::Range { .. }
-            | Op::Tail(_)
-            | Op::Aggregate(_)
-            | Op::Subgraph(_)
-            | Op::Barrier { .. }
-            | Op::FoldSack(_)
-            | Op::Sample(_)
-            | Op::Coin(_)
-            | Op::TimeLimit(_)
-            | Op::Fail(_)
-            | Op::SetProperty(_)
-            | Op::SetProperties(_)
-            | Op::Drop
-            | Op::File(_)
-            | Op::Union(_)
-            | Op::Switch { .. }
-            | Op::Repeat(_)
-            | Op::Ordered { .. } => false,
-            _ => true,
-        }
-    }
-
-    /// Whether it reads its input's order: the ordered run ends before it.
-    fn reads_order(&self) -> bool {
-        matches!(
-            self,
-            Op::Range { .. }
-                | Op::Tail(_)
-                | Op::Reduce(_)
-                | Op::ReduceValues { .. }
-                | Op::Dedup { .. }
-                | Op::Aggregate(_)
-                | Op::Tree { .. }
-                | Op::Subgraph(_)
-                | Op::Barrier { .. }
-                | Op::FoldInto(..)
-                | Op::Sample(_)
-                | Op::Group { .. }
-                | Op::GroupCount { .. }
-                | Op::Cap(_)
-                | Op::Order { .. }
-                | Op::CountExpand { .. }
-                | Op::AddVertex { .. }
-                | Op::AddEdge { .. }
-                | Op::SetProperty(_)
-                | Op::SetProperties(_)
-                | Op::Upsert(_)
-                | Op::Drop
-        )
-    }
-
-    /// Whether its output is ordered when its input was.
-    fn keeps_order(&self) -> bool {
-        !matches!(
-            self,
-            Op::Reduce(_)
-                | Op::ReduceValues { .. }
-                | Op::Group { .. }
-                | Op::GroupCount { .. }
-                | Op::Tree { .. }
-                | Op::FoldInto(..)
-                | Op::Cap(_)
-                | Op::CountExpand { .. }
-        )
     }
 }

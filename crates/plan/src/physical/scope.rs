@@ -15,6 +15,19 @@ pub struct LocalScope {
     /// Of a filter: whether a row passes depends on its object alone and on side effects, so that equal rows are asked
     /// once.
     pub by_object: bool,
+    /// How a row enters that stands for several traversers.
+    pub merged: Merged,
+}
+
+/// How a row that stands for several equal traversers enters a branch scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// As one traverser; what comes of it counts for all of them.
+    AsOne,
+    /// Together, in one instance with their number.
+    Together,
+    /// One after the other, each in an instance of its own.
+    Apart,
 }
 
 /// What comes out of a branch scope.

@@ -1,5 +1,5 @@
 //! A bounded walk that is only asked whether it arrives: `where(repeat(b).emit().times(3).s)` is
-//! `where(b.or(b.or(b.s, s), s))`. A test of a vertex is the same whoever comes there, so each is asked once a level
+//! `where(b.or(s, b.or(s, b.s)))`. A test of a vertex is the same whoever comes there, so each is asked once a level
 //! and the answer kept (see the steps' scopes): the walk costs what the edges in reach do, however many rows it begins
 //! from, and stops at the first arrival instead of at the end of an iteration.
 //!
@@ -47,13 +47,13 @@ fn unroll(asked: &mut Traversal) -> bool {
     let walk = (1..times).fold(chain(&repeat.body.steps, behind), |inner, _| {
         let next = match &emitted {
             // What stands last is asked first.
-            Some(emitted) => vec![inner, emitted.clone()],
+            Some(emitted) => vec![emitted.clone(), inner],
             None => vec![inner],
         };
         chain(&repeat.body.steps, &[test(FilterKind::Any, next)])
     });
     let written = match emitted {
-        Some(emitted) if repeat.emit_first => vec![test(FilterKind::Any, vec![walk, emitted])],
+        Some(emitted) if repeat.emit_first => vec![test(FilterKind::Any, vec![emitted, walk])],
         _ => walk.steps,
     };
     asked.steps.truncate(at);

@@ -119,9 +119,8 @@ impl Operator<Rows> for GroupCount {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let states = self.counts.take(group, instances, out);
         if let Some(name) = &self.side_effect {
-            for counts in states.into_iter().flatten() {
+            for counts in self.counts.take_wanted(group, instances, out).into_iter().flatten() {
                 out.surroundings().side_effects.update(name, |old| add_counts(old, counts, name))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
@@ -129,6 +128,7 @@ impl Operator<Rows> for GroupCount {
             }
             return out.finish_all(group, instances);
         }
+        let states = self.counts.take(group, instances, out);
         let results = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);

@@ -58,6 +58,18 @@ impl<T> ByInstance<T> {
         states.resize_with((instances as usize).max(states.len()), || None);
         states
     }
+
+    /// As [`ByInstance::take`], without the states of instances that have been cancelled meanwhile.
+    pub fn take_wanted(&mut self, group: GroupId, instances: u32, out: &Output<'_, Rows>) -> Vec<Option<T>> {
+        let mut states = self.take(group, instances, out);
+        if out.is_cancelled(group) {
+            states.clear();
+        }
+        if let Some(tags) = out.cancelled_tags(group) {
+            (0..).zip(&mut states).filter(|(tag, _)| tags.contains(*tag)).for_each(|(_, state)| *state = None);
+        }
+        states
+    }
 }
 
 /// Rows that an operator keeps until their group has ended, with the memory they are charged for.
@@ -113,11 +125,14 @@ impl HeldRows {
         out.context().charge(bytes)
     }
 
-    /// The rows of a group that has ended.
+    /// The rows of a group that has ended, but for those of instances that have been cancelled meanwhile.
     pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Option<Rows> {
-        let held = self.groups.remove(&group)?;
-        out.context().release(held.charged);
-        Some(held.rows)
+        let Held { mut rows, charged, .. } = self.groups.remove(&group)?;
+        out.context().release(charged);
+        if let Some(tags) = out.cancelled_tags(group) {
+            rows.discard(tags);
+        }
+        (!out.is_cancelled(group)).then_some(rows)
     }
 }
 

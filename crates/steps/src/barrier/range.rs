@@ -17,14 +17,17 @@ pub struct Range {
     low: u64,
     high: Option<u64>,
     upstream: IdRange<OpId>,
+    /// Upstream is cancelled by the first row past the end.
+    looks_past: bool,
     seen: ByInstance<u64>,
 }
 
 impl Range {
     /// Positions from `low` up to, not including, `high`; `upstream` are the operators before it in its
-    /// chain.
-    pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>) -> Self {
-        Range { operands: (low, high), low: 0, high: None, upstream, seen: ByInstance::default() }
+    /// chain. With `looks_past`, they are cancelled by the first row past the end and not by the last before it: where
+    /// side effects show how far they have come, the language takes one more.
+    pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>, looks_past: bool) -> Self {
+        Range { operands: (low, high), low: 0, high: None, upstream, looks_past, seen: ByInstance::default() }
     }
 }
 
@@ -61,7 +64,7 @@ impl Operator<Rows> for Range {
             let position = ByInstance::entry(seen, tag, || 0);
             let (from, to) = (*position, position.saturating_add(batch.bulk(row)));
             // One that is satisfied was cancelled; `limit(0)` is so from its first row on.
-            if from >= high && from > 0 {
+            if from >= high && from > 0 && !self.looks_past {
                 continue;
             }
             *position = to;
@@ -70,7 +73,8 @@ impl Operator<Rows> for Range {
                 kept.push(row as u32);
                 bulks.push(inside);
             }
-            if to >= high {
+            let is_over = if self.looks_past { from >= high } else { to >= high };
+            if is_over {
                 match &batch.tags {
                     // The one instance of its group is satisfied: so is the group.
                     Tags::One => out.cancel(group, self.upstream.clone()),

@@ -127,9 +127,8 @@ impl Operator<Rows> for Tree {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let states = self.trees.take(group, instances, out);
         if let Some(name) = &self.side_effect {
-            for grown in states.into_iter().flatten() {
+            for grown in self.trees.take_wanted(group, instances, out).into_iter().flatten() {
                 // A side effect is charged for until the query ends.
                 out.context().charge(grown.nodes.len() as u64 * NODE_BYTES)?;
                 out.surroundings().side_effects.update(name, |old| join(old, grown, name))?;
@@ -139,6 +138,7 @@ impl Operator<Rows> for Tree {
             }
             return out.finish_all(group, instances);
         }
+        let states = self.trees.take(group, instances, out);
         let results = states.into_iter().map(|tree| Some(tree.unwrap_or_default().into_value())).collect();
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);

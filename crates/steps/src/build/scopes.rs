@@ -62,7 +62,8 @@ impl Builder {
                 let split = self.attach(&tail, Need::Anywhere, what)?;
                 let split = End { at_start: tail.at_start, ..split };
                 let announces = branches.iter().any(Pipeline::speaks_of_nothing);
-                self.set(split.from, Split::new(branches.len(), announces));
+                let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
+                self.set(split.from, Split::new(branches.len(), announces, in_turn));
                 // Operators nearer to the result run first: the first branch is built last, so that its results
                 // come first.
                 self.branches(split, branches.iter().rev(), false, announces)
@@ -139,6 +140,7 @@ impl Builder {
             ordered: scope.ordered,
             remember: self.remember(stage),
             by_object: scope.by_object,
+            merged: scope.merged,
         };
         self.set(next.from, Local::new(shape));
         Ok(next)

@@ -14,6 +14,7 @@ pub mod kinds;
 pub mod local;
 pub mod members;
 pub mod names;
+pub mod one_by_one;
 pub mod paths;
 pub mod property;
 pub mod sack;

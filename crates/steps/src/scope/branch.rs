@@ -2,12 +2,14 @@
 //!
 //! No groups are made: a barrier inside a branch sees the stream of all traversers, as the language has it.
 
+use std::collections::VecDeque;
+
 use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::FastMap;
+use crate::barrier::held::{FastMap, HeldRows};
 use crate::environment::Environment;
 use crate::rows::{Column, Rows};
 use crate::test::CompiledTest;
@@ -49,24 +51,70 @@ impl Arrivals {
 pub struct Split {
     branches: usize,
     arrivals: Option<Arrivals>,
+    /// All rows go through one branch, to its end, before any goes into the next one.
+    in_turn: bool,
+    held: HeldRows,
+    due: VecDeque<Due>,
+}
+
+/// The rows of a group that has ended, and the next branch that gets them.
+struct Due {
+    group: GroupId,
+    rows: Option<Rows>,
+    charged: u64,
+    branch: usize,
+    instances: u32,
 }
 
 impl Split {
-    /// Into this many branches. With `announces`, the edge behind theirs leads to the merge's last port.
-    pub fn new(branches: usize, announces: bool) -> Self {
-        Split { branches, arrivals: announces.then(Arrivals::default) }
+    /// Into this many branches. With `announces`, the edge behind theirs leads to the merge's last port. With `in_turn`, a
+    /// branch begins when the one before it has ended: it may read what that one put into a side effect.
+    pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
+        let (held, due) = Default::default();
+        Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, due }
+    }
+
+    /// Runs the next branch of the group that is due.
+    fn next_branch(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(due) = self.due.front_mut() else { return Ok(()) };
+        // Edges leave in the opposite order of the branches (`build::scopes`).
+        let (group, edge, instances) = (due.group, self.branches - 1 - due.branch, due.instances);
+        due.branch += 1;
+        for chunk in due.rows.clone().into_iter().flat_map(Rows::chunks) {
+            out.emit(edge, group, chunk)?;
+        }
+        out.finish(edge, group, instances)?;
+        if due.branch == self.branches {
+            out.context().release(due.charged);
+            self.due.pop_front();
+            if self.arrivals.is_some() {
+                out.finish(self.branches, group, instances)?;
+            }
+        }
+        if !self.due.is_empty() {
+            out.again();
+        }
+        Ok(())
     }
 }
 
 impl Operator<Rows> for Split {
     fn rest(&mut self) -> bool {
-        self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+        let has_none_left = self.held.is_empty() && self.due.is_empty();
+        has_none_left && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
+    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.next_branch(out)
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.slots.clear();
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.announce(self.branches, None, group, &batch, out)?;
+        }
+        if self.in_turn {
+            return self.held.add(group, batch, out);
         }
         for edge in 1..self.branches {
             out.emit(edge, group, batch.clone())?;
@@ -78,7 +126,14 @@ impl Operator<Rows> for Split {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.forget(group);
         }
-        out.finish_all(group, instances)
+        if !self.in_turn {
+            return out.finish_all(group, instances);
+        }
+        let rows = self.held.take(group, out);
+        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
+        out.context().charge(charged)?;
+        self.due.push_back(Due { group, rows, charged, branch: 0, instances });
+        self.next_branch(out)
     }
 }
 

@@ -128,7 +128,10 @@ impl Group {
             }
         }
         if let Some(name) = &self.side_effect {
-            for map in maps {
+            let cancelled = out.cancelled_tags(group).cloned();
+            let is_wanted = |tag: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(tag));
+            let is_over = out.is_cancelled(group);
+            for (_, map) in (0..).zip(maps).filter(|(tag, _)| !is_over && is_wanted(*tag)) {
                 out.surroundings().side_effects.update(name, |old| add_entries(old, map, name, self.joining))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {

@@ -2,7 +2,8 @@
 //!
 //! `where(t)`, `not(t)`, `or(t, …)`: rows pass or not. `map`, `flatMap`, `local`, `coalesce`, `optional`:
 //! results take the rows' places. `sideEffect`: rows go on as they are. All instances of a message run
-//! together; one that is decided is cancelled alone, by its tag. A scope that writes runs one instance
+//! together; one that is decided is cancelled alone, by its tag. Several pipelines are tried one after the other, each
+//! by the instances that none before has decided. A scope that writes runs one instance
 //! after the other, so that each sees what the one before wrote. A test whose answer depends on a row's object alone is
 //! asked once an object ([`crate::scope::known`]).
 
@@ -11,6 +12,7 @@ use std::ops::Range;
 use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output, TagSet};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
+use mangrove_plan::physical::Merged;
 
 use crate::rows::{Column, Remember, Rows, Tags};
 use crate::scope::known::{Asked, Known};
@@ -19,7 +21,7 @@ use crate::scope::queue::WaitQueue;
 /// What comes out of the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Rows, if the pipelines decide so; all pipelines run at once.
+    /// Rows, if the pipelines decide so: the first result of one decides.
     Filter(FilterKind),
     /// Results of the first pipeline that has any, tried in turn.
     FlatMap {
@@ -50,6 +52,8 @@ pub struct Shape {
     pub remember: Remember,
     /// Whether a row passes depends on its object alone (and on side effects).
     pub by_object: bool,
+    /// How rows enter that stand for several traversers.
+    pub merged: Merged,
 }
 
 /// A batch that entered.
@@ -59,10 +63,12 @@ struct Batch {
     entered: Vec<u32>,
     /// The first row that has not entered yet.
     next: u32,
-    /// Which pipeline they are in (those that are tried in turn).
+    /// How many traversers each row stands for, where they enter apart: the rows then count one each.
+    times: Option<Vec<u64>>,
+    /// How often the row before `next` has to enter once more.
+    times_left: u64,
+    /// Which pipeline they are in.
     pipeline: usize,
-    /// Pipelines that have not come back yet.
-    running: usize,
     /// Rows that had a result.
     hit: TagSet,
     /// Results, and the row each came from: kept only where order matters.
@@ -70,6 +76,28 @@ struct Batch {
     kept_of: Vec<u32>,
     /// Rows that have the answers of others.
     asked: Asked,
+}
+
+impl Batch {
+    /// Chooses the one row that enters next; none where all have, or the work for those that have not is no longer wanted.
+    fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
+        self.entered.clear();
+        if out.is_cancelled(group) {
+            (self.next, self.times_left) = (self.rows.len() as u32, 0);
+            return;
+        }
+        let cancelled = out.cancelled_tags(group);
+        let is_wanted = |row: u32| cancelled.is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
+        if self.times_left > 0 && is_wanted(self.next - 1) {
+            self.times_left -= 1;
+            self.entered.push(self.next - 1);
+            return;
+        }
+        let row = (self.next..self.rows.len() as u32).find(|row| is_wanted(*row));
+        self.next = row.map_or(self.rows.len() as u32, |row| row + 1);
+        self.times_left = row.and_then(|row| Some(self.times.as_ref()?[row as usize] - 1)).unwrap_or(0);
+        self.entered.extend(row);
+    }
 }
 
 /// A branch scope.
@@ -94,10 +122,16 @@ impl Local {
     /// Lets the next rows of a batch in: all of them, or one where instances run in turn.
     fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let serial = self.shape.serial;
-        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        let until = if serial { batch.next + 1 } else { batch.rows.len() as u32 };
-        batch.entered = (batch.next..until).collect();
-        batch.next = until;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        if serial {
+            batch.enter_next(group, out);
+            if batch.entered.is_empty() {
+                return self.batch_done(number, out);
+            }
+        } else {
+            batch.entered = (0..batch.rows.len() as u32).collect();
+            batch.next = batch.rows.len() as u32;
+        }
         batch.pipeline = 0;
         if let Some(known) = &mut self.known {
             batch.asked = known.ask(&batch.rows, &mut batch.hit, out.surroundings());
@@ -106,32 +140,24 @@ impl Local {
                 return self.batch_done(number, out);
             }
         }
-        self.enter_pipelines(number, out)
+        self.enter_pipeline(number, out)
     }
 
-    /// Opens a group for the rows in `entered` and sends them into the pipelines they are due for.
-    fn enter_pipelines(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let in_turn = matches!(self.shape.kind, Kind::FlatMap { .. });
-        let pipelines = self.shape.pipelines;
+    /// Opens a group for the rows in `entered` and sends them into the pipeline they are due for.
+    fn enter_pipeline(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let keeps_bulk = self.shape.merged == Merged::Together;
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        let edges = if in_turn { batch.pipeline..batch.pipeline + 1 } else { 0..pipelines };
-        batch.running = edges.len();
+        let edge = batch.pipeline;
         let mut inside = batch.rows.take(&batch.entered);
         let count = inside.len() as u32;
         inside.tags = Tags::Many((0..count).collect());
-        inside.bulk = None;
+        if !keeps_bulk {
+            inside.bulk = None;
+        }
         let scope_group = out.open_group(group);
         self.queue.enter(scope_group, number);
-        for edge in edges.clone() {
-            let rows = if edge + 1 == edges.end {
-                std::mem::replace(&mut inside, Rows::of(Column::Values(Vec::new())))
-            } else {
-                inside.clone()
-            };
-            out.emit(edge, scope_group, rows)?;
-            out.finish(edge, scope_group, count)?;
-        }
-        Ok(())
+        out.emit(edge, scope_group, inside)?;
+        out.finish(edge, scope_group, count)
     }
 
     fn take_results(&mut self, scope_group: GroupId, results: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -157,7 +183,7 @@ impl Local {
             }
         }
         let Kind::FlatMap { inner_path, .. } = shape.kind else { return Ok(()) };
-        let rows = join(&batch.rows, &results, &kept, &origin, inner_path, &shape.remember);
+        let rows = join(&batch.rows, &results, &kept, &origin, inner_path, shape);
         if !shape.ordered {
             return out.emit(exit, group, rows);
         }
@@ -171,25 +197,17 @@ impl Local {
     /// batch is done.
     fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
-        let (pipelines, in_turn) = (self.shape.pipelines, matches!(self.shape.kind, Kind::FlatMap { .. }));
-        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        batch.running -= 1;
-        if batch.running > 0 {
-            return Ok(());
-        }
+        let pipelines = self.shape.pipelines;
         self.queue.leave(scope_group);
         out.close_group(scope_group);
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        if in_turn {
-            batch.pipeline += 1;
-            let hit = std::mem::take(&mut batch.hit);
-            batch.entered.retain(|row| !hit.contains(*row));
-            batch.hit = hit;
-            if batch.pipeline < pipelines && !batch.entered.is_empty() {
-                return self.enter_pipelines(number, out);
-            }
+        batch.pipeline += 1;
+        let Batch { hit, entered, .. } = batch;
+        entered.retain(|row| !hit.contains(*row));
+        if batch.pipeline < pipelines && !batch.entered.is_empty() {
+            return self.enter_pipeline(number, out);
         }
-        if (batch.next as usize) < batch.rows.len() {
+        if (batch.next as usize) < batch.rows.len() || batch.times_left > 0 {
             return self.enter_rows(number, out);
         }
         self.learn(number, out)?;
@@ -238,9 +256,12 @@ impl Local {
 }
 
 /// Results in the place of the rows they come from.
-fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: bool, remember: &Remember) -> Rows {
+fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: bool, shape: &Shape) -> Rows {
     let mut joined = rows.derive(origin, results.objects.gather(kept));
-    if results.bulk.is_some() {
+    if shape.merged == Merged::Together {
+        // The results count what went in.
+        joined.bulk = results.bulk.as_ref().map(|bulks| kept.iter().map(|k| bulks[*k as usize]).collect());
+    } else if results.bulk.is_some() {
         let bulks = kept.iter().zip(origin);
         joined.bulk =
             Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
@@ -250,7 +271,7 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
         joined.sacks = results.sacks.as_ref().map(|sacks| kept.iter().map(|k| sacks[*k as usize].clone()).collect());
         joined.path = results.path.as_ref().map(|_| kept.iter().map(|k| results.path(*k as usize)).collect());
     } else {
-        joined.remember(remember);
+        joined.remember(&shape.remember);
     }
     joined
 }
@@ -287,13 +308,15 @@ impl Operator<Rows> for Local {
             return self.take_results(group, batch, out);
         }
         batch.slots.clear();
+        let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
         let bytes = batch.bytes() as u64;
         let state = Batch {
             rows: batch,
             entered: Vec::new(),
             next: 0,
+            times,
+            times_left: 0,
             pipeline: 0,
-            running: 0,
             hit: TagSet::default(),
             kept: Rows::of(Column::Values(Vec::new())),
             kept_of: Vec::new(),

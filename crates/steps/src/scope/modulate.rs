@@ -2,8 +2,10 @@
 //!
 //! A `by()` that is a key or a token is looked up here and now. One that is a traversal runs in a branch
 //! scope whose instances are not rows but *items*: the objects it is applied to, of which a row may have
-//! several (the objects of its path, the elements of its list).
+//! several (the objects of its path, the elements of its list). Several traversals run one after the other, since a later
+//! one may read what an earlier one put into a side effect.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,7 +82,8 @@ struct Batch {
     jobs: Vec<Job>,
     /// How many objects each row has, where they are gathered into a list.
     lengths: Vec<Option<u32>>,
-    running: usize,
+    /// What the pipelines still have to be run for, one job after the other: the job, its pipeline and its rows.
+    due: VecDeque<(usize, usize, Rows)>,
 }
 
 /// What an item costs while its result is awaited.
@@ -191,7 +194,7 @@ impl Modulate {
             return out.emit(self.pipelines, group, rows);
         }
         let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment)?;
-        let mut scoped: Vec<(usize, usize, Rows)> = Vec::new();
+        let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
                 continue;
@@ -204,32 +207,34 @@ impl Modulate {
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
                     inside.tags = Tags::Many((0..from.len() as u32).collect());
-                    scoped.push((at, *number, inside));
+                    due.push_back((at, *number, inside));
                     vec![None; from.len()]
                 }
                 (None, _) => return Err(Error::bug("only a pipeline's results are waited for")),
             };
         }
-        let running = scoped.len();
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
-        let number = self.queue.push(group, Batch { rows, jobs, lengths, running });
+        let number = self.queue.push(group, Batch { rows, jobs, lengths, due });
         self.queue.charge(number, bytes as u64, out)?;
-        if running == 0 {
+        self.next_job(number, out)
+    }
+
+    /// Sends the objects of the next job into its pipeline, or releases the batch where none is left.
+    fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let Some((job, pipeline, inside)) = batch.due.pop_front() else {
             self.queue.done(number);
             return self.release(out);
+        };
+        let scope_group = out.open_group(group);
+        self.queue.enter(scope_group, number);
+        self.jobs.insert(scope_group, job);
+        let count = inside.len() as u32;
+        for chunk in inside.chunks() {
+            out.emit(pipeline, scope_group, chunk)?;
         }
-        for (job, pipeline, inside) in scoped {
-            let scope_group = out.open_group(group);
-            self.queue.enter(scope_group, number);
-            self.jobs.insert(scope_group, job);
-            let count = inside.len() as u32;
-            for chunk in inside.chunks() {
-                out.emit(pipeline, scope_group, chunk)?;
-            }
-            out.finish(pipeline, scope_group, count)?;
-        }
-        Ok(())
+        out.finish(pipeline, scope_group, count)
     }
 
     fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) {
@@ -262,11 +267,7 @@ impl Modulate {
                 r.get_or_insert(Value::Bool(false));
             });
         }
-        batch.running -= 1;
-        if batch.running == 0 {
-            self.queue.done(number);
-        }
-        self.release(out)
+        self.next_job(number, out)
     }
 
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -1,0 +1,125 @@
+//! Where traversers have to go through the steps one after the other, since they share side effects.
+//!
+//! The language works traversers off depth first: one goes through all steps up to the next barrier before the next one
+//! does. Rows in batches are the same, but where one traverser sees what another one left: a nested traversal that runs
+//! for each traverser fills a side effect, and something tells in which order, or how often, that happened:
+//!
+//! - a step reads side effects on the way (and not only a `cap()` at the end);
+//! - several steps fill them, so that the members of one collection come from several places;
+//! - a `limit()` ends the stream before all is worked off;
+//! - only the first result of a traversal is taken, and what fills the side effect is nested in it once more.
+//!
+//! Only then rows go on one at a time ([`crate::physical::Op::OneByOne`]).
+
+use crate::logical::{ChooseOn, Emit, Name, Step, Traversal, Until};
+
+/// What is known of the side effects of a whole traversal.
+pub struct Interleaving {
+    filled: Vec<Name>,
+    shows: bool,
+}
+
+impl Interleaving {
+    /// Looks at a whole traversal.
+    pub fn of(traversal: &Traversal) -> Self {
+        let filled = crate::purity::side_effects_filled(traversal, &Default::default());
+        let mut survey = Survey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
+        survey.visit(traversal, 0);
+        let fills_by_row = survey.deepest.is_some_and(|depth| depth > 0);
+        let is_nested_twice = survey.deepest.is_some_and(|depth| depth > 1);
+        let shows = fills_by_row && (survey.reads || survey.cuts || survey.fills > 1 || is_nested_twice);
+        Interleaving { filled, shows }
+    }
+
+    /// Returns true if it can be told in which order traversers go through the steps.
+    pub fn shows(&self) -> bool {
+        self.shows
+    }
+
+    /// Returns true if rows must come to this step one at a time.
+    pub fn is_one_by_one(&self, step: &Step) -> bool {
+        self.shows && touches(step, &self.filled)
+    }
+}
+
+struct Survey<'a> {
+    filled: &'a [Name],
+    /// How many steps fill side effects.
+    fills: usize,
+    /// How many traversals that run for each traverser are around the innermost of them.
+    deepest: Option<usize>,
+    /// A step reads side effects before all traversers have come.
+    reads: bool,
+    /// A step may end the stream early.
+    cuts: bool,
+}
+
+impl Survey<'_> {
+    fn visit(&mut self, traversal: &Traversal, depth: usize) {
+        for node in &traversal.steps {
+            let step = &node.step;
+            if step.fills_side_effect() {
+                self.fills += 1;
+                self.deepest = self.deepest.max(Some(depth));
+            }
+            self.reads |= reads(step, self.filled) || depth > 0 && matches!(step, Step::Cap(_));
+            self.cuts |= matches!(step, Step::Range { .. } | Step::TimeLimit(_));
+            for_each_row(step).into_iter().for_each(|child| self.visit(child, depth + 1));
+            of_stream(step).into_iter().for_each(|child| self.visit(child, depth));
+        }
+    }
+}
+
+/// Returns true if the step reads one of these side effects by itself.
+fn reads(step: &Step, filled: &[Name]) -> bool {
+    matches!(step, Step::SelectKey { .. }) || step.names_read().into_iter().any(|name| filled.contains(name))
+}
+
+/// Returns true if the step reads side effects, or something in it reads or fills them for each traverser.
+fn touches(step: &Step, filled: &[Name]) -> bool {
+    let uses = |child: &Traversal| {
+        child.any(|step| step.fills_side_effect() || reads(step, filled) || matches!(step, Step::Cap(_)))
+    };
+    reads(step, filled)
+        || for_each_row(step).into_iter().any(uses)
+        // A loop takes all its rows into one iteration; its body has steps of its own that take one at a time.
+        || !matches!(step, Step::Repeat(_))
+            && of_stream(step).into_iter().flat_map(|child| &child.steps).any(|node| touches(&node.step, filled))
+}
+
+/// The traversals in a step that see its stream as it is.
+fn of_stream(step: &Step) -> Vec<&Traversal> {
+    match step {
+        Step::Union(branches) => branches.iter().collect(),
+        Step::Choose(choose) => choose.options.iter().map(|(_, option)| option).collect(),
+        Step::Repeat(repeat) => vec![&repeat.body],
+        _ => Vec::new(),
+    }
+}
+
+/// The traversals in a step that run for each traverser.
+fn for_each_row(step: &Step) -> Vec<&Traversal> {
+    match step {
+        Step::Union(_) => Vec::new(),
+        Step::Choose(choose) => match &choose.on {
+            ChooseOn::Exists(test) | ChooseOn::Value(test) => vec![test],
+            ChooseOn::Test(_) => Vec::new(),
+        },
+        Step::Repeat(repeat) => {
+            let until = match &repeat.until {
+                Some(Until::Traversal(test)) => Some(test),
+                Some(Until::Times(_) | Until::Test(_)) | None => None,
+            };
+            let emit = match &repeat.emit {
+                Some(Emit::Traversal(test)) => Some(test),
+                Some(Emit::Always | Emit::Test(_)) | None => None,
+            };
+            until.into_iter().chain(emit).collect()
+        }
+        other => {
+            let mut children = Vec::new();
+            other.for_each_child(&mut |child| children.push(child));
+            children
+        }
+    }
+}
