@@ -101,6 +101,30 @@ fn an_upsert_counts_results_and_not_rows() {
     assert!(error.contains("did you mean pay.amount?"), "{error}");
 }
 
+/// The mapping that a generator writes names keys, so a second load of its folder finds every element again.
+#[test]
+fn a_generated_folder_is_loaded_twice_into_the_same_graph() {
+    let folder = Folder::new("upsert-social");
+    let (net, data) = (folder.path().join("net"), folder.path().join("data"));
+    let (net, data) = (net.to_str().unwrap(), data.to_str().unwrap());
+    succeed(&["generate", "social", "--persons", "20", "--out", net]);
+    let mapping = format!("{net}/mapping.toml");
+    let load = || cells(&succeed(&["load", net, "--map", &mapping, "--data", data, "--upsert"]), "total");
+    let counts = || {
+        let query = |script| succeed(&["query", "--data", data, "--format", "csv", script]);
+        [query("g.V().count()"), query("g.E().count()")]
+    };
+    // Vertices, edges, created, updated, unchanged, rejects.
+    let first = load();
+    let [vertices, edges] = [first[0], first[1]];
+    assert!(vertices > 20 && edges > 20, "{first:?}");
+    assert_eq!((first[2], first[5]), (vertices + edges, 0), "{first:?}");
+    let before = counts();
+    assert_eq!(load(), [vertices, edges, 0, 0, vertices + edges, 0]);
+    assert_eq!(counts(), before);
+    assert!(before[0].contains(&vertices.to_string()) && before[1].contains(&edges.to_string()), "{before:?}");
+}
+
 #[test]
 fn a_plain_load_into_a_used_graph_names_the_way_out() {
     let folder = Folder::new("used");
