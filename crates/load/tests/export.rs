@@ -296,8 +296,8 @@ fn every_format_keeps_every_character() {
     for (at, character) in AWKWARD.into_iter().enumerate() {
         let texts = [character.to_string(), format!("a{character}b"), format!("{character}\n{character}")];
         let mut values = vec![Value::Char(character)];
-        values.extend(texts.iter().map(|text| Value::string(text)));
-        values.push(Value::list(texts.iter().map(|text| Value::string(text)).collect()));
+        values.extend(texts.iter().map(Value::string));
+        values.push(Value::list(texts.iter().map(Value::string).collect()));
         values.push(Value::list(vec![Value::Char(character), Value::Char('x')]));
         values.push(Value::map(vec![(Value::string(&texts[0]), Value::Char(character))]));
         for (number, value) in values.into_iter().enumerate() {

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Graph, check_consistent};
+use common::{Graph, check_consistent, check_memory};
 use mangrove_graph::{
     AdjacencyRequest, Direction, Error, ErrorKind, GraphView, LabelFilter, Remedy, ScanCursor, Share, Value, ValueRows,
     VertexId,
@@ -116,7 +116,7 @@ fn an_expired_writer_keeps_its_claims_until_it_notices() {
         assert_eq!(graph.manager.counters().aborted(AbortCause::Expired), 1);
         graph.manager.compact();
         let store = graph.manager.store();
-        assert_eq!(store.memory().total_bytes(), store.memory_walk());
+        check_memory(store);
         let now = graph.begin();
         check_consistent(&now);
         assert_eq!(graph.get(&now, ids[0]), Some(9));

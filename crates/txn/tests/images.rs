@@ -10,7 +10,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::{check_consistent, edges, find, vertices};
+use common::{check_consistent, check_memory, edges, find, vertices};
 use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{
     EdgeId, ElementRef, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value, VertexId,
@@ -289,7 +289,7 @@ impl History {
         assert_eq!((summary.vertices, summary.edges), (counted(false), counted(true)));
         let manager = TransactionManager::resuming(Arc::new(restored.store), RecentOptions::default(), at);
         manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(manager.store().memory().total_bytes(), manager.store().memory_walk());
+        check_memory(manager.store());
         let view = manager.begin_read().unwrap();
         assert_eq!(dump(&view), self.now);
         self.check_look_ups(&view);
@@ -434,7 +434,7 @@ fn damage_is_found_and_named() {
 fn words_and_places(manager: &TransactionManager) -> (u64, u64) {
     manager.compact();
     let store = manager.store();
-    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    check_memory(store);
     (store.memory().rows[RecordKind::Version as usize].bytes, store.free_places())
 }
 

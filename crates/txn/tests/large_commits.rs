@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{Graph, check_consistent, expand};
+use common::{Graph, check_consistent, check_memory, expand};
 use mangrove_graph::{Direction, ErrorKind, GraphView, ValueRows, VertexId};
 use mangrove_txn::Transaction;
 
@@ -97,5 +97,5 @@ fn others_see_large_commits_whole_and_go_on_beside_them() {
     check_consistent(&now);
     assert_eq!(look(&graph, &now, &ids, hub), (12, 0));
     let store = graph.manager.store();
-    assert_eq!(store.memory().total_bytes(), store.memory_walk());
+    check_memory(store);
 }

@@ -21,7 +21,7 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
     let loaded = run(&["load", &people, &knows, "--data", data]);
     assert!(loaded.code == Some(0) && loaded.err.contains("is kept in"), "{}", loaded.err);
     let again = fail(1, &["load", &people, "--data", data]);
-    assert!(again.contains("bulk load"), "{again}");
+    assert!(again.contains("--upsert"), "{again}");
     succeed(&["query", "--data", data, "g.V().has('name', 'bob').property(single, 'age', 41)"]);
     succeed(&["index", "create", "--data", data, "--label", "person", "--key", "name", "--unique"]);
     let asked = succeed(&["query", "--data", data, "--format", "csv", "g.V().values('age').sum()"]);

@@ -177,3 +177,16 @@ pub fn find(view: &dyn GraphView, id: impl Into<UserId>) -> Option<VertexId> {
     view.find_vertices(&[id.into()], &mut out).unwrap();
     out[0]
 }
+
+/// What the store says of its memory is what a walk over it finds. A collector in the background may change both, so what was
+/// said before the walk must be said after it, too.
+#[track_caller]
+pub fn check_memory(store: &Store) {
+    for _ in 0..10_000 {
+        let (before, walked, after) = (store.memory().total_bytes(), store.memory_walk(), store.memory().total_bytes());
+        if before == after {
+            return assert_eq!(before, walked);
+        }
+    }
+    panic!("the store's memory changes all the time");
+}
