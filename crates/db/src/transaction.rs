@@ -90,10 +90,11 @@ impl Transaction {
     }
 
     /// Runs a request that may write. A failure after it has begun to write ends the transaction.
+    /// So does a panic.
     pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mark = self.write_mark();
+        let running = Running { transaction: &self.transaction, mark: self.write_mark() };
         request().inspect_err(|error| {
-            self.fail_since(mark, error);
+            self.fail_since(running.mark, error);
         })
     }
 
@@ -303,8 +304,23 @@ impl Transaction {
         transaction.commit()
     }
 
-    /// Takes everything written back, also where results of the transaction are still being read: their next batch fails.
+    /// Takes everything written back, also where results of the transaction are still being read: if it has written anything,
+    /// their next batch fails.
     pub fn rollback(self) {
         self.transaction.roll_back_now();
+    }
+}
+
+/// A request that may write, while it runs.
+struct Running<'a> {
+    transaction: &'a mangrove_txn::Transaction,
+    mark: usize,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.transaction.fail_since(self.mark, &Error::bug("it panicked"));
+        }
     }
 }

@@ -3,10 +3,13 @@
 //! The random test knows of every request what it would change and where it fails. It holds the graph against a map.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mangrove::{Database, Error, ErrorKind, Limits, Parameters, QueryOptions, Result, Transaction, UserId, Value};
+use mangrove::{
+    Database, Error, ErrorKind, Limits, LoadOptions, Parameters, QueryOptions, Result, Transaction, UserId, Value,
+};
 use mangrove_testdata::{case_count, first_seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -122,14 +125,12 @@ fn limits_and_cancellation_are_failures_like_others() {
     // Results that nobody takes: the caller cancels when the first come.
     let transaction = database.begin().unwrap();
     let prepared = database.prepare("g.inject(1).repeat(union(identity(), identity())).times(14).addV('n')").unwrap();
-    let mut batches = 0;
     let outcome = transaction.run_shared(&prepared, &Parameters::new(), &watched, &mut |_| {
-        batches += 1;
         cancelled.store(true, Ordering::Relaxed);
         Ok(())
     });
     let error = outcome.unwrap_err();
-    assert_eq!((error.kind(), batches), (ErrorKind::Cancelled, 1), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     assert_failed(transaction, error.message());
     assert_eq!(answer(&database, "g.V().count()"), [Value::I64(1)]);
 }
@@ -182,6 +183,37 @@ fn a_rollback_beside_an_open_stream_gives_claims_back_at_once() {
         drop(stream);
         assert_eq!(answer(&database, "g.V(1).values('bal')"), [Value::I32(6)]);
     }
+}
+
+/// The reader of the results panics, in the middle of a query that writes.
+#[test]
+fn a_panic_in_a_request_takes_its_transaction_along() {
+    let database = accounts();
+    let prepared = database.prepare("g.V(1).property('bal', 7)").unwrap();
+    let transaction = database.begin().unwrap();
+    let run = AssertUnwindSafe(|| {
+        transaction
+            .run_shared(&prepared, &Parameters::new(), &QueryOptions::default(), &mut |_| panic!("as the test says"))
+    });
+    assert!(catch_unwind(run).is_err());
+    assert_failed(transaction, "panicked");
+    assert_eq!(answer(&database, "g.V(1).values('bal')"), [Value::I32(100)]);
+}
+
+#[test]
+fn a_load_in_a_transaction_is_whole_or_ends_it() {
+    let folder = std::env::temp_dir().join(format!("mangrove-half-done-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("people.csv");
+    // The second row has an id that is there: more rejects than are allowed.
+    std::fs::write(&file, "~id:int,~label,name\n7,person,ada\n1,person,bob\n").unwrap();
+    let database = accounts();
+    let transaction = database.begin().unwrap();
+    let options = LoadOptions { max_rejects: 0, ..LoadOptions::default() };
+    let error = transaction.load(std::slice::from_ref(&file), &options).map(drop).unwrap_err();
+    assert_failed(transaction, error.message());
+    assert_eq!(answer(&database, "g.V().count()"), [Value::I64(1)]);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// What a request does to the balances, and whether it fails and has written before.

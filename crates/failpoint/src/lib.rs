@@ -68,6 +68,10 @@ points! {
     CollectorStart,
     /// A collector, or a caller that collects, is about to compact.
     Compaction,
+    /// The results of a request that writes are encoded, and it is not committed.
+    RequestSealed,
+    /// A request is over, and committed if it wrote; its last results are not sent.
+    RequestDone,
     /// A new graph's database is made, and its directory has not the graph's name.
     GraphCreated,
     /// The directory of a new graph has its name, and the server does not list it.

@@ -67,7 +67,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// It is not known whether the transaction is committed.
     OutcomeUnknown,
-    /// The transaction is committed, and its results could not be delivered.
+    /// The request failed after a transaction of it was committed, or its results could not be delivered: what it committed
+    /// stays, so it must not be sent again as it is.
     Committed,
     /// A file of the database is damaged, or was written by a version that this one does not know.
     Damaged,

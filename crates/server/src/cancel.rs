@@ -85,10 +85,13 @@ impl Cancellation {
         fired.expect("wait_for returns when the reason is there")
     }
 
-    /// A failure of the engine, or, where the engine only says that it was cancelled, the reason for it.
+    /// A failure of the engine, or, where the engine only says that it was cancelled, the reason for it. A failure that has
+    /// the reason already keeps what else it says.
     pub fn explain(&self, failure: Failure) -> Failure {
-        match (failure.error.kind(), self.reason()) {
-            (ErrorKind::Cancelled, Some(reason)) => reason.error().into(),
+        match (failure.error.kind(), self.reason().map(Reason::error)) {
+            (ErrorKind::Cancelled, Some(error)) if !failure.error.message().starts_with(error.message()) => {
+                error.into()
+            }
             _ => failure,
         }
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use mangrove::{
     Database, DatabaseOptions, Isolation, Limits, QueryOptions, ServiceDesk, Transaction, TransactionOptions,
 };
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
@@ -169,6 +170,7 @@ impl Engine for DatabaseEngine {
             let transaction = database.begin_with(TransactionOptions { isolation, read_only: false })?;
             transaction.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch))?;
             sink.seal()?;
+            reach(Point::RequestSealed);
             transaction.commit().map(drop)
         })
     }

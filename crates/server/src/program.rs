@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::Retries;
+use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
@@ -125,6 +126,7 @@ impl Program {
             }
             _ => self.run_together(engine, retry_count_max, &mut sink)?,
         }
+        reach(Point::RequestDone);
         sink.finish()
     }
 
@@ -134,7 +136,10 @@ impl Program {
         loop {
             let mut slot = Slot::default();
             sink.hold();
-            let outcome = self.run_to_seal(engine, &mut slot, sink).and_then(|()| Ok(slot.commit()?));
+            let outcome = self.run_to_seal(engine, &mut slot, sink).and_then(|()| {
+                reach(Point::RequestSealed);
+                Ok(slot.commit()?)
+            });
             match (outcome, self.only_source()) {
                 (Ok(()), _) => return Ok(()),
                 (Err(failure), Some(source)) if failure.error.kind() == ErrorKind::Conflict => {
@@ -176,6 +181,7 @@ impl Program {
             (Ok(()), true) => slot.commit()?,
             (Ok(()), false) => {}
             (Err(failure), true) => {
+                let failure = slot.fail_request(failure);
                 slot.rollback();
                 return Err(failure);
             }

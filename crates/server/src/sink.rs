@@ -100,7 +100,7 @@ impl ChannelSink {
 
     /// What to answer when the query ended with `failure`.
     pub fn explain(&mut self, failure: Failure) -> Failure {
-        self.unencodable.take().unwrap_or(failure)
+        self.cancellation.explain(self.unencodable.take().unwrap_or(failure))
     }
 
     /// Forgets results that were not sent: the query is run again.

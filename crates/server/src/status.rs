@@ -60,6 +60,7 @@ impl Status {
             | ErrorKind::DuplicateId
             | ErrorKind::NotFound
             | ErrorKind::MemoryLimit
+            | ErrorKind::Committed
             | ErrorKind::Closed => Status::EVALUATION_ERROR,
             ErrorKind::Forbidden => Status::FORBIDDEN,
             ErrorKind::Conflict => Status::TEMPORARY_ERROR,
@@ -142,5 +143,7 @@ mod tests {
         assert_eq!(Status::of(ErrorKind::Bug).code(), 500);
         assert_eq!(Status::of(ErrorKind::ReadOnly).code(), 503);
         assert_eq!(Status::of(ErrorKind::OutcomeUnknown).code(), 505);
+        // Not one that drivers take for a conflict, which may be sent again.
+        assert_eq!(Status::of(ErrorKind::Committed).code(), 597);
     }
 }

@@ -1,6 +1,6 @@
 //! The one transaction that a session, or a script of several statements, has open at a time.
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Error, ErrorKind, Result};
 use smol_str::SmolStr;
 
 use crate::access::Caller;
@@ -61,10 +61,17 @@ impl Slot {
         if is_over && error.reason().is_none() {
             failure.error = failure.error.and("the transaction was rolled back");
         }
-        if self.has_committed {
-            failure.error = failure.error.and("what this request had committed before that stays");
+        match self.has_committed {
+            false => failure,
+            // Whatever the cause: a conflict, say, tells a client to send the request again.
+            true => {
+                let message = format!(
+                    "{}; what this request had committed before that stays, so do not send it again as it is",
+                    failure.error.message()
+                );
+                Error::new(ErrorKind::Committed, message).because("committed").into()
+            }
         }
-        failure
     }
 
     /// Commits the open transaction; with none open there is nothing to commit.

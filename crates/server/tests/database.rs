@@ -237,9 +237,12 @@ async fn half_a_request_of_a_session_is_never_committed() {
 async fn what_was_committed_before_a_script_failed_is_said_to_stay() {
     let mut client = start().await;
     let script = "g.addV('m').iterate(); g.tx().commit(); g.addV('m').iterate(); g.inject(1).fail('stop')";
-    client.session_eval("s", script).await.assert_fails(597, "what this request had committed before that stays");
+    client.session_eval("s", script).await.assert_fails(597, "do not send it again as it is");
     client.session_end("s", "rollback").await;
     assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [1]);
+    // So is it outside a session, and of a request that is a transaction of its own.
+    client.eval(script).await.assert_fails(597, "do not send it again as it is");
+    assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [2]);
 }
 
 /// A server that holds few results back, over an empty graph.

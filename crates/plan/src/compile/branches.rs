@@ -103,8 +103,7 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
     };
-    let decides = choose_value(call, on)?;
-    let mut branch = Branch { decides, picks: Vec::new(), options: Vec::new(), tests: Vec::new() };
+    let mut branch = Branch { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
     for modulator in call.take("option") {
         branch.add(&modulator)?;
     }
@@ -113,9 +112,6 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
 
 struct Branch {
     decides: Traversal,
-    /// Options of a `Pick`: what takes several options goes through these first.
-    picks: Vec<(ChooseOption, Traversal)>,
-    /// All other options.
     options: Vec<(ChooseOption, Traversal)>,
     /// Options that are traversals: what decides, and then the traversal.
     tests: Vec<Traversal>,
@@ -132,14 +128,11 @@ impl Branch {
                 let test = self.test_of(child(site, &modulator.arguments[0])?);
                 let traversal = behind(FilterKind::All, vec![test.clone()], child(site, traversal)?);
                 self.tests.push(test);
-                self.options.push((ChooseOption::Any, traversal));
-                return Ok(());
+                (ChooseOption::Any, traversal)
             }
             _ => option(modulator)?,
         };
-        let is_pick = matches!(when, ChooseOption::Any | ChooseOption::None | ChooseOption::Unproductive);
-        let options = if is_pick { &mut self.picks } else { &mut self.options };
-        options.push((when, traversal));
+        self.options.push((when, traversal));
         Ok(())
     }
 
@@ -151,8 +144,7 @@ impl Branch {
     }
 
     fn into_choose(self) -> Choose {
-        let mut options = self.picks;
-        options.extend(self.options);
+        let mut options = self.options;
         for (when, traversal) in &mut options {
             if *when == ChooseOption::None && !self.tests.is_empty() {
                 *traversal = behind(FilterKind::None, self.tests.clone(), std::mem::take(traversal));

@@ -70,15 +70,10 @@ impl Builder {
             }
             Op::Switch { options, every } => {
                 let switch = self.attach(&tail, Need::Anywhere, what)?;
-                let mut options: Vec<&(ChooseOption, Pipeline)> = options.iter().collect();
-                if *every {
-                    // A row goes through all options that it takes, the first one first: as in a union.
-                    options.reverse();
-                }
                 let whens = options.iter().map(|(option, _)| when(option)).collect();
                 let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
                 self.set(switch.from, Switch::new(whens, *every, announces));
-                self.branches(switch, options.into_iter().map(|(_, pipeline)| pipeline), true, announces)
+                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
             }
             Op::Repeat(repeat) => self.repeat(repeat, &tail),
             other => Err(Error::bug(format!("{} is no scope", describe(other)))),

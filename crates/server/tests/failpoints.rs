@@ -1,0 +1,81 @@
+//! What comes between a request's commit and its answer: kills, time limits and panics at named moments.
+#![cfg(debug_assertions)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::client::Client;
+use mangrove::Database;
+use mangrove_failpoint::{Armed, Point, Scenario, set};
+use mangrove_graph::Value;
+use mangrove_server::{Config, DatabaseEngine, Server};
+
+async fn start() -> (Client, SocketAddr) {
+    let engine = DatabaseEngine::new(16 << 20).source("g", Database::in_memory());
+    let server = Server::bind(Config::new("127.0.0.1:0".parse().unwrap()), Arc::new(engine)).await.unwrap();
+    let address = server.local_address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    (Client::connect(address).await, address)
+}
+
+/// Requests that commit: one query, several statements, a session's that ends its own transaction.
+const WRITING: [&str; 2] = ["g.addV('n').constant(7)", "a = g.addV('n').next(); g.inject(7)"];
+
+/// Longer than the time limit of the requests.
+const PAUSE: Duration = Duration::from_millis(300);
+const TIME_LIMIT_MS: i64 = 100;
+
+fn pause_at(point: Point) -> Armed {
+    set(point, || {
+        std::thread::sleep(PAUSE);
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_limit_that_passes_around_the_commit_fails_no_committed_request() {
+    let _scenario = Scenario::new();
+    let (mut client, _) = start().await;
+    let mut expected = 0;
+    for point in [Point::RequestSealed, Point::RequestDone] {
+        let paused = pause_at(point);
+        for script in WRITING {
+            let answer = client.eval_with(script, &[("evaluationTimeout", Value::I64(TIME_LIMIT_MS))]).await;
+            expected += 1;
+            assert_eq!((answer.code(), answer.values()), (200, vec![7]), "{script}: {answer:?}");
+        }
+        drop(paused);
+        assert_eq!(client.eval("g.V().count()").await.values(), [expected]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_between_the_encoder_and_the_commit_commits_nothing() {
+    let _scenario = Scenario::new();
+    let (mut client, _) = start().await;
+    let panicking = set(Point::RequestSealed, || panic!("as the test says"));
+    for script in WRITING {
+        client.eval(script).await.assert_code(500);
+    }
+    drop(panicking);
+    assert_eq!(client.eval("g.V().count()").await.values(), [0]);
+    assert_eq!(client.eval(WRITING[0]).await.values(), [7]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_before_its_answer_has_committed_once() {
+    let _scenario = Scenario::new();
+    let (mut client, address) = start().await;
+    let paused = pause_at(Point::RequestSealed);
+    for script in WRITING {
+        let mut leaving = Client::connect(address).await;
+        leaving.send_eval("", script, &[]).await;
+        tokio::time::sleep(PAUSE / 3).await;
+    }
+    tokio::time::sleep(PAUSE * 2).await;
+    drop(paused);
+    assert_eq!(client.eval("g.V().count()").await.values(), [2]);
+}
