@@ -157,18 +157,18 @@ class Sessions:
 
     def half_a_request_is_never_committed(self):
         """A request that fails after it has begun to write takes its transaction along; one that only reads does not."""
-        self.server.submit("g.addV('account').property(T.id, 1).property('balance', 10)", WRITABLE_SOURCE)
+        self.server.submit("g.addV('account').property(T.id, 1).property('name', 'ada').property('balance', 10)", WRITABLE_SOURCE)
         remote = self.remote()
         tx = source_over(remote).tx()
         g = tx.begin()
         g.V(1).property("balance", 11).iterate()
-        expect_error(lambda: g.V().values("balance").fold().as_number().to_list(), {500, 597})
+        expect_error(lambda: g.V().values("name").sum_().to_list(), {500, 597})
         expect(g.V(1).values("balance").next() == 11, "a failed read took the transaction's writes along")
-        expect_error(lambda: g.V(1).property("balance", 0).fail("stop").iterate(), {500, 597})
+        expect_error(lambda: g.V(1).property("balance", 0).values("name").sum_().iterate(), {500, 597})
         for later in (lambda: g.V().count().next(), lambda: tx.commit().all().result()):
             error = raised(later)
             expect(error.status_code == 597, f"status {error.status_code}: {error}")
-            expect("stop" in str(error) and "roll back" in str(error), f"the message lacks the cause or the way out: {error}")
+            expect("number" in str(error) and "roll back" in str(error), f"the message lacks the cause or the way out: {error}")
             expect(error.status_attributes.get("reason") == "failed", f"attributes are {error.status_attributes}")
         again = source_over(remote).tx()
         again.begin().V(1).property("balance", 12).iterate()

@@ -8,7 +8,7 @@ use mangrove_flow::{Limits, NodeRuntime, Progress};
 use mangrove_graph::{Error, GraphView, IdRule, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::Rows;
-use mangrove_steps::detach::detach;
+use mangrove_steps::detach::{Detail, detach};
 use mangrove_steps::environment::{Files, Services};
 
 use crate::instance::{Instance, Planned};
@@ -164,14 +164,17 @@ impl Execution {
 fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
-    let view = || match runtime.surroundings() {
-        Some(environment) => Ok(&*environment.view),
-        None => Err(Error::bug("a query has its surroundings until it is complete")),
-    };
+    let surroundings = runtime.surroundings();
+    let environment =
+        || surroundings.as_ref().ok_or_else(|| Error::bug("a query has its surroundings until it is complete"));
     let values = match materialize {
         Materialize::References => values,
-        Materialize::Tokens => detach(values, view()?, false)?,
-        Materialize::Properties => detach(values, view()?, true)?,
+        Materialize::Tokens => detach(values, &*environment()?.view, Detail::Reference)?,
+        Materialize::Properties => {
+            let environment = environment()?;
+            let detail = if environment.writer.is_some() { Detail::Current } else { Detail::Properties };
+            detach(values, &*environment.view, detail)?
+        }
     };
     Ok(match bulk {
         None => values.into_iter().map(|v| (v, 1)).collect(),

@@ -8,7 +8,7 @@ use mangrove_graph::view::Share;
 use mangrove_graph::{Result, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_steps::build;
-use mangrove_steps::detach::detach;
+use mangrove_steps::detach::{Detail, detach};
 
 use crate::execution::Setting;
 use crate::instance::{environment, unit};
@@ -38,8 +38,8 @@ pub(crate) fn run(
         let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
         let values = match materialize {
             Materialize::References => rows.objects.into_values(),
-            Materialize::Tokens => detach(rows.objects.into_values(), &**setting.transaction, false)?,
-            Materialize::Properties => detach(rows.objects.into_values(), &**setting.transaction, true)?,
+            Materialize::Tokens => detach(rows.objects.into_values(), &**setting.transaction, Detail::Reference)?,
+            Materialize::Properties => detach(rows.objects.into_values(), &**setting.transaction, Detail::Properties)?,
         };
         results.extend(values.into_iter().zip(bulks));
     }

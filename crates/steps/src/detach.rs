@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use mangrove_graph::compare::equivalent;
 use mangrove_graph::{
     Detached, DetachedVertexProperty, EdgeId, GraphValue, GraphView, KeyId, PathValue, PropertyRow, PropertyValue,
     Result, Value, VertexId, VertexPropertyValue, property_id,
@@ -15,15 +16,26 @@ use mangrove_plan::logical::Name;
 
 use crate::row::names::NameCache;
 
-/// Puts [`Value::Detached`] in place of every element and property in these values. Elements bring their
-/// properties along if `properties` is set, and are mere references otherwise.
-pub fn detach(values: Vec<Value>, view: &dyn GraphView, properties: bool) -> Result<Vec<Value>> {
+/// How much of an element is taken along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Id and label.
+    Reference,
+    /// Its properties, too.
+    Properties,
+    /// Its properties, too. A vertex property brings the meta-properties that it has now: the transaction may have written
+    /// some since the property was read.
+    Current,
+}
+
+/// Puts [`Value::Detached`] in place of every element and property in these values.
+pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail) -> Result<Vec<Value>> {
     let mut gathered = Gathered::default();
     values.iter().for_each(|value| gathered.visit(value));
     if gathered.is_empty() {
         return Ok(values);
     }
-    let mut elements = Elements::read(gathered, view, properties)?;
+    let mut elements = Elements::read(gathered, view, detail)?;
     Ok(values.into_iter().map(|value| elements.replaced(&value).unwrap_or(value)).collect())
 }
 
@@ -108,10 +120,12 @@ struct Elements<'a> {
     vertices: Vec<Value>,
     edge_places: FastMap<EdgeId, usize>,
     edges: Vec<Value>,
+    /// The properties that the owners of vertex properties have now, where that may be others than are held.
+    current: FastMap<(VertexId, KeyId, u32), PropertyRow>,
 }
 
 impl<'a> Elements<'a> {
-    fn read(mut gathered: Gathered, view: &'a dyn GraphView, properties: bool) -> Result<Self> {
+    fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail) -> Result<Self> {
         // Of the ends of edges and the owners of properties only ids and labels are needed. They are read
         // with those of the other vertices, which stand in front.
         let whole = gathered.vertices.items.len();
@@ -123,17 +137,29 @@ impl<'a> Elements<'a> {
         let mut elements = Elements {
             view,
             names: NameCache::default(),
-            properties,
+            properties: detail != Detail::Reference,
             vertex_places: gathered.vertices.places,
             references: Vec::new(),
             vertices: Vec::new(),
             edge_places: gathered.edges.places,
             edges: Vec::new(),
+            current: FastMap::default(),
         };
+        if detail == Detail::Current {
+            elements.read_current(&gathered.owners)?;
+        }
         elements.read_references(&gathered.vertices.items)?;
         elements.read_vertices(&gathered.vertices.items[..whole])?;
         elements.read_edges(&gathered.edges.items, &sources, &targets)?;
         Ok(elements)
+    }
+
+    fn read_current(&mut self, owners: &[VertexId]) -> Result<()> {
+        let mut rows = Vec::new();
+        self.view.vertex_properties(owners, None, &mut rows)?;
+        let current = rows.into_iter().map(|now| ((owners[now.row as usize], now.key, now.ordinal), now));
+        self.current = current.collect();
+        Ok(())
     }
 
     fn read_references(&mut self, vertices: &[VertexId]) -> Result<()> {
@@ -206,7 +232,12 @@ impl<'a> Elements<'a> {
     fn detached_vertex_property(&mut self, property: &VertexPropertyValue) -> Value {
         let owner = self.vertex_places[&property.vertex];
         let name = (property.key, property.ordinal);
-        detached(Detached::VertexProperty(self.vertex_property(owner, name, &property.value, &property.meta)))
+        let now = self.current.get(&(property.vertex, property.key, property.ordinal));
+        let meta = match now.filter(|now| equivalent(&now.value, &property.value)) {
+            Some(now) => now.meta.clone(),
+            None => property.meta.clone(),
+        };
+        detached(Detached::VertexProperty(self.vertex_property(owner, name, &property.value, &meta)))
     }
 
     fn detached_property(&mut self, property: &PropertyValue) -> Value {
@@ -318,7 +349,8 @@ mod tests {
             let values = vec![g.josh.into(), g.knows.into(), g.nick(1), g.weight(), 1.into()];
             let weight = detached(Detached::Property { key: "weight".into(), value: 0.5.into() });
             let expected = vec![josh(properties), knows(properties), nick(properties), weight, 1.into()];
-            assert_eq!(detach(values, &*g.view, properties).unwrap(), expected);
+            let detail = if properties { Detail::Properties } else { Detail::Reference };
+            assert_eq!(detach(values, &*g.view, detail).unwrap(), expected);
         }
     }
 
@@ -340,14 +372,14 @@ mod tests {
             ]
         };
         let values = with(g.josh.into(), g.knows.into());
-        assert_eq!(detach(values, &*g.view, true).unwrap(), with(josh(true), knows(true)));
+        assert_eq!(detach(values, &*g.view, Detail::Properties).unwrap(), with(josh(true), knows(true)));
     }
 
     #[test]
     fn values_without_elements_are_not_copied() {
         let g = modern();
         let list = Arc::new(vec![Value::I32(1)]);
-        let made = detach(vec![g.josh.into(), Value::List(list.clone())], &*g.view, false).unwrap();
+        let made = detach(vec![g.josh.into(), Value::List(list.clone())], &*g.view, Detail::Reference).unwrap();
         assert!(matches!(&made[1], Value::List(same) if Arc::ptr_eq(same, &list)));
     }
 }

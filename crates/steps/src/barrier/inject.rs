@@ -57,7 +57,11 @@ impl Operator<Rows> for Inject {
         self.served.is_empty()
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        // Labels of the step are those of every object that leaves it.
+        if !self.at_start && self.remember.objects && !self.remember.labels.is_empty() {
+            batch.label(&self.remember.labels, out.surroundings().whole_paths());
+        }
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();
         let one = batch.tags == Tags::One;

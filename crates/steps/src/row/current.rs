@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mangrove_graph::compare::equivalent;
 use mangrove_graph::{Result, Value, VertexPropertyValue};
 
 use crate::environment::Environment;
@@ -29,7 +30,7 @@ pub fn current<'a>(objects: &'a Column, environment: &Environment) -> Result<Cow
     environment.view.vertex_properties(&vertices, None, &mut found)?;
     for now in found {
         let (row, held) = held[now.row as usize];
-        let same = held.key == now.key && held.ordinal == now.ordinal && held.value == now.value;
+        let same = held.key == now.key && held.ordinal == now.ordinal && equivalent(&held.value, &now.value);
         if same && held.meta != now.meta {
             renewed[row] = Value::VertexProperty(Arc::new(VertexPropertyValue { meta: now.meta, ..(**held).clone() }));
         }

@@ -12,7 +12,7 @@ use mangrove_graph::{Detached, Error, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
 use super::{Given, check_text, class};
-use crate::detach::detach;
+use crate::detach::{Detail, detach};
 use crate::environment::Environment;
 use crate::row::local::elements;
 use crate::rows::Column;
@@ -34,7 +34,7 @@ impl Texts {
     pub fn of<'a>(values: impl Iterator<Item = &'a Value>, environment: &Environment) -> Result<Self> {
         let mut found = Vec::new();
         values.for_each(|value| gather(value, &mut found));
-        let shown = detach(found.clone(), &*environment.view, false)?;
+        let shown = detach(found.clone(), &*environment.view, Detail::Reference)?;
         Ok(Texts { elements: found.into_iter().map(mangrove_graph::compare::Equivalent).zip(shown).collect() })
     }
 
