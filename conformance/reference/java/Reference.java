@@ -41,11 +41,14 @@ import org.apache.tinkerpop.shaded.jackson.databind.ObjectMapper;
  * name of its class and its message.
  *
  * Usage: java -cp CLASSPATH Reference AUTOMATIC_ID_MIN SECONDS_MAX
- * Elements made without an id are numbered from the first; a traversal that takes longer than the second is an error.
+ * Elements made without an id are numbered from the first; a traversal that takes longer than the second is an error, which
+ * says whether the traversal was stopped or goes on: then nothing else gets its turn.
  */
 public final class Reference {
     /** A traversal with more results is an error. */
     private static final int RESULTS_MAX = 200_000;
+    /** The end of the answer about a traversal that took too long and cannot be stopped. */
+    private static final String GOES_ON = "and it goes on";
 
     private static long automaticIdMin;
     private static int secondsMax;
@@ -120,13 +123,24 @@ public final class Reference {
         return results;
     }
 
+    /** Whether the executor soon does something else: not everything in TinkerPop heeds an interruption. */
+    private static boolean isIdle(final ExecutorService executor) throws InterruptedException {
+        try {
+            executor.submit(() -> { }).get(1, TimeUnit.SECONDS);
+            return true;
+        } catch (final TimeoutException | ExecutionException e) {
+            return false;
+        }
+    }
+
     private static String answer(final ExecutorService executor, final Callable<String> work) throws InterruptedException {
         final Future<String> running = executor.submit(work);
         try {
             return "+\t" + running.get(secondsMax, TimeUnit.SECONDS);
         } catch (final TimeoutException e) {
             running.cancel(true);
-            return "!\tTimeoutException: more than " + secondsMax + " s";
+            final String stopped = isIdle(executor) ? "it was stopped" : GOES_ON;
+            return "!\tTimeoutException: more than " + secondsMax + " s, " + stopped;
         } catch (final ExecutionException e) {
             // The engine wraps what the parser throws.
             Throwable cause = e.getCause();

@@ -4,15 +4,18 @@
 //! carries sacks: a merged traverser writes once for all it stands for, is answered by a service once for each of them (and
 //! every answer counts for all), and how often traversers merge is nobody's promise.
 //!
-//! The oracle is asked nothing but whether a case stays within its budget: what it answers plays no part.
+//! The oracle is asked two things; what it answers plays no part. The first is whether a case stays within its budget. The
+//! second is whether a traversal fails once every step sees all its input. If it does, one side may fail alone: that side
+//! looked at what the other left unread.
 
 use std::collections::BTreeMap;
 use std::io::Result;
 
-use mangrove::{Database, Value};
+use mangrove::{Database, Error, Value};
+use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 use mangrove_oracle::compare::{Expectation, difference};
 use mangrove_oracle::generate::{Case, Options, case};
-use mangrove_oracle::harness::may_stop_early;
+use mangrove_oracle::harness::{Engine, OracleEngine, may_stop_early};
 use mangrove_oracle::interpreter::{Failure, Interpreter};
 
 use crate::notation::written;
@@ -26,10 +29,12 @@ pub struct Report {
     pub agreed: usize,
     /// Cases that differ as something that is known does, by its name.
     pub known: BTreeMap<&'static str, usize>,
-    /// Cases that were not compared, by reason.
-    pub skipped: BTreeMap<String, usize>,
-    /// Cases that differ, in words.
-    pub differed: Vec<String>,
+    /// Cases where one side left an error unread, as it may.
+    pub out_of_reach: usize,
+    /// Cases that were not compared: their seeds, by reason.
+    pub skipped: BTreeMap<String, Vec<u64>>,
+    /// How many cases differ.
+    pub differed: usize,
 }
 
 const WITHOUT_BARRIERS: &str = "g.withoutStrategies(LazyBarrierStrategy).";
@@ -42,6 +47,8 @@ const WITHOUT_OPTIMIZATION: &str = "g.withoutStrategies(LazyBarrierStrategy, Pat
 /// How one case went.
 enum Outcome {
     Agreed,
+    /// One side fails at what the other left unread.
+    OutOfReach,
     Skipped(String),
     /// The reference agrees once its optimization is off.
     Optimizer,
@@ -53,19 +60,54 @@ enum Outcome {
     },
 }
 
-/// The cases of these seeds.
-pub fn run(reference: &mut Reference, seeds: std::ops::Range<u64>, options: &Options) -> Result<Report> {
+/// What is held against the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The engine.
+    Engine,
+    /// The interpreter of `conformance/oracle`.
+    Oracle,
+}
+
+/// The one that is asked, with the graph of the case.
+enum Subject {
+    Engine(Database),
+    Oracle(Box<OracleEngine>),
+}
+
+impl Subject {
+    fn ask(&mut self, script: &str) -> std::result::Result<Vec<Value>, Error> {
+        match self {
+            Subject::Engine(database) => engine::ask(database, script),
+            Subject::Oracle(oracle) => match parse_one(script, &ParseOptions::default())? {
+                Statement::Traversal { bytecode, .. } => oracle.run(&bytecode),
+                other => Err(Error::invalid(format!("{other:?} is no traversal"))),
+            },
+        }
+    }
+}
+
+/// The cases of these seeds; what differs is told at once.
+pub fn run(
+    reference: &mut Reference,
+    seeds: std::ops::Range<u64>,
+    options: &Options,
+    side: Side,
+    tell: &mut dyn FnMut(String),
+) -> Result<Report> {
     let mut report = Report::default();
     for seed in seeds {
-        match one(reference, &case(seed, options))? {
+        match one(reference, &case(seed, options), side)? {
             Outcome::Agreed => report.agreed += 1,
             Outcome::Optimizer => *report.known.entry("optimizer").or_default() += 1,
-            Outcome::Skipped(why) => *report.skipped.entry(why).or_default() += 1,
+            Outcome::OutOfReach => report.out_of_reach += 1,
+            Outcome::Skipped(why) => report.skipped.entry(why).or_default().push(seed),
             Outcome::Differed { script, what, reference, ours } => match known::covering(&script, &reference, &ours) {
                 Some(known) => *report.known.entry(known.name).or_default() += 1,
                 None => {
                     let sides = corpus::beside(&reference, &ours);
-                    report.differed.push(format!("seed {seed}: {script}\n  {what}\n{sides}"));
+                    report.differed += 1;
+                    tell(format!("seed {seed}: {script}\n  {what}\n{sides}"));
                 }
             },
         }
@@ -73,8 +115,9 @@ pub fn run(reference: &mut Reference, seeds: std::ops::Range<u64>, options: &Opt
     Ok(report)
 }
 
-fn one(reference: &mut Reference, case: &Case) -> Result<Outcome> {
-    if let Err(Failure::TooBig) = Interpreter::run(&mut case.graph.clone(), &case.traversal) {
+fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
+    let whole = Interpreter::run(&mut case.graph.clone(), &case.traversal);
+    if let Err(Failure::TooBig) = whole {
         return Ok(Outcome::Skipped("too big".into()));
     }
     let database = Database::in_memory();
@@ -84,24 +127,32 @@ fn one(reference: &mut Reference, case: &Case) -> Result<Outcome> {
         run.map_err(std::io::Error::other)?;
     }
     reference.load(engine::elements(&database).map_err(std::io::Error::other)?)?;
+    let mut subject = match side {
+        Side::Engine => Subject::Engine(database),
+        Side::Oracle => Subject::Oracle(Box::new(OracleEngine(case.graph.clone()))),
+    };
     let script = case.traversal.to_string();
     let merges_show = case.writes || script.contains("withSack(") || script.contains(".call(");
     let theirs = if merges_show { script.replacen("g.", WITHOUT_BARRIERS, 1) } else { script.clone() };
-    let outcome = ask(reference, &database, [&theirs, &script], &case.expectation)?;
+    let outcome = ask(reference, &mut subject, [&theirs, &script], &case.expectation)?;
     match outcome {
-        Outcome::Differed { reference: theirs, ours, .. }
+        Outcome::Differed { reference: ref theirs, ref ours, .. }
             if theirs.is_err() != ours.is_err() && may_stop_early(&case.traversal) =>
         {
-            Ok(Outcome::Skipped("an error that may be out of reach".into()))
+            match whole {
+                Err(Failure::Error(_)) => Ok(Outcome::OutOfReach),
+                Err(_) => Ok(Outcome::Skipped("an error that may be out of reach".into())),
+                Ok(_) => Ok(outcome),
+            }
         }
-        Outcome::Differed { reference: Ok(_), ours: Ok(_), .. } if !case.writes => {
+        Outcome::Differed { ours: Ok(_), .. } if !case.writes => {
             let plain = script.replacen("g.", WITHOUT_OPTIMIZATION, 1);
-            match ask(reference, &database, [&plain, &script], &case.expectation)? {
+            match ask(reference, &mut subject, [&plain, &script], &case.expectation)? {
                 Outcome::Agreed => Ok(Outcome::Optimizer),
                 _ => Ok(outcome),
             }
         }
-        Outcome::Agreed if case.writes => compare_graphs(reference, &database, &script, &case.expectation),
+        Outcome::Agreed if case.writes => compare_graphs(reference, &mut subject, &script, &case.expectation),
         outcome => Ok(outcome),
     }
 }
@@ -109,7 +160,7 @@ fn one(reference: &mut Reference, case: &Case) -> Result<Outcome> {
 /// Asks both sides, each with its own script.
 fn ask(
     reference: &mut Reference,
-    database: &Database,
+    subject: &mut Subject,
     [theirs, script]: [&str; 2],
     expectation: &Expectation,
 ) -> Result<Outcome> {
@@ -117,7 +168,12 @@ fn ask(
     if took_too_long(&theirs) {
         return Ok(Outcome::Skipped("takes the reference too long".into()));
     }
-    let ours: std::result::Result<Vec<Value>, _> = engine::ask(database, script);
+    let ours = subject.ask(script);
+    if let (Subject::Oracle(_), Err(error)) = (&*subject, &ours)
+        && error.kind() == mangrove::ErrorKind::Unsupported
+    {
+        return Ok(Outcome::Skipped(format!("the oracle does not know {}", error.message())));
+    }
     let what = match (&theirs, &ours) {
         (Ok(theirs), Ok(ours)) => difference(expectation, theirs, ours),
         (Err(_), Err(_)) => None,
@@ -138,13 +194,13 @@ fn ask(
 /// Whether the graphs are alike after a case that wrote.
 fn compare_graphs(
     reference: &mut Reference,
-    database: &Database,
+    subject: &mut Subject,
     script: &str,
     expectation: &Expectation,
 ) -> Result<Outcome> {
     let expectation = Expectation { form: expectation.form, ..Expectation::default() };
     for probe in ["g.V().valueMap(true)", "g.E().elementMap()"] {
-        match ask(reference, database, [probe; 2], &expectation)? {
+        match ask(reference, subject, [probe; 2], &expectation)? {
             Outcome::Differed { what, reference, ours, .. } => {
                 let what = format!("afterwards, {probe}: {what}");
                 return Ok(Outcome::Differed { script: script.to_owned(), what, reference, ours });

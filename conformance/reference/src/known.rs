@@ -122,10 +122,18 @@ pub const KNOWN: &[Known] = &[
         "by-of-map",
         "by(key) takes entries of maps beside vertexProperties, too; the reference fails at a cast",
     ),
-    in_the_corpus(
-        "hop-without-edge",
-        "a hop whose edges a SubgraphStrategy filters stays a hop in paths; the reference shows the edge",
-    ),
+    Known {
+        name: "hop-without-edge",
+        why: "a hop whose edges a SubgraphStrategy filters stays a hop in paths; the reference shows the edge",
+        covers: |script, theirs, ours| {
+            let paths = [".path(", ".tree(", "simplePath(", "cyclicPath("].iter().any(|step| script.contains(step));
+            script.contains("SubgraphStrategy(")
+                && script.contains("edges: ")
+                && paths
+                && theirs.is_ok()
+                && ours.is_ok()
+        },
+    },
     in_the_corpus("property-ids", "a vertex property's id is made of its vertex and key; TinkerGraph numbers them"),
     in_the_corpus(
         "typed-ids",
@@ -135,7 +143,8 @@ pub const KNOWN: &[Known] = &[
         name: "reads-more",
         why: "the parser also reads forms of 3.7 and of other clients that the grammar of 3.8 has not",
         covers: |script, theirs, ours| {
-            let more = script.contains(".store(") || script.starts_with("g.withSack(");
+            let more = [".store(", "branch(T.label)"].iter().any(|form| script.contains(form))
+                || script.starts_with("g.withSack(");
             more && fails_with(theirs, "GremlinParserException") && ours.is_ok()
         },
     },
@@ -145,6 +154,15 @@ pub const KNOWN: &[Known] = &[
         "an or() in match() may come first, alone, or nested; the reference then fails to find its variables",
     ),
     // Writes.
+    Known {
+        name: "reserved-keys",
+        why: "ReservedKeysVerificationStrategy verifies every step that writes; the reference forgets merges, and property() \
+              of what is there",
+        covers: |script, theirs, ours| {
+            let asked = script.contains("ReservedKeysVerificationStrategy(") && script.contains("throwException: true");
+            asked && theirs.is_ok() && ours.as_ref().is_err_and(|error| error.contains("reserved"))
+        },
+    },
     in_the_corpus("no-elements-in-properties", "a property holds plain values; TinkerGraph keeps any object of Java"),
     in_the_corpus("edge-last-value", "of two values for one key of a new edge the last stays; the reference fails"),
     in_the_corpus(
@@ -187,7 +205,83 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "equal-starts",
         why: "of two equal traversers that merge, the second finds what the first made; the reference merges them into one",
-        covers: |script, theirs, ours| script.starts_with("g.inject(0, 0).merge") && theirs.is_ok() && ours.is_ok(),
+        covers: |script, theirs, ours| injects_equal_before_merge(script) && theirs.is_ok() && ours.is_ok(),
+    },
+    Known {
+        name: "call-of-merged",
+        why: "a service answers each traverser once; in the reference it answers each of those that merged, and every answer \
+              counts for all of them",
+        covers: |script, theirs, ours| {
+            let called = script.find(".call('tinker.degree.centrality'").is_some_and(|at| merges(&script[..at]));
+            called && matches!((theirs, ours), (Ok(theirs), Ok(ours)) if theirs.len() >= ours.len())
+        },
+    },
+    Known {
+        name: "match-order",
+        why: "a pattern of match() waits until the variables it speaks of are bound; the reference tries or(), and(), not() \
+              and where() before that, and fails",
+        covers: |script, theirs, ours| {
+            let errors = [
+                "IllegalArgumentException: The step with label ",
+                "IllegalArgumentException: Neither the map, sideEffects, nor path has a ",
+                "IllegalStateException: The provided match pattern is unsolvable",
+                "IndexOutOfBoundsException: Index 0 out of bounds for length 0",
+            ];
+            let inside = script.find("match(").is_some_and(|at| {
+                ["__.or(", "__.not(", "__.where(", "__.and("].iter().any(|test| script[at..].contains(test))
+            });
+            inside && errors.iter().any(|error| fails_with(theirs, error)) && ours.is_ok()
+        },
+    },
+    Known {
+        name: "partition-by",
+        why: "by('key') shows no property that includeMetaProperties hides; the reference asks only steps, not modulators",
+        covers: |script, theirs, ours| {
+            script.contains("includeMetaProperties: true") && script.contains(".by('") && theirs.is_ok() && ours.is_ok()
+        },
+    },
+    Known {
+        name: "partition-key-shown",
+        why: "the key of a partition is a property like any other; the reference leaves it out of all properties",
+        covers: |script, theirs, ours| {
+            let all =
+                ["properties()", "values()", "valueMap()", "propertyMap()"].iter().any(|step| script.contains(step));
+            script.contains("includeMetaProperties: true") && all && theirs.is_ok() && ours.is_ok()
+        },
+    },
+    Known {
+        name: "counted-again",
+        why: "count() of nothing counts once; after a local() with a reduction, the reference counts the reduction besides",
+        covers: |script, theirs, ours| {
+            let is = |answer: &Answer, counts: &[&str]| answer.as_ref().is_ok_and(|results| results == counts);
+            script.contains("local(") && is(theirs, &["0L", "1L"]) && is(ours, &["0L"])
+        },
+    },
+    Known {
+        name: "count-within-nothing",
+        why: "a count is within nothing never, and without nothing always; the reference fails to plan it",
+        covers: |script, theirs, ours| {
+            let asked =
+                ["count().is(P.within([]))", "count().is(P.without([]))"].iter().any(|test| script.contains(test));
+            asked && fails_with(theirs, "NoSuchElementException") && ours.is_ok()
+        },
+    },
+    Known {
+        name: "no-ids",
+        why: "an id within nothing is no id; the reference fails where it looks the ids up",
+        covers: |script, theirs, ours| {
+            let none = ["has(T.id, P.within([]))", "hasId(P.within([]))"].iter().any(|test| script.contains(test));
+            none && fails_with(theirs, "NullPointerException: Cannot read the array length because \"graphStep.ids\"")
+                && ours.is_ok()
+        },
+    },
+    Known {
+        name: "match-in-where",
+        why: "where() takes a match() as any other traversal; the reference takes its patterns for its own labels",
+        covers: |script, theirs, ours| {
+            let asked = script.contains("(__.match(");
+            asked && fails_with(theirs, "IllegalArgumentException: A where()-traversal must have") && ours.is_ok()
+        },
     },
     Known {
         name: "has-id-twice",
@@ -243,6 +337,42 @@ pub const KNOWN: &[Known] = &[
     // Random cases have it where the reference itself agrees with us once its optimization is off (`cases.rs`).
     in_the_corpus("optimizer", "the reference's optimization changes the answer"),
 ];
+
+/// Returns true if equal traversers may have become one by the end of this part of a script.
+fn merges(script: &str) -> bool {
+    [
+        ".barrier(",
+        "repeat(",
+        ".order(",
+        ".sample(",
+        ".aggregate(",
+        "branch(",
+        "choose(",
+        "union(",
+        "inject(",
+        "V(1, 1",
+        "optional(",
+        "local(",
+    ]
+    .iter()
+    .any(|step| script.contains(step))
+}
+
+/// Returns true if a merge follows directly on `inject()` of two equal values.
+fn injects_equal_before_merge(script: &str) -> bool {
+    let Some((before, _)) = script.split_once(").merge") else { return false };
+    let Some(at) = before.rfind(".inject(") else { return false };
+    let (mut depth, mut values) = (0_i32, vec![String::new()]);
+    for c in before[at + ".inject(".len()..].chars() {
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
+        match c {
+            ',' if depth == 0 => values.push(String::new()),
+            c => values.last_mut().expect("one is there from the beginning").push(c),
+        }
+    }
+    let values: Vec<&str> = values.iter().map(|value| value.trim()).collect();
+    (1..values.len()).any(|at| values[..at].contains(&values[at]))
+}
 
 /// Whether the reference fails with this.
 fn fails_with(theirs: &Answer, error: &str) -> bool {

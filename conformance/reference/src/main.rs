@@ -35,6 +35,9 @@ enum Question {
         /// The share of cases that write.
         #[arg(long, default_value_t = 0.15)]
         writes: f64,
+        /// Holds the interpreter of the oracle against the reference instead of the engine.
+        #[arg(long)]
+        oracle: bool,
     },
     /// One script on a graph of the corpus, on both.
     Ask {
@@ -52,13 +55,17 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut reference = Reference::start(&arguments.class_path, seconds_max)?;
     let failed = match arguments.question {
         Question::Corpus { record, only } => hold_corpus(reference, record, &only)?,
-        Question::Cases { first, count, writes } => {
+        Question::Cases { first, count, writes, oracle } => {
             let options = Options { write_share: writes, ..Options::default() };
-            let report = cases::run(&mut reference, first..first + count, &options)?;
-            report.differed.iter().for_each(|difference| println!("{difference}\n"));
-            println!("known: {:?}; not compared: {:?}", report.known, report.skipped);
-            println!("{} passed, {} failed", report.agreed, report.differed.len());
-            report.differed.len()
+            let tell = &mut |difference: String| println!("{difference}\n");
+            let side = if oracle { cases::Side::Oracle } else { cases::Side::Engine };
+            let report = cases::run(&mut reference, first..first + count, &options, side, tell)?;
+            for (why, seeds) in &report.skipped {
+                println!("not compared, {why}: {} ({seeds:?})", seeds.len());
+            }
+            println!("known: {:?}; errors out of reach: {}", report.known, report.out_of_reach);
+            println!("{} passed, {} failed", report.agreed + report.out_of_reach, report.differed);
+            report.differed
         }
         Question::Ask { graph, script } => {
             let case = corpus::Case { scripts: vec![script], ordered: true, reference: None, ours: None };

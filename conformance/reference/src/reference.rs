@@ -24,7 +24,7 @@ impl Reference {
     /// is an error.
     pub fn start(class_path: &str, seconds_max: u32) -> std::io::Result<Self> {
         let mut process = Command::new("java")
-            .args(["-Xmx2g", "-XX:+UseSerialGC", "-cp", class_path, "Reference"])
+            .args(["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path, "Reference"])
             .args([AUTOMATIC_ID_MIN.to_string(), seconds_max.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -44,11 +44,10 @@ impl Reference {
         self.exchange("load", &text)?.map(drop).map_err(Error::other)
     }
 
-    /// The results of a script. After one that took too long the graph is empty.
+    /// The results of a script. After one that took too long there may be another graph, or none.
     pub fn ask(&mut self, script: &str) -> std::io::Result<Told> {
         let told = self.exchange("run", script)?;
-        if took_too_long(&told) {
-            // It goes on, for not everything in TinkerPop heeds an interruption, and nothing else would get its turn.
+        if goes_on(&told) {
             *self = Reference::start(&self.class_path, self.seconds_max)?;
         }
         Ok(told)
@@ -79,6 +78,11 @@ impl Reference {
 /// Whether that is the answer to a script that took too long.
 pub fn took_too_long(told: &Told) -> bool {
     matches!(told, Err(error) if error.starts_with("TimeoutException"))
+}
+
+/// Whether that is the answer to a script that took too long and cannot be stopped.
+fn goes_on(told: &Told) -> bool {
+    took_too_long(told) && matches!(told, Err(error) if error.ends_with("and it goes on"))
 }
 
 impl Drop for Reference {
