@@ -405,3 +405,44 @@ fn a_wrong_engine_is_caught_and_the_case_shrunk() {
     assert!(small.graph.edges().count() <= 2, "{}", small.graph.describe());
     assert!(small.traversal.steps.len() <= 4, "{:?}", small.traversal);
 }
+
+#[test]
+fn side_effects_of_children_gather_over_all_runs() {
+    check("V().local(groupCount('g').by(label)).cap('g').select('person')", &["4l"]);
+    check("V().repeat(out().group('g').by(label).by(count())).times(2).cap('g').select('software')", &["6l"]);
+    check("inject(1,2,3).or(is(gt(2)),groupCount('x')).cap('x').count(local)", &["2l"]);
+    check("inject(1,2,3).where(or(is(gt(2)),groupCount('x'))).cap('x').count(local)", &["2l"]);
+}
+
+#[test]
+fn what_says_a_cardinality_is_written_after_the_vertex_is_made() {
+    check("addV('x').property(single,'a',1).property('a',2).values('a')", &["1"]);
+    check("addV('x').property(list,'a',1).property('a',2).property(list,'a',3).values('a')", &["2", "1", "3"]);
+    check("addV('x').property(single,'a',__.label()).property('a',2).values('a')", &["x"]);
+    check("V(1).addV('x').property('name','new').property('b',values('name')).values('b')", &["marko"]);
+}
+
+#[test]
+fn branches_take_the_first_result_or_what_stands_for_none() {
+    let options = "option(1,constant('one')).option(2,constant('two'))";
+    check(&format!("inject([1,2]).branch(unfold()).{options}"), &["one"]);
+    check(&format!("inject([]).branch(unfold()).{options}.option(Pick.unproductive,constant('u'))"), &["u"]);
+    check(&format!("inject([]).branch(unfold()).{options}.option(Pick.none,constant('n'))"), &["n"]);
+    check(&format!("inject([]).branch(unfold()).{options}"), &[]);
+}
+
+#[test]
+fn a_condition_that_a_loop_has_already_is_for_the_next() {
+    check("V(1).times(1).repeat(out('knows')).times(1).repeat(__.in('knows'))", &["v[1]", "v[1]"]);
+}
+
+#[test]
+fn of_strategies_of_one_name_the_later_call_holds() {
+    let of = |label: &str| format!("new SubgraphStrategy(vertices: hasLabel('{label}'))");
+    let (person, software) = (of("person"), of("software"));
+    check(&format!("withStrategies({person}).withStrategies({software}).V()"), &["v[3]", "v[5]"]);
+    check(&format!("withStrategies({software}, {person}).V()"), &["v[3]", "v[5]"]);
+    let reserved = "withStrategies(new ReservedKeysVerificationStrategy(keys: {'a'}, throwException: true))";
+    check_fails(&format!("{reserved}.addV('x').property('a', 1)"));
+    check_fails(&format!("{reserved}.V().property('b', 1, 'a', 1)"));
+}

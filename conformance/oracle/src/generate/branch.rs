@@ -5,7 +5,7 @@ use mangrove_gremlin::{Argument, Instruction, Pick};
 use rand::Rng;
 
 use super::chain::{Chain, Generator, Place, State};
-use super::schema::Kind;
+use super::schema::{Kind, value};
 use crate::script::{nested, step, text, token};
 
 /// The kind of a stream that several children feed.
@@ -147,8 +147,44 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
+    /// `branch(f)` and `choose(f)` whose `f` gives several values, or none: the first counts.
+    fn branch_on_first(&mut self, chain: &mut Chain) {
+        let (f, kind) = match chain.state.kind.clone() {
+            Kind::Vertex => {
+                let key = self.multi_key();
+                (vec![step("values", [text(key.name)])], key.kind.clone())
+            }
+            Kind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
+                (vec![step("unfold", [])], *inner)
+            }
+            kind if kind.is_homogeneous() => {
+                let other = Argument::Value(value(&mut self.rng, &kind));
+                let both = [nested([step("identity", [])]), nested([step("constant", [other])])];
+                (vec![step("union", both)], kind)
+            }
+            _ => return,
+        };
+        let outer = without_gathering(&chain.state);
+        let (branches, states) = self.children(&outer, Place::Global, 3);
+        let is_branch = self.rng.random_bool(0.6);
+        chain.push(if is_branch { "branch" } else { "choose" }, [nested(f)]);
+        for (at, branch) in branches.into_iter().enumerate() {
+            let last = match self.rng.random_range(0..3) {
+                0 if is_branch => Argument::Pick(Pick::Any),
+                1 => Argument::Pick(Pick::Unproductive),
+                _ => Argument::Pick(Pick::None),
+            };
+            let test = if at < 2 { self.test(&kind) } else { last };
+            chain.push("option", [test, branch]);
+        }
+        Self::merge(chain, &states, true);
+    }
+
     /// `branch(f).option(…)`, f giving one value for each traverser.
     pub fn branch(&mut self, chain: &mut Chain) {
+        if self.rng.random_bool(0.4) {
+            return self.branch_on_first(chain);
+        }
         if !chain.state.kind.is_element() {
             return;
         }
@@ -156,7 +192,8 @@ impl Generator {
         let (branches, states) = self.children(&outer, Place::Global, 3);
         chain.push(
             "branch",
-            [if self.rng.random_bool(0.5) { token(Token::Label) } else { nested([step("label", [])]) }],
+            // The grammar of the reference has no token there.
+            [if self.rng.random_bool(0.05) { token(Token::Label) } else { nested([step("label", [])]) }],
         );
         let label = text(self.label(&chain.state.kind));
         let without_test = self.rng.random_bool(0.2);

@@ -128,8 +128,9 @@ impl Generator {
 
     /// A traversal that only reads.
     pub fn read(&mut self) -> Chain {
-        if self.rng.random_bool(0.06) {
-            let forms: [fn(&mut Self) -> Chain; 5] = [
+        if self.rng.random_bool(0.08) {
+            let forms: [fn(&mut Self) -> Chain; 6] = [
+                Self::ordered_branched_injected,
                 Self::merged_sacks,
                 Self::one_bulk,
                 Self::folded_side_effect,
@@ -194,6 +195,10 @@ impl Generator {
         let kind = kinds.choose(&mut self.rng).expect("not empty").clone();
         let count = self.rng.random_range(1..6);
         let mut values: Vec<Value> = (0..count).map(|_| self.injected(&kind)).collect();
+        if self.rng.random_bool(0.3) {
+            // Equal traversers from the beginning.
+            values.extend(values.clone());
+        }
         let as_list = self.rng.random_bool(0.2);
         if as_list {
             values = vec![Value::list(values)];
@@ -243,6 +248,7 @@ impl Generator {
             Self::tree,
             Self::rare_form,
             Self::cap_all,
+            Self::inject_again,
         ];
         if state.sack.is_some() {
             actions.extend([Self::sack as Action; 4]);
@@ -264,12 +270,21 @@ impl Generator {
                 Self::repeat,
             ]);
         }
+        if state.place == Place::Top {
+            actions.push(Self::effect_in_scope);
+        }
+        if state.kind == Kind::Vertex {
+            actions.extend([Self::meet_again as Action; 2]);
+        }
         // What needs something that is seldom there comes up often where it is.
         if state.place == Place::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
+            if state.place == Place::Top && state.history {
+                actions.extend([Self::label_with_as as Action; 3]);
+            }
         }
         if state.kind == Kind::Vertex && self.depth < self.options.depth_max {
             actions.extend([Self::repeat as Action; 3]);

@@ -11,7 +11,7 @@ use crate::script::{nested, step, text};
 
 impl Generator {
     /// `V()` and a filter, of a source without other configuration.
-    fn plain_start(&mut self) -> Chain {
+    pub fn plain_start(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
         self.source.clear();
@@ -141,53 +141,5 @@ impl Generator {
         chain.reduces(Kind::Opaque);
         chain.end();
         chain
-    }
-
-    /// A strategy that shows some properties of vertices only, and the steps that it says so of.
-    pub fn seen_properties(&mut self) -> Chain {
-        let mut chain = self.plain_start();
-        let of_parts = self.rng.random_bool(0.3);
-        let strategy = if of_parts { self.partition_strategy(false, true) } else { self.property_strategy() };
-        self.source.push(step("withStrategies", [strategy]));
-        if self.rng.random_bool(0.4) {
-            self.neighbors(&mut chain);
-        }
-        let (single, multi) = (self.key(&Kind::Vertex).name, self.multi_key().name);
-        let keys = match self.rng.random_range(0..4) {
-            0 => Vec::new(),
-            1 => vec![text(single)],
-            2 => vec![text(multi)],
-            _ => vec![text(single), text(multi)],
-        };
-        if self.rng.random_bool(0.5) {
-            chain.steps.push(Instruction::new("values", keys));
-            chain.spreads(Kind::Opaque);
-        } else {
-            chain.steps.push(Instruction::new("properties", keys));
-            chain.spreads(Kind::VertexProperty);
-            if self.rng.random_bool(0.7) {
-                self.property_parts(&mut chain);
-            }
-        }
-        // Maps are refused under such a strategy.
-        if let Some(at) = chain.steps.iter().position(|step| step.name.ends_with("Map")) {
-            chain.steps.truncate(at);
-        }
-        chain.end();
-        chain
-    }
-
-    fn property_strategy(&mut self) -> Argument {
-        let key = self.meta_key();
-        let criterion = match self.rng.random_range(0..4) {
-            0 => step("hasNot", [text(key.name)]),
-            1 => step("has", [text(key.name)]),
-            2 => step("hasKey", [text(self.multi_key().name)]),
-            _ => {
-                let test = self.test(&key.kind);
-                step("has", [text(key.name), test])
-            }
-        };
-        Argument::Strategy("SubgraphStrategy".into(), vec![("vertexProperties".into(), nested([criterion]))])
     }
 }

@@ -280,6 +280,7 @@ impl Generator {
                 chain.push("discard", []);
                 chain.end();
             }
+            1 | 2 => self.time_limit(chain),
             n if n % 3 == 0 => chain.push("barrier", []),
             n if n % 3 == 1 => chain.push("identity", []),
             _ => {

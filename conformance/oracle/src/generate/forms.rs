@@ -95,7 +95,9 @@ impl Generator {
                 chain.push("choose", [first, nested([step("toUpper", [])]), nested([step("identity", [])])]);
                 return chain.spreads(Kind::Text);
             }
-            _ => return chain.push("filter", [compare(Comparison::Neq, "bob")]),
+            // As `until(P)`.
+            _ if self.rng.random_bool(0.2) => return chain.push("filter", [compare(Comparison::Neq, "bob")]),
+            _ => return chain.push("filter", [nested([step("is", [compare(Comparison::Neq, "bob")])])]),
         }
         chain.becomes(Kind::Text);
     }
@@ -107,11 +109,14 @@ impl Generator {
             chain.push("choose", [test, nested([step("constant", [Argument::Value(value(&mut self.rng, kind))])])]);
             return chain.spreads(kind.clone());
         }
+        // The reference holds a predicate against the traverser instead of its object, and does not end.
+        let is_bare = self.rng.random_bool(0.05);
+        let test = |test: Argument| if is_bare { test } else { nested([step("is", [test])]) };
         let enough = compare(Comparison::Gte, self.rng.random_range(30..60));
         chain.push("repeat", [nested([step("math", [text("_ + 9")])])]);
-        chain.push("until", [enough]);
+        chain.push("until", [test(enough)]);
         if self.rng.random_bool(0.4) {
-            chain.push("emit", [compare(Comparison::Gt, self.rng.random_range(0..30))]);
+            chain.push("emit", [test(compare(Comparison::Gt, self.rng.random_range(0..30)))]);
         }
         chain.spreads(Kind::Float);
     }

@@ -71,9 +71,15 @@ impl Generator {
     }
 
     /// What is written before a repeat must not go to one that stands there.
-    fn end_earlier_loop(chain: &mut Chain) {
+    pub fn end_earlier_loop(chain: &mut Chain) {
         let modulates = |i: &Instruction| matches!(i.name.as_str(), "repeat" | "times" | "until" | "emit");
-        if chain.steps.last().is_some_and(modulates) {
+        if !chain.steps.last().is_some_and(modulates) {
+            return;
+        }
+        // Where that one has both already, they go to the next.
+        let before = chain.steps.iter().rev().take_while(|step| modulates(step));
+        let names: Vec<&str> = before.map(|step| step.name.as_str()).collect();
+        if !names.contains(&"emit") || !names.iter().any(|name| matches!(*name, "times" | "until")) {
             chain.push("identity", []);
         }
     }

@@ -96,6 +96,15 @@ impl Generator {
                 chain.push("valueMap", [Argument::Value(true.into())]);
                 chain.becomes(Kind::Opaque);
             }
+            12 if self.rng.random_bool(0.5) => {
+                chain.push("propertyMap", [text(key.name)]);
+                let local = Argument::Scope(Scope::Local);
+                chain.push(
+                    "by",
+                    [nested([if self.rng.random_bool(0.5) { step("count", [local]) } else { step("unfold", []) }])],
+                );
+                chain.becomes(Kind::Opaque);
+            }
             12 => {
                 chain.push("elementMap", []);
                 chain.becomes(Kind::Opaque);
@@ -262,9 +271,9 @@ impl Generator {
             return;
         }
         chain.state.ordered = false;
-        if labels.len() > 1 && self.rng.random_bool(0.4) {
+        if labels.len() > 1 && self.rng.random_bool(0.6) {
             let (one, other) = (text(labels[0].0), text(labels[1].0));
-            if self.rng.random_bool(0.3) {
+            if self.rng.random_bool(0.4) {
                 let pop = *[Pop::First, Pop::Last, Pop::All].choose(&mut self.rng).expect("not empty");
                 chain.push("select", [Argument::Pop(pop), one, other]);
                 return chain.becomes(Kind::Opaque);

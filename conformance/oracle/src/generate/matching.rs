@@ -35,6 +35,15 @@ impl Generator {
             }
             _ => {}
         }
+        let mut binds_all = true;
+        if self.rng.random_bool(0.3) {
+            let (either, binds) = self.either();
+            patterns.push(either);
+            binds_all = binds;
+            if binds {
+                record.push(("x", Kind::Vertex));
+            }
+        }
         for _ in 0..self.rng.random_range(0..3) {
             let test = self.pattern_test();
             patterns.push(test);
@@ -47,8 +56,24 @@ impl Generator {
             patterns.shuffle(&mut self.rng);
         }
         chain.steps.push(Instruction::new("match", patterns));
-        chain.spreads(Kind::Record(record));
+        chain.spreads(if binds_all { Kind::Record(record) } else { Kind::Opaque });
         chain.loses_history();
+    }
+
+    /// `or()` of ways that bind, and whether every one of them binds `x`.
+    fn either(&mut self) -> (Argument, bool) {
+        let (one, other) = (self.way("u", Some("x")), self.way("v", Some("x")));
+        let has = nested([step("as", [text("v")]), step("has", [text(self.key(&Kind::Vertex).name)])]);
+        match self.rng.random_range(0..6) {
+            0 | 1 => (nested([step("or", [one, other])]), true),
+            2 => (nested([step("or", [one, has])]), false),
+            3 => {
+                let both = nested([step("and", [one, self.way("x", None)])]);
+                (nested([step("or", [both, other])]), true)
+            }
+            4 => (nested([step("or", [self.way("u", Some("v")), other])]), false),
+            _ => (nested([step("or", [one, self.way("v", Some("y"))])]), false),
+        }
     }
 
     fn way(&mut self, start: &str, end: Option<&str>) -> Argument {
@@ -64,7 +89,11 @@ impl Generator {
 
     /// A pattern that binds nothing.
     fn pattern_test(&mut self) -> Argument {
-        match self.rng.random_range(0..6) {
+        match self.rng.random_range(0..7) {
+            6 => {
+                let both = nested([step("and", [self.way("v", Some("u")), self.way("u", None)])]);
+                nested([step("not", [both])])
+            }
             0 => nested([step("not", [self.way("v", Some("u"))])]),
             1 => nested([step("not", [self.way("u", None)])]),
             2 => nested([step("or", [self.way("u", None), self.way("v", None)])]),

@@ -28,7 +28,11 @@ impl Generator {
         let (age, key) = (self.entry("age", &Kind::Int(32)), self.multi_key());
         let several = value(&mut self.rng, &key.kind);
         let which = Argument::Merge(which);
-        match self.rng.random_range(0..8) {
+        match self.rng.random_range(0..9) {
+            8 => {
+                let made = self.no_map();
+                step("option", [which, made])
+            }
             0 => {
                 let several = Argument::CardinalityValue(cardinality, Box::new(Argument::Value(several)));
                 let entries = vec![(text(key.name), several), (Argument::Value(age.0), Argument::Value(age.1))];
@@ -43,6 +47,44 @@ impl Generator {
             4 => step("option", [which, literal(vec![("age".into(), Value::Null), ("note".into(), Value::I32(1))])]),
             _ => step("option", [which, literal(vec![age])]),
         }
+    }
+
+    /// A traversal that gives no map: nothing, or null, which asks for nothing.
+    fn no_map(&mut self) -> Argument {
+        nested([match self.rng.random_range(0..4) {
+            0 => step("select", [text("nothing")]),
+            1 => step("constant", [Argument::Value(Value::Null)]),
+            2 => step("not", [nested([step("identity", [])])]),
+            _ => step("is", [Argument::Value(Value::I32(-1))]),
+        }])
+    }
+
+    /// Merges that are told by traversals what to look for, to make, or to write, and are told nothing.
+    pub fn merge_without_map(&mut self) -> Chain {
+        let mut chain = self.start();
+        chain.steps.clear();
+        if self.rng.random_bool(0.7) {
+            let id = self.vertex_id();
+            chain.push("V", [id]);
+        }
+        let of_vertices = self.rng.random_bool(0.6);
+        let label = Value::string(if of_vertices { self.label(&Kind::Vertex) } else { self.edge_label() });
+        let mut wanted = vec![(Value::Token(Token::Label), label)];
+        if of_vertices {
+            wanted.push(self.entry("name", &Kind::Text));
+        } else {
+            wanted.push((Value::Direction(Direction::Out), self.literal_id()));
+            wanted.push((Value::Direction(Direction::In), self.literal_id()));
+        }
+        let mut given =
+            [literal(wanted), literal(vec![("note".into(), 1.into())]), literal(vec![("note".into(), 2.into())])];
+        given[self.rng.random_range(0..3)] = self.no_map();
+        let [wanted, made, met] = given;
+        chain.push(if of_vertices { "mergeV" } else { "mergeE" }, [wanted]);
+        chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
+        chain.push("option", [Argument::Merge(Merge::OnMatch), met]);
+        chain.spreads(if of_vertices { Kind::Vertex } else { Kind::Edge });
+        chain
     }
 
     /// `mergeV()`, once or for several traversers: each finds what the ones before it made.

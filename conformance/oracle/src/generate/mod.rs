@@ -19,10 +19,12 @@
 //! body of a `repeat` other than one that looks for all that can be reached, and without bulk (`withBulk(false)`) anything
 //! but what stands behind a `barrier()`.
 
+mod anywhere;
 mod branch;
 mod chain;
 mod configured;
 mod convert;
+mod effects;
 mod filter;
 mod forms;
 mod function;
@@ -36,6 +38,7 @@ mod reduce;
 mod schema;
 mod several;
 mod source;
+mod strategies;
 mod structure;
 mod write;
 

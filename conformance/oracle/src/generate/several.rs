@@ -40,6 +40,56 @@ impl Generator {
         Instruction::new("property", arguments)
     }
 
+    /// Two `property()`s of one key, of which one or both say a cardinality; one may read what the other wrote.
+    pub fn again_with_cardinality(&mut self) -> Vec<Instruction> {
+        let key = self.multi_key();
+        let cardinality = Argument::Cardinality(self.cardinality());
+        let mut given = || Argument::Value(value(&mut self.rng, &key.kind));
+        let plain = step("property", [text(key.name), given()]);
+        let said = step("property", [cardinality.clone(), text(key.name), given()]);
+        match self.rng.random_range(0..5) {
+            0 => vec![plain, said],
+            1 => vec![said.clone(), plain, said],
+            2 => vec![plain.clone(), said, plain],
+            3 => {
+                let read = nested([step("label", [])]);
+                vec![step("property", [cardinality, text("note"), read]), step("property", [text("note"), text("n")])]
+            }
+            _ => vec![said, plain],
+        }
+    }
+
+    /// Properties that are held, by a label, a list or a side effect, while they get properties of their own.
+    pub fn held_properties(&mut self) -> Chain {
+        let mut chain = self.some_properties();
+        let key = self.meta_key();
+        let written = step("property", [text(key.name), Argument::Value(value(&mut self.rng, &key.kind))]);
+        let held = match self.rng.random_range(0..5) {
+            0 => vec![step("sideEffect", [nested([written])])],
+            1 => vec![step("as", [text("h")]), written, step("select", [text("h")])],
+            2 => vec![step("aggregate", [text("h")]), written, step("cap", [text("h")]), step("unfold", [])],
+            3 => {
+                vec![step("fold", []), step("sideEffect", [nested([step("unfold", []), written])]), step("unfold", [])]
+            }
+            _ => vec![step("local", [nested([written, step("barrier", [])])])],
+        };
+        chain.steps.extend(held);
+        match self.rng.random_range(0..5) {
+            0 => chain.push("values", [text(key.name)]),
+            1 => chain.push("properties", []),
+            2 => chain.push("valueMap", []),
+            3 => chain.push("has", [text(key.name)]),
+            _ => {
+                chain.push("properties", [text(key.name)]);
+                chain.push("count", []);
+                chain.reduces(Kind::Int(64));
+                return chain;
+            }
+        }
+        chain.spreads(Kind::Opaque);
+        chain
+    }
+
     /// Values beside those that are there, which are often read afterwards.
     pub fn set_several(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);

@@ -13,7 +13,7 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     /// A traversal that writes.
     pub fn write(&mut self) -> Chain {
-        let forms: [fn(&mut Self) -> Chain; 20] = [
+        let forms: [fn(&mut Self) -> Chain; 22] = [
             Self::add_one_vertex,
             Self::add_one_edge,
             Self::set_properties,
@@ -28,16 +28,20 @@ impl Generator {
             Self::merge_edges,
             Self::merge_edge_by_ends,
             Self::merge_by_given_maps,
+            Self::merge_without_map,
             Self::set_several,
             Self::set_several,
             Self::set_meta,
+            Self::held_properties,
             Self::drop_parts,
             Self::write_in_branches,
             Self::drop_some,
         ];
         let chain = forms.choose(&mut self.rng).expect("not empty")(self);
-        if self.rng.random_bool(0.03) {
-            self.source.push(step("withStrategies", [Argument::Strategy("ReadOnlyStrategy".into(), Vec::new())]));
+        match self.rng.random_range(0..30) {
+            0 => self.with_strategy("ReadOnlyStrategy"),
+            1 | 2 => self.with_verification(),
+            _ => {}
         }
         chain
     }
@@ -113,6 +117,11 @@ impl Generator {
             let several = self.rng.random_bool(0.4);
             let property = if several { self.several_instruction() } else { self.literal_property(&Kind::Vertex) };
             chain.steps.push(property);
+            if self.rng.random_bool(0.2) {
+                // The same key again, one of the two with a cardinality: what says none comes first.
+                let property = self.again_with_cardinality();
+                chain.steps.extend(property);
+            }
         }
         chain
     }

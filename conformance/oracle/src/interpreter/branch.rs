@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 use super::step::{LoopCondition, LoopTest, Step, traversal};
 use super::traverser::Loop;
-use super::{Failure, Interpreter, LOOP_COUNT_MAX, Outcome, Stream, Traverser, first, unsupported};
+use super::{Failure, Interpreter, LOOP_COUNT_MAX, Outcome, Stream, Traverser, first, unsupported, wrong};
 
 impl Interpreter<'_> {
     /// Every branch sees the whole stream. Without a stream nothing begins, not even a `count()` inside.
@@ -66,7 +66,8 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// `branch(f).option(…)`: every option that matches, `Pick.any` always, `Pick.none` where no other does.
+    /// `branch(f).option(…)`: every option that matches the first result, `Pick.any` always, `Pick.none` where no other
+    /// does, `Pick.unproductive` instead of `Pick.none` where there is no result.
     pub(crate) fn branch(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut chosen: Vec<Stream> = step.options.iter().map(|_| Vec::new()).collect();
         for t in input {
@@ -74,14 +75,16 @@ impl Interpreter<'_> {
                 Argument::Traversal(f) => first(self.local_child(f, &t)?),
                 _ => self.by(step.arguments, &t)?,
             };
-            let Some(made) = made else { return unsupported("branch() on nothing") };
             let mut matched = false;
             for (at, option) in step.options.iter().enumerate() {
                 let takes = match option {
                     [Argument::Pick(Pick::Any), _] | [_] => true,
                     [Argument::Pick(_), _] => false,
                     [test, _] => {
-                        let matches = self.argument_matches(test, &made)?;
+                        let matches = match &made {
+                            Some(made) => self.argument_matches(test, made)?,
+                            None => false,
+                        };
                         matched |= matches;
                         matches
                     }
@@ -91,7 +94,11 @@ impl Interpreter<'_> {
                     chosen[at].push(t.clone());
                 }
             }
-            let otherwise = step.options.iter().position(|o| matches!(o, [Argument::Pick(Pick::None), _]));
+            let place = |pick| step.options.iter().position(|o| matches!(o, [Argument::Pick(p), _] if *p == pick));
+            let otherwise = match &made {
+                Some(_) => place(Pick::None),
+                None => place(Pick::Unproductive).or_else(|| place(Pick::None)),
+            };
             if let (false, Some(at)) = (matched, otherwise) {
                 chosen[at].push(t);
             }
@@ -112,7 +119,7 @@ impl Interpreter<'_> {
         let Some(made) = made else { return Ok(pick(Pick::Unproductive)) };
         for (at, option) in step.options.iter().enumerate() {
             match option {
-                [Argument::Pick(Pick::Any), _] => return unsupported("choose() with Pick.any"),
+                [Argument::Pick(Pick::Any), _] => return wrong("choose() takes one option: none for all"),
                 [Argument::Pick(_), _] => {}
                 [test, _] if self.argument_matches(test, &made)? => return Ok(Some(at)),
                 _ => {}

@@ -2,6 +2,7 @@
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Column, Order};
+use smol_str::SmolStr;
 
 use super::{Interpreter, Outcome, Traverser, first, unsupported, wrong};
 
@@ -14,7 +15,11 @@ impl Interpreter<'_> {
     /// What `by(arguments)` makes of what the traverser stands on.
     pub(crate) fn by(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
         let made = self.productive_or_not(arguments, t)?;
-        Ok(if self.source.productive_by { made.or(Some(Value::Null)) } else { made })
+        let gives_null = match &self.source.productive_by {
+            Some(keys) => !key_of(arguments).is_some_and(|key| keys.contains(key)),
+            None => false,
+        };
+        Ok(if gives_null { made.or(Some(Value::Null)) } else { made })
     }
 
     /// As [`Interpreter::by`], whatever `ProductiveByStrategy` says.
@@ -68,6 +73,18 @@ impl Interpreter<'_> {
             (Token::Id, Value::VertexProperty(_)) => unsupported("the id of a vertex property"),
             (token, other) => wrong(format!("a {} has no {token:?}", other.type_name())),
         }
+    }
+}
+
+/// The one key whose values a modulator asks for.
+fn key_of(arguments: &[Argument]) -> Option<&SmolStr> {
+    match arguments.first()? {
+        Argument::Value(Value::String(key)) => Some(key),
+        Argument::Traversal(child) => match child.steps.as_slice() {
+            [only] if only.name == "values" && only.arguments.len() == 1 => key_of(&only.arguments),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) fn text_of(value: &Value) -> Outcome<String> {
         Value::F32(number) => with_exponent(f64::from(*number), format!("{number:?}"), format!("{number:E}")),
         Value::F64(number) => with_exponent(*number, format!("{number:?}"), format!("{number:E}")),
         Value::Null => return wrong("null has no text"),
+        // As Java writes it: without seconds that are zero.
+        Value::DateTime(moment) => moment.to_string().replacen(":00Z", "Z", 1),
         other => match integer(other) {
             Some(number) => number.to_string(),
             None => return unsupported(format!("the text of a {}", other.type_name())),

@@ -94,15 +94,27 @@ impl Interpreter<'_> {
                 _ => entries.push((key, Value::list(vec![value]))),
             }
         }
-        if !step.by.is_empty() {
-            let mut kept = entries[..token_count].to_vec();
-            for (key, value) in entries.drain(token_count..) {
-                let made = self.by(round_robin(&step.by, 0), &t.holding(value))?;
-                kept.extend(made.map(|value| (key, value)));
-            }
-            entries = kept;
-        }
+        let properties = entries.split_off(token_count);
+        entries.extend(self.modulated(step, t, properties)?);
         Ok(Some(Value::map(entries)))
+    }
+
+    /// The entries of a map, their values as a `by()` makes them; those of which it makes nothing are left out.
+    fn modulated(
+        &mut self,
+        step: &Step<'_>,
+        t: &Traverser,
+        entries: Vec<(Value, Value)>,
+    ) -> Outcome<Vec<(Value, Value)>> {
+        if step.by.is_empty() {
+            return Ok(entries);
+        }
+        let mut kept = Vec::new();
+        for (key, value) in entries {
+            let made = self.by(round_robin(&step.by, 0), &t.holding(value))?;
+            kept.extend(made.map(|value| (key, value)));
+        }
+        Ok(kept)
     }
 
     /// `propertyMap()`: property objects by key, several of a vertex's in a list.
@@ -117,7 +129,7 @@ impl Interpreter<'_> {
                 _ => entries.push((key, property)),
             }
         }
-        Ok(Some(Value::map(entries)))
+        Ok(Some(Value::map(self.modulated(step, t, entries)?)))
     }
 
     fn token_entries(&self, element: &Value) -> Outcome<Vec<(Value, Value)>> {

@@ -18,9 +18,11 @@ impl Interpreter<'_> {
             "hasId" => self.token_among(Token::Id, step, t),
             "hasKey" => self.token_among(Token::Key, step, t),
             "hasValue" => self.token_among(Token::Value, step, t),
-            "hasNot" => Ok(self.property_values(&string(step.argument(0)?)?, t)?.is_empty()),
+            "hasNot" => Ok(self.properties_of(&t.value, &[string(step.argument(0)?)?])?.is_empty()),
             _ => match step.arguments {
-                [Argument::Value(Value::String(key))] => Ok(!self.property_values(key, t)?.is_empty()),
+                [Argument::Value(Value::String(key))] => {
+                    Ok(!self.properties_of(&t.value, std::slice::from_ref(key))?.is_empty())
+                }
                 [Argument::Value(Value::Token(token)), test] => {
                     let value = self.token(*token, &t.value)?;
                     self.argument_matches(test, &value)
@@ -50,16 +52,9 @@ impl Interpreter<'_> {
         Ok(false)
     }
 
-    fn property_values(&mut self, key: &str, t: &Traverser) -> Outcome<Vec<Value>> {
-        let mut found = Vec::new();
-        for property in self.properties_of(&t.value, &[key.into()])? {
-            found.push(self.key_and_value(&property)?.1);
-        }
-        Ok(found)
-    }
-
     fn any_value_matches(&mut self, key: &str, test: &Argument, t: &Traverser) -> Outcome<bool> {
-        for value in self.property_values(key, t)? {
+        for property in self.properties_of(&t.value, &[key.into()])? {
+            let value = self.key_and_value(&property)?.1;
             if self.argument_matches(test, &value)? {
                 return Ok(true);
             }
@@ -142,13 +137,14 @@ impl Interpreter<'_> {
     }
 
     fn where_connective(&mut self, instruction: &Instruction, t: &Traverser) -> Outcome<bool> {
-        let results = instruction.arguments.iter().map(|a| self.where_child(super::step::traversal(a)?, t));
-        let results = results.collect::<Outcome<Vec<bool>>>()?;
-        Ok(match instruction.name.as_str() {
-            "and" => results.iter().all(|r| *r),
-            "or" => results.iter().any(|r| *r),
-            _ => !results.iter().any(|r| *r),
-        })
+        // The first that decides is the last that runs.
+        let stop_at = instruction.name != "and";
+        for argument in &instruction.arguments {
+            if self.where_child(super::step::traversal(argument)?, t)? == stop_at {
+                return Ok(instruction.name == "or");
+            }
+        }
+        Ok(instruction.name != "or")
     }
 
     /// `none(P)`: collections without a member that passes; other objects do not get through.

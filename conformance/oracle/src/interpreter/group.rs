@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use super::by::round_robin;
 use super::step::Step;
-use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, values, wrong};
+use super::{Groups, Interpreter, Outcome, Stream, Traverser, first, unsupported, values, wrong};
 
 impl Interpreter<'_> {
     pub(crate) fn group_step(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
@@ -15,24 +15,22 @@ impl Interpreter<'_> {
         if step.by.len() > arity {
             return wrong(format!("{}() takes at most {arity} by()", step.name));
         }
-        let groups = self.members_by_key(step, &input)?;
+        let Some(name) = step.name_argument(0)? else {
+            let groups = self.members_by_key(step, Groups::new(), &input)?;
+            let entries = self.reduce_groups(step, groups)?;
+            return Ok(vec![Traverser::new(Value::map(entries), Vec::new())]);
+        };
+        // A step that runs again goes on with the groups it has.
+        let known = self.groups.get(&name).cloned().unwrap_or_default();
+        let groups = self.members_by_key(step, known, &input)?;
+        self.groups.insert(name.clone(), groups.clone());
         let entries = self.reduce_groups(step, groups)?;
-        match step.name_argument(0)? {
-            None => Ok(vec![Traverser::new(Value::map(entries), Vec::new())]),
-            Some(name) => {
-                // Inside a repeat the step runs more than once; what it then adds to is not modelled.
-                if matches!(self.side_effects.get(&name), Some(Value::Map(old)) if !old.is_empty()) {
-                    return unsupported(format!("{}({name}) that runs twice", step.name));
-                }
-                self.side_effects.insert(name, Value::map(entries));
-                Ok(input)
-            }
-        }
+        self.side_effects.insert(name, Value::map(entries));
+        Ok(input)
     }
 
-    /// The traversers of each key, keys in order of appearance; who has no key is left out.
-    fn members_by_key(&mut self, step: &Step<'_>, input: &Stream) -> Outcome<Vec<(Value, Stream)>> {
-        let mut groups: Vec<(Value, Stream)> = Vec::new();
+    /// The traversers of each key, together with those known before; one without a key is left out.
+    fn members_by_key(&mut self, step: &Step<'_>, mut groups: Groups, input: &Stream) -> Outcome<Groups> {
         for t in input {
             let Some(key) = self.by(step.by.first().copied().unwrap_or(&[]), t)? else { continue };
             match groups.iter_mut().find(|(k, _)| equivalent(k, &key)) {
@@ -43,7 +41,7 @@ impl Interpreter<'_> {
         Ok(groups)
     }
 
-    fn reduce_groups(&mut self, step: &Step<'_>, groups: Vec<(Value, Stream)>) -> Outcome<Vec<(Value, Value)>> {
+    fn reduce_groups(&mut self, step: &Step<'_>, groups: Groups) -> Outcome<Vec<(Value, Value)>> {
         let mut entries = Vec::new();
         for (key, members) in groups {
             let value = match (step.name, step.by.get(1)) {

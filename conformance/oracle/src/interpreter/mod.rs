@@ -83,6 +83,9 @@ pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
 /// Traversers on their way from one step to the next.
 pub(crate) type Stream = Vec<Traverser>;
 
+/// Traversers by key, keys in order of appearance.
+pub(crate) type Groups = Vec<(Value, Stream)>;
+
 pub(crate) fn unsupported<T>(what: impl Into<String>) -> Outcome<T> {
     Err(Failure::Unsupported(what.into()))
 }
@@ -96,6 +99,8 @@ pub struct Interpreter<'g> {
     graph: &'g mut Graph,
     source: Source,
     side_effects: BTreeMap<SmolStr, Value>,
+    /// The traversers of each key that a `group` into a side effect has met so far.
+    groups: BTreeMap<SmolStr, Groups>,
     /// What the `dedup()`s of the innermost loop have met, by step.
     met: BTreeMap<usize, Vec<Vec<Value>>>,
     traversers_left: usize,
@@ -109,10 +114,12 @@ impl<'g> Interpreter<'g> {
         if source.read_only && writes(traversal) {
             return Err(Failure::Error(Error::invalid("a traversal that only reads has a step that writes")));
         }
+        source.verify(traversal)?;
         let mut this = Interpreter {
             graph,
             source,
             side_effects: BTreeMap::new(),
+            groups: BTreeMap::new(),
             met: BTreeMap::new(),
             traversers_left: TRAVERSER_COUNT_MAX,
             depth: 0,
@@ -229,7 +236,8 @@ impl<'g> Interpreter<'g> {
             "limit" | "range" | "skip" | "tail" => filter::range(step, input),
             "order" if step.is_local() => self.map(input, |this, t| this.order_local(step, t)),
             "order" => self.order(step, input),
-            "identity" | "start" => Ok(input),
+            // A limit of time is one that no run of a test comes to.
+            "identity" | "start" | "timeLimit" => Ok(input),
             "barrier" => self.barrier(step, input),
             "sample" => filter::sample(step, input),
             "coin" => filter::coin(step, input),

@@ -29,23 +29,23 @@ impl Interpreter<'_> {
         Ok(vec![t])
     }
 
-    /// The `property()`s right after `addV()` or `addE()`; their children read what the step was given.
+    /// The `property()`s right after `addV()` or `addE()`. Those with a key and a value make the element: their children
+    /// read what the step was given. The others, with a cardinality or meta-properties, come after it: theirs read the
+    /// new element.
     pub(crate) fn write_new(&mut self, given: &[&[Argument]], t: &Traverser, made: &Traverser) -> Outcome<()> {
+        let is_token =
+            |arguments: &[Argument]| matches!(arguments, [Argument::Value(Value::Token(Token::Id | Token::Label)), ..]);
+        let given = given.iter().filter(|arguments| !is_token(arguments)).flat_map(|arguments| one_by_one(arguments));
+        let (making, after): (Vec<_>, Vec<_>) = given.partition(|arguments| makes(arguments));
         let mut all = Vec::new();
-        for arguments in given {
-            if !matches!(arguments.first(), Some(Argument::Value(Value::Token(Token::Id | Token::Label)))) {
-                all.extend(self.written(arguments, t)?);
-            }
+        for arguments in &making {
+            all.extend(self.written(arguments, t)?);
         }
-        // A new vertex keeps every value that is given for one key; what says more of a value is written after that.
-        let is_plain = |written: &Written| written.cardinality.is_none() && written.meta.is_empty();
-        if matches!(made.value, Value::Vertex(_)) {
-            all.sort_by_key(|written| !is_plain(written));
-        }
-        let keys: Vec<SmolStr> = all.iter().filter(|written| is_plain(written)).map(|w| w.key.clone()).collect();
+        // A new vertex keeps every value that is given for one key, and null takes away those before it.
+        let keys: Vec<SmolStr> = all.iter().map(|written| written.key.clone()).collect();
         for mut written in all {
             let is_repeated = keys.iter().filter(|key| **key == written.key).count() > 1;
-            let adds = is_plain(&written) && !matches!(written.value, Value::Null);
+            let adds = !matches!(written.value, Value::Null);
             if is_repeated && adds && matches!(made.value, Value::Vertex(_)) {
                 written.cardinality = Some(Cardinality::List);
             }
@@ -56,6 +56,12 @@ impl Interpreter<'_> {
         for mark in marks {
             let written = Written { cardinality: None, key: mark.key, value: mark.value, meta: Vec::new() };
             self.write(&made.value, written)?;
+        }
+        for arguments in &after {
+            for mut written in self.written(arguments, made)? {
+                self.mark_meta(&mut written);
+                self.write(&made.value, written)?;
+            }
         }
         Ok(())
     }
@@ -151,5 +157,21 @@ impl Interpreter<'_> {
             other => return wrong(format!("property() needs an element, not a {}", other.type_name())),
         }
         Ok(())
+    }
+}
+
+/// A map of properties, whose entries may say how they are written, as one `property()` an entry.
+fn one_by_one(arguments: &[Argument]) -> Vec<Vec<Argument>> {
+    match arguments {
+        [Argument::Map(entries)] => entries.iter().map(|(key, value)| vec![key.clone(), value.clone()]).collect(),
+        arguments => vec![arguments.to_vec()],
+    }
+}
+
+/// Returns true if a `property()` right after `addV()` or `addE()` is a part of that step.
+fn makes(arguments: &[Argument]) -> bool {
+    match arguments {
+        [Argument::Cardinality(_), ..] | [_, Argument::CardinalityValue(..)] => false,
+        arguments => arguments.len() <= 2,
     }
 }

@@ -8,7 +8,7 @@ use mangrove_gremlin::{Argument, Bytecode, Instruction, Operator, Predicate};
 use smol_str::SmolStr;
 
 use super::step::{string, traversal, value};
-use super::{Interpreter, Outcome, Traverser, unsupported};
+use super::{Interpreter, Outcome, Traverser, unsupported, wrong};
 use crate::script::bytecode;
 
 /// The configuration of a traversal.
@@ -18,8 +18,12 @@ pub(crate) struct Source {
     pub sack: Option<Value>,
     /// How the sacks of traversers that meet at a barrier become one.
     pub merge_sacks: Option<Operator>,
-    /// Whether a `by()` without a result gives null.
-    pub productive_by: bool,
+    /// Whether a `by()` without a result gives null, and of which keys it does not.
+    pub productive_by: Option<Vec<SmolStr>>,
+    /// Keys that no new element may get.
+    pub reserved_keys: Vec<SmolStr>,
+    /// Whether a step along edges must name their labels.
+    pub needs_edge_labels: bool,
     /// Whether no step may write.
     pub read_only: bool,
     /// Side effects that are there before the traversal begins.
@@ -94,9 +98,7 @@ impl Source {
                 ("withBulk", [bulk]) => source.one_bulk = matches!(bulk, Argument::Value(Value::Bool(false))),
                 // What changes how a traversal runs only.
                 ("withPath", []) | ("with", _) => {}
-                ("withStrategies", strategies) => {
-                    strategies.iter().try_for_each(|strategy| source.add_strategy(strategy))?;
-                }
+                ("withStrategies", strategies) => source.add_strategies(strategies)?,
                 ("withoutStrategies", names) => {
                     for name in names {
                         match name {
@@ -114,7 +116,9 @@ impl Source {
     fn remove_strategy(&mut self, name: &str) -> Outcome<()> {
         match name {
             "ReadOnlyStrategy" => self.read_only = false,
-            "ProductiveByStrategy" => self.productive_by = false,
+            "ProductiveByStrategy" => self.productive_by = None,
+            "ReservedKeysVerificationStrategy" => self.reserved_keys.clear(),
+            "EdgeLabelVerificationStrategy" => self.needs_edge_labels = false,
             "SubgraphStrategy" | "PartitionStrategy" => self.parts.retain(|part| part.strategy != name),
             name if NEUTRAL.contains(&name) => {}
             name => return unsupported(name),
@@ -122,14 +126,36 @@ impl Source {
         Ok(())
     }
 
-    fn add_strategy(&mut self, strategy: &Argument) -> Outcome<()> {
-        let Argument::Strategy(name, settings) = strategy else {
-            return unsupported(format!("{strategy} as a strategy"));
-        };
+    /// Of two strategies of one name in one call the first holds; all of them replace those of earlier calls.
+    fn add_strategies(&mut self, strategies: &[Argument]) -> Outcome<()> {
+        let mut names: Vec<&SmolStr> = Vec::new();
+        for strategy in strategies {
+            let Argument::Strategy(name, settings) = strategy else {
+                return unsupported(format!("{strategy} as a strategy"));
+            };
+            if !names.contains(&name) {
+                names.push(name);
+                self.remove_strategy(name)?;
+                self.add_strategy(name, settings)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_strategy(&mut self, name: &SmolStr, settings: &[(SmolStr, Argument)]) -> Outcome<()> {
         let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, given)| given);
+        let throws = matches!(setting("throwException"), Some(Argument::Value(Value::Bool(true))));
         match name.as_str() {
             "ReadOnlyStrategy" => self.read_only = true,
-            "ProductiveByStrategy" if settings.is_empty() => self.productive_by = true,
+            "ProductiveByStrategy" => {
+                self.productive_by = Some(setting("productiveKeys").map(strings).transpose()?.unwrap_or_default());
+            }
+            "ReservedKeysVerificationStrategy" => {
+                if throws {
+                    self.reserved_keys = setting("keys").map(strings).transpose()?.unwrap_or_default();
+                }
+            }
+            "EdgeLabelVerificationStrategy" => self.needs_edge_labels = throws,
             "SubgraphStrategy" => {
                 let criterion = |key: &str| setting(key).map(traversal).transpose().map(|found| found.cloned());
                 let unchecked = matches!(setting("checkAdjacentVertices"), Some(Argument::Value(Value::Bool(false))));
@@ -178,6 +204,67 @@ impl Source {
             name => return unsupported(name),
         }
         Ok(())
+    }
+}
+
+/// The texts of a collection.
+fn strings(given: &Argument) -> Outcome<Vec<SmolStr>> {
+    let Argument::Value(Value::List(keys) | Value::Set(keys)) = given else {
+        return unsupported(format!("{given} in place of names"));
+    };
+    keys.iter().map(|key| string(&Argument::Value(key.clone()))).collect()
+}
+
+impl Source {
+    /// Fails if a strategy refuses the traversal, whatever is in the graph.
+    pub fn verify(&self, traversal: &Bytecode) -> Outcome<()> {
+        for instruction in &traversal.steps {
+            let (name, arguments) = (instruction.name.as_str(), instruction.arguments.as_slice());
+            if self.reserves(name, arguments) {
+                return wrong("a reserved key is written");
+            }
+            if self.needs_edge_labels && goes_along_any_edge(name, arguments) {
+                return wrong("a step along edges names no label");
+            }
+            for argument in arguments {
+                if let Argument::Traversal(child) = argument {
+                    self.verify(child)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if a step writes a reserved key, or may write one because a traversal gives the key.
+    fn reserves(&self, name: &str, arguments: &[Argument]) -> bool {
+        if self.reserved_keys.is_empty() || !matches!(name, "property" | "mergeV" | "mergeE" | "option") {
+            return false;
+        }
+        let reserved = |key: &Argument| match key {
+            Argument::Traversal(_) => true,
+            key => string(key).is_ok_and(|key| self.reserved_keys.contains(&key)),
+        };
+        let given = match arguments {
+            [Argument::Cardinality(_) | Argument::Merge(_), given @ ..] => given,
+            given => given,
+        };
+        match given {
+            [Argument::Value(Value::Map(entries)), ..] => {
+                entries.iter().any(|(key, _)| reserved(&Argument::Value(key.clone())))
+            }
+            [Argument::Map(entries), ..] => entries.iter().any(|(key, _)| reserved(key)),
+            [key, _, meta @ ..] if name == "property" => reserved(key) || meta.iter().step_by(2).any(reserved),
+            _ => false,
+        }
+    }
+}
+
+/// Returns true for `out()`, `bothE()`, `to(OUT)` and their like without a label.
+fn goes_along_any_edge(name: &str, arguments: &[Argument]) -> bool {
+    match name {
+        "out" | "in" | "both" | "outE" | "inE" | "bothE" => arguments.is_empty(),
+        "to" | "toE" => matches!(arguments, [Argument::Value(Value::Direction(_))]),
+        _ => false,
     }
 }
 

@@ -148,7 +148,11 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 }
             }
             "until" | "emit" | "times" => {
-                let repeat = steps.last_mut().filter(|s| s.name == "repeat");
+                // One that the repeat has already is for the next.
+                let is_open = |s: &&mut Step<'_>| {
+                    s.name == "repeat" && if name == "emit" { s.emit.is_none() } else { s.until.is_none() }
+                };
+                let repeat = steps.last_mut().filter(is_open);
                 let before = repeat.is_none();
                 let target = repeat.unwrap_or(&mut pending);
                 let condition = match (name, arguments.first()) {

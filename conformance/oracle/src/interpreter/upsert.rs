@@ -43,15 +43,33 @@ impl Interpreter<'_> {
         for mark in self.source.parts.iter().filter_map(|part| part.mark.as_ref()) {
             search.push(plain(&(Value::String(mark.key.clone()), mark.value.clone())));
         }
-        let on_create = self.merge_option(step, Merge::OnCreate, t)?.unwrap_or_default();
+        let mut maps = Maps { search, on_create: Entries::new(), on_match: Entries::new() };
+        // A traversal is asked when something is made; what is written out is looked at at once.
+        if !matches!(option_of(step, Merge::OnCreate), Some((Argument::Traversal(_), _))) {
+            self.read_on_create(step, t, &mut maps)?;
+        }
+        Ok(maps)
+    }
+
+    fn read_on_create(&mut self, step: &Step<'_>, t: &Traverser, maps: &mut Maps) -> Outcome<()> {
+        maps.on_create = self.merge_option(step, Merge::OnCreate, t)?.unwrap_or_default();
         let contradicts = |made: &Entry| {
             let is_open = |wanted: &Entry| matches!(wanted.value, Value::Direction(_));
-            search.iter().any(|known| known.key == made.key && !is_open(known) && !equal(&known.value, &made.value))
+            let mut search = maps.search.iter();
+            search.any(|known| known.key == made.key && !is_open(known) && !equal(&known.value, &made.value))
         };
-        if on_create.iter().any(contradicts) {
+        if maps.on_create.iter().any(contradicts) {
             return wrong("what is made contradicts what was looked for");
         }
-        Ok(Maps { search, on_create, on_match: Entries::new() })
+        Ok(())
+    }
+
+    /// Reads the map of what is made where nothing was found, if that is not known yet.
+    fn complete(&mut self, step: &Step<'_>, t: &Traverser, maps: &mut Maps) -> Outcome<()> {
+        match option_of(step, Merge::OnCreate) {
+            Some((Argument::Traversal(_), _)) => self.read_on_create(step, t, maps),
+            _ => Ok(()),
+        }
     }
 
     fn merge_option(&mut self, step: &Step<'_>, which: Merge, t: &Traverser) -> Outcome<Option<Entries>> {
@@ -103,6 +121,7 @@ impl Interpreter<'_> {
             }
         }
         if found.is_empty() {
+            self.complete(step, t, &mut maps)?;
             let made = [&maps.search[..], &maps.on_create].concat();
             let label = label(&made).unwrap_or_else(|| "vertex".into());
             let vertex = Value::Vertex(self.graph.add_vertex(id(&made), &label)?);
@@ -115,16 +134,8 @@ impl Interpreter<'_> {
     /// As [`Self::merge_vertex`], of edges; an end that no map names is any end, but none for a new edge.
     pub(crate) fn merge_edge(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Stream> {
         let mut maps = self.maps(step, t)?;
-        for which in [Direction::Out, Direction::In] {
-            for map in [&mut maps.search, &mut maps.on_create] {
-                if let Some(entry) = map.iter_mut().find(|entry| entry.key == Value::Direction(which)) {
-                    entry.value = match self.edge_end_named(step, &entry.value, t)? {
-                        Some(vertex) => Value::Vertex(vertex),
-                        None => Value::Null,
-                    };
-                }
-            }
-        }
+        self.find_ends(step, &mut maps.search, t)?;
+        self.find_ends(step, &mut maps.on_create, t)?;
         let all: Vec<EdgeId> = self.graph.edges().map(|(id, _)| id).collect();
         let mut found = Vec::new();
         for edge in all {
@@ -133,6 +144,8 @@ impl Interpreter<'_> {
             }
         }
         if found.is_empty() {
+            self.complete(step, t, &mut maps)?;
+            self.find_ends(step, &mut maps.on_create, t)?;
             let made = [&maps.search[..], &maps.on_create].concat();
             let end = |which| made.iter().find(|e| e.key == Value::Direction(which)).map(|e| e.value.clone());
             let (Some(Value::Vertex(source)), Some(Value::Vertex(target))) = (end(Direction::Out), end(Direction::In))
@@ -147,12 +160,26 @@ impl Interpreter<'_> {
         self.matched(step, &mut maps, t, found)
     }
 
+    /// Puts vertices in the place of what names the ends of an edge.
+    fn find_ends(&mut self, step: &Step<'_>, map: &mut Entries, t: &Traverser) -> Outcome<()> {
+        for which in [Direction::Out, Direction::In] {
+            if let Some(entry) = map.iter_mut().find(|entry| entry.key == Value::Direction(which)) {
+                entry.value = match self.edge_end_named(step, &entry.value, t)? {
+                    Some(vertex) => Value::Vertex(vertex),
+                    None => Value::Null,
+                };
+            }
+        }
+        Ok(())
+    }
+
     /// A vertex by its id, or by the description in the option that stands for this end.
     fn edge_end_named(&mut self, step: &Step<'_>, named: &Value, t: &Traverser) -> Outcome<Option<VertexId>> {
         let option = match named {
             Value::Direction(Direction::Out) => Merge::OutV,
             Value::Direction(_) => Merge::InV,
             Value::Vertex(vertex) => return Ok(Some(*vertex)),
+            Value::Null => return Ok(None),
             id => return Ok(UserId::from_value(id).and_then(|id| self.graph.find_vertex(&id))),
         };
         let description = match option_of(step, option) {

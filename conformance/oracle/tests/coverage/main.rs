@@ -1,8 +1,9 @@
-//! What the generator covers of the language: each word ([`words`]), each form of a step ([`forms`]),
-//! and which steps come up inside which ([`pairs`]).
+//! What the generator covers of the language: each word ([`words`]), each form of a step ([`forms`]), which steps come up
+//! inside which ([`pairs`]), and forms in which the engine once was wrong ([`shapes`]).
 
 mod forms;
 mod pairs;
+mod shapes;
 mod words;
 
 use std::sync::LazyLock;

@@ -1,0 +1,293 @@
+//! Side effects that a nested traversal fills: any step that gathers, in any scope, also one scope in another.
+//!
+//! What a side effect holds in the end is fixed if every traverser comes to it, so nothing cuts the stream before `cap()`
+//! reads it. Two kinds of scope count otherwise:
+//!
+//! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. One that stands
+//!   for several counts as often as it does.
+//! - Every other scope tries its child once for a traverser, so a merged traverser counts once there. How often traversers
+//!   merge is nobody's promise: in these scopes the objects of the stream are all different.
+
+use mangrove_graph::{Token, Value};
+use mangrove_gremlin::{Argument, Comparison, Instruction};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use super::chain::{Chain, Generator, Place};
+use super::schema::Kind;
+use crate::script::{compare, int, nested, step, text, token};
+
+/// The names that these side effects have.
+const NAMES: [&str; 2] = ["m", "n"];
+
+/// What a scope does with its child.
+#[derive(Clone, Copy, PartialEq)]
+enum Scope {
+    /// It passes traversers through.
+    Passes,
+    /// It runs the child to its end for one object.
+    RunsOut,
+    /// It takes the child's first result.
+    TakesFirst,
+}
+
+impl Generator {
+    /// A scope that fills side effects, perhaps something after it, and `cap()`.
+    pub fn effect_in_scope(&mut self, chain: &mut Chain) {
+        let state = &chain.state;
+        let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
+        if state.place != Place::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
+            return;
+        }
+        let scope = *[Scope::Passes, Scope::Passes, Scope::RunsOut, Scope::TakesFirst]
+            .choose(&mut self.rng)
+            .expect("not empty");
+        if scope == Scope::Passes {
+            self.perhaps_merge(chain);
+        } else {
+            chain.push("dedup", []);
+            chain.loses_history();
+        }
+        let mut names = vec![NAMES[0]];
+        if scope == Scope::Passes && self.rng.random_bool(0.2) {
+            self.loop_that_gathers(chain);
+        } else {
+            let child = self.effect_child(chain, scope, NAMES[0], true);
+            match scope {
+                Scope::Passes => names.extend(self.passing_scope(chain, child)),
+                Scope::RunsOut => self.exhausting_scope(chain, child),
+                Scope::TakesFirst => self.testing_scope(chain, child),
+            }
+        }
+        if self.rng.random_bool(0.2) {
+            chain.push(if self.rng.random_bool(0.5) { "identity" } else { "barrier" }, []);
+        }
+        chain.steps.push(Instruction::new("cap", names.into_iter().map(text).collect()));
+        chain.state.lists_unordered = true;
+        chain.reduces(Kind::Opaque);
+        chain.end();
+    }
+
+    /// Now and then, equal traversers become one here.
+    fn perhaps_merge(&mut self, chain: &mut Chain) {
+        if chain.state.kind == Kind::Vertex && self.rng.random_bool(0.4) {
+            self.meet_again(chain);
+        } else if self.rng.random_bool(0.3) {
+            chain.push("barrier", []);
+        }
+    }
+
+    /// Walks by which many traversers come to one vertex, and a step at which these become one.
+    pub fn meet_again(&mut self, chain: &mut Chain) {
+        if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
+            return;
+        }
+        let walk = *["both", "both", "out", "in"].choose(&mut self.rng).expect("not empty");
+        if self.rng.random_bool(0.5) {
+            chain.push("repeat", [nested([step(walk, [])])]);
+            chain.push("times", [int(2)]);
+        } else {
+            chain.push(walk, []);
+            chain.push("both", [text(self.edge_label())]);
+        }
+        if self.rng.random_bool(0.5) {
+            chain.push("barrier", []);
+        }
+        chain.spreads(Kind::Vertex);
+    }
+
+    /// A `repeat` that gathers in every iteration, also what comes round again.
+    fn loop_that_gathers(&mut self, chain: &mut Chain) {
+        let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
+        body.state.place = Place::Body;
+        if chain.state.kind == Kind::Vertex {
+            self.neighbors(&mut body);
+        }
+        self.gatherer(&mut body, NAMES[0]);
+        let body = match self.rng.random_range(0..3) {
+            0 => vec![step("local", [nested(body.steps)])],
+            _ => body.steps,
+        };
+        Self::end_earlier_loop(chain);
+        chain.push("repeat", [nested(body)]);
+        chain.push("times", [int(self.rng.random_range(1..3))]);
+        if self.rng.random_bool(0.3) {
+            chain.push("emit", []);
+        }
+    }
+
+    /// Steps of which one gathers, for a scope of this kind.
+    fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
+        let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
+        inner.state.place = Place::Local;
+        inner.state.may_gather = false;
+        match (inner.state.kind.clone(), self.rng.random_range(0..6)) {
+            (kind, 0) if kind.is_element() => {
+                inner.push("values", [text(self.key(&kind).name)]);
+                inner.becomes(Kind::Mixed);
+            }
+            (kind, 1) if kind.is_element() => self.has(&mut inner),
+            (Kind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
+            (Kind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
+            (_, 4) => inner.push("barrier", []),
+            _ => {}
+        }
+        if may_nest && scope == Scope::Passes && self.rng.random_bool(0.3) {
+            let within = self.effect_child(&inner, scope, name, false);
+            let nesting = *["local", "union", "optional"].choose(&mut self.rng).expect("not empty");
+            inner.push(nesting, [nested(within)]);
+            return inner.steps;
+        }
+        self.gatherer(&mut inner, name);
+        if scope != Scope::TakesFirst && self.rng.random_bool(0.2) {
+            inner.push("identity", []);
+        }
+        inner.steps
+    }
+
+    /// A step that gathers what passes it.
+    fn gatherer(&mut self, inner: &mut Chain, name: &str) {
+        let kind = inner.state.kind.clone();
+        let is_element = kind.is_element();
+        let by_label = |inner: &mut Chain| {
+            if is_element {
+                inner.push("by", [token(Token::Label)]);
+            }
+        };
+        match self.rng.random_range(0..7) {
+            0 => {
+                inner.push("groupCount", [text(name)]);
+                by_label(inner);
+            }
+            1 => {
+                inner.push("group", [text(name)]);
+                by_label(inner);
+            }
+            2 => {
+                inner.push("group", [text(name)]);
+                if is_element {
+                    by_label(inner)
+                } else {
+                    inner.push("by", [])
+                }
+                inner.push("by", [nested([step("count", [])])]);
+            }
+            3 if inner.state.history => inner.push("tree", [text(name)]),
+            4 if kind == Kind::Edge => inner.push("subgraph", [text(name)]),
+            5 if is_element => {
+                let (by, _) = self.by(&kind);
+                inner.push("aggregate", [text(name)]);
+                inner.steps.push(Instruction::new("by", by));
+            }
+            _ => inner.push("aggregate", [text(name)]),
+        }
+    }
+
+    /// A scope that passes traversers on; the names of what else it fills.
+    fn passing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) -> Option<&'static str> {
+        let has_other = self.rng.random_bool(0.4);
+        let other = match has_other {
+            true => self.effect_child(chain, Scope::Passes, NAMES[1], false),
+            false => vec![step("identity", [])],
+        };
+        let other_name = has_other.then_some(NAMES[1]);
+        let (child, other) = (nested(child), nested(other));
+        match self.rng.random_range(0..6) {
+            0 => chain.push("union", [child, other]),
+            1 => {
+                let test = self.plain_test(&chain.state.kind.clone());
+                chain.push("choose", [nested([test]), child, other]);
+            }
+            2 => {
+                chain.push("branch", [nested([step("constant", [int(1)])])]);
+                chain.push("option", [int(1), child]);
+                chain.push("option", [other]);
+            }
+            3 => {
+                chain.push("optional", [child]);
+                return None;
+            }
+            4 => {
+                let gathered = match child {
+                    Argument::Traversal(mut child) => {
+                        child.steps.push(step("count", []));
+                        Argument::Traversal(child)
+                    }
+                    other => other,
+                };
+                chain.push("group", []);
+                if chain.state.kind.is_element() {
+                    chain.push("by", [token(Token::Label)]);
+                } else {
+                    chain.push("by", []);
+                }
+                chain.push("by", [gathered]);
+                return None;
+            }
+            _ => {
+                chain.push("local", [child]);
+                return None;
+            }
+        }
+        other_name
+    }
+
+    /// Returns a filter that passes some of a kind.
+    fn plain_test(&mut self, kind: &Kind) -> Instruction {
+        match kind {
+            Kind::Vertex | Kind::Edge => step("hasLabel", [text(self.label(kind))]),
+            Kind::Mixed => step("is", [compare(Comparison::Neq, "ann")]),
+            kind => {
+                let test = self.test(kind);
+                step("is", [test])
+            }
+        }
+    }
+
+    /// A scope that runs its child to the end.
+    fn exhausting_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) {
+        let child = nested(child);
+        match self.rng.random_range(0..4) {
+            0 => chain.push("sideEffect", [child]),
+            1 => {
+                let none = nested([self.plain_test(&chain.state.kind.clone())]);
+                chain.push("coalesce", [none, child]);
+            }
+            2 => chain.push("coalesce", [child, nested([step("constant", [int(0)])])]),
+            _ => chain.push("flatMap", [child]),
+        }
+    }
+
+    /// A scope that asks its child for a first result.
+    fn testing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) {
+        let test = self.plain_test(&chain.state.kind.clone());
+        let (child, test) = (nested(child), nested([test]));
+        match self.rng.random_range(0..12) {
+            0 => chain.push("where", [child]),
+            1 => chain.push("filter", [child]),
+            2 => chain.push("not", [child]),
+            3 => chain.push("and", [test, child]),
+            4 | 5 => chain.push("or", [test, child]),
+            6 => chain.push("map", [child]),
+            7 => chain.push("choose", [child, nested([step("constant", [int(1)])]), nested([step("identity", [])])]),
+            8 => {
+                chain.push("project", [text("p")]);
+                chain.push("by", [child]);
+            }
+            9 => {
+                chain.push("group", []);
+                chain.push("by", [nested([step("coalesce", [child, nested([step("constant", [int(0)])])])])]);
+            }
+            10 => {
+                chain.push("branch", [child]);
+                chain.push("option", [Argument::Value(Value::I32(1)), nested([step("constant", [int(1)])])]);
+                chain.push("option", [nested([step("identity", [])])]);
+            }
+            _ => {
+                Self::end_earlier_loop(chain);
+                chain.push("until", [child]);
+                chain.push("repeat", [nested([step("discard", [])])]);
+            }
+        }
+    }
+}
