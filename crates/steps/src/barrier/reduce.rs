@@ -55,7 +55,8 @@ impl Partial {
             Partial::Mean(sum, count) => {
                 if value != Value::Null {
                     add(sum, &value, bulk)?;
-                    *count += bulk;
+                    *count =
+                        count.checked_add(bulk).ok_or_else(|| Error::evaluation("mean() of more than 2^64 values"))?;
                 }
             }
             Partial::Extreme(best) => {
@@ -216,5 +217,18 @@ impl Operator<Rows> for Reduce {
             out.emit(0, group, chunk)?;
         }
         out.finish_all(group, instances)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_more_values_than_can_be_counted_is_an_error() {
+        let kind = Kind::Language(Reduction::Mean);
+        let mut partial = Partial::new(kind);
+        partial.add(kind, Value::F64(0.0), u64::MAX).unwrap();
+        assert!(partial.add(kind, Value::F64(0.0), 1).unwrap_err().message().contains("mean()"));
     }
 }
