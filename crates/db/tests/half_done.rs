@@ -122,7 +122,7 @@ fn limits_and_cancellation_are_failures_like_others() {
     assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{error}");
     assert!(transaction.fail_since(mark, &error), "the limit was met after the first vertices were written");
     assert_failed(transaction, error.message());
-    // Results that nobody takes: the caller cancels when the first come.
+    // The caller cancels when the first results come.
     let transaction = database.begin().unwrap();
     let prepared = database.prepare("g.inject(1).repeat(union(identity(), identity())).times(14).addV('n')").unwrap();
     let outcome = transaction.run_shared(&prepared, &Parameters::new(), &watched, &mut |_| {

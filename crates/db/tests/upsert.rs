@@ -184,7 +184,7 @@ fn parallel_edges_are_neither_lost_nor_doubled() {
     let report = load(&["more/pay.csv"]);
     assert_eq!((report.upserts.created, report.upserts.unchanged, report.rejects), (1, 3, 0));
     assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
-    // Which of the four these mean nobody can tell.
+    // These rows may mean any of the four edges.
     let report = load(&["other/pay.csv"]);
     assert_eq!((report.edges, report.rejects), (0, 2));
     assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));

@@ -88,7 +88,7 @@ struct Entries {
     journal: Option<File>,
 }
 
-/// See the module.
+/// What writers were told about each commit, and the model that follows from it.
 pub struct Book {
     entries: Mutex<Entries>,
     is_entered: Condvar,
@@ -180,7 +180,7 @@ impl Book {
         self.is_entered.notify_all();
     }
 
-    /// Nobody knows what became of the commit.
+    /// The outcome of the commit is unknown.
     pub fn unknown(&self, attempt: Attempt) {
         let mut entries = self.entries();
         entries.committing[attempt.writer] = None;

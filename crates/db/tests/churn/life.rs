@@ -59,7 +59,7 @@ pub fn options(seed: u64) -> DatabaseOptions {
 /// What an index is of: a label or all, a key, and whether it is ordered.
 pub type Index = (Option<usize>, usize, bool);
 
-/// See the module.
+/// One opening of the database, with the book of its commits.
 pub struct Life {
     db: Database,
     names: Names,

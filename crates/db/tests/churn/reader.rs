@@ -13,7 +13,7 @@ use crate::writer::sees;
 /// Walks that a reader has open at a time.
 const WALKS: usize = 4;
 
-/// See the module.
+/// One snapshot, read in small batches that go on through cursors.
 pub struct Reader<'a> {
     life: &'a Life,
     random: SmallRng,

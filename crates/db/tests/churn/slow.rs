@@ -9,7 +9,7 @@ use mangrove_durable::disk::{DiskFile, DiskResult};
 /// As a fast drive's.
 const SYNC_TIME: Duration = Duration::from_micros(200);
 
-/// See the module.
+/// A simulated disk whose syncs take time.
 #[derive(Debug)]
 pub struct SlowDisk(pub SimDisk);
 

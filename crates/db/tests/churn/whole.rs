@@ -122,7 +122,7 @@ fn read_edges(
     Ok(())
 }
 
-/// Looks at a graph that nobody else uses from every side: lists of both directions, ids, indexes, counts.
+/// Checks a graph that no other thread uses, from every side: lists of both directions, ids, indexes, counts.
 pub fn look_from_every_side(life: &Life, state: &State) -> Outcome<()> {
     let look = || -> Result<(Vec<Observed>, u64)> {
         let transaction = life.db().begin_read()?;

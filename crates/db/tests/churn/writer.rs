@@ -21,7 +21,7 @@ const HUBS: u64 = 3;
 const VERTICES: usize = 300;
 const EDGES: usize = 4_000;
 
-/// See the module.
+/// A client that runs transactions of random reads and writes, one step at a time.
 pub struct Writer<'a> {
     life: &'a Life,
     writer: usize,
@@ -44,7 +44,7 @@ struct Running {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer whose last transaction had this number. `first_tag` begins tags that nobody else gives.
+    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer gives.
     pub fn new(life: &'a Life, writer: usize, number: u64, first_tag: Tag, random: SmallRng) -> Self {
         Writer { life, writer, number, next_tag: first_tag, random, running: None, op_count: 0 }
     }
