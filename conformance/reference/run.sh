@@ -2,7 +2,7 @@
 # Asks TinkerPop's own TinkerGraph, fetched from Maven Central, what the corpus has on record and about random cases.
 # Usage: run.sh REFERENCE                     (what CI runs: the record, and a slice of random cases)
 #        run.sh REFERENCE corpus [--record]
-#        run.sh REFERENCE cases FIRST COUNT [--writes SHARE]
+#        run.sh REFERENCE cases FIRST COUNT [--writes SHARE] [--tell REASON]
 #        run.sh REFERENCE ask GRAPH SCRIPT
 # REFERENCE is this crate's program, target/debug/mangrove-reference.
 set -euo pipefail

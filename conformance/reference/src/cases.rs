@@ -87,12 +87,13 @@ impl Subject {
     }
 }
 
-/// The cases of these seeds; what differs is told at once.
+/// The cases of these seeds. What differs is told at once, if it has no known reason or one of these reasons.
 pub fn run(
     reference: &mut Reference,
     seeds: std::ops::Range<u64>,
     options: &Options,
     side: Side,
+    reasons: &[String],
     tell: &mut dyn FnMut(String),
 ) -> Result<Report> {
     let mut report = Report::default();
@@ -102,14 +103,18 @@ pub fn run(
             Outcome::Optimizer => *report.known.entry("optimizer").or_default() += 1,
             Outcome::OutOfReach => report.out_of_reach += 1,
             Outcome::Skipped(why) => report.skipped.entry(why).or_default().push(seed),
-            Outcome::Differed { script, what, reference, ours } => match known::covering(&script, &reference, &ours) {
-                Some(known) => *report.known.entry(known.name).or_default() += 1,
-                None => {
-                    let sides = corpus::beside(&reference, &ours);
-                    report.differed += 1;
-                    tell(format!("seed {seed}: {script}\n  {what}\n{sides}"));
+            Outcome::Differed { script, what, reference, ours } => {
+                let known = known::covering(&script, &reference, &ours);
+                match known {
+                    Some(known) => *report.known.entry(known.name).or_default() += 1,
+                    None => report.differed += 1,
                 }
-            },
+                if known.is_none_or(|known| reasons.iter().any(|reason| reason == known.name)) {
+                    let name = known.map_or("no known reason", |known| known.name);
+                    let sides = corpus::beside(&reference, &ours);
+                    tell(format!("seed {seed}, {name}: {script}\n  {what}\n{sides}"));
+                }
+            }
         }
     }
     Ok(report)

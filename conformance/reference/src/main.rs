@@ -38,6 +38,9 @@ enum Question {
         /// Holds the interpreter of the oracle against the reference instead of the engine.
         #[arg(long)]
         oracle: bool,
+        /// Also tells the cases that differ for the known reasons of these names.
+        #[arg(long)]
+        tell: Vec<String>,
     },
     /// One script on a graph of the corpus, on both.
     Ask {
@@ -55,11 +58,11 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut reference = Reference::start(&arguments.class_path, seconds_max)?;
     let failed = match arguments.question {
         Question::Corpus { record, only } => hold_corpus(reference, record, &only)?,
-        Question::Cases { first, count, writes, oracle } => {
+        Question::Cases { first, count, writes, oracle, tell: reasons } => {
             let options = Options { write_share: writes, ..Options::default() };
             let tell = &mut |difference: String| println!("{difference}\n");
             let side = if oracle { cases::Side::Oracle } else { cases::Side::Engine };
-            let report = cases::run(&mut reference, first..first + count, &options, side, tell)?;
+            let report = cases::run(&mut reference, first..first + count, &options, side, &reasons, tell)?;
             for (why, seeds) in &report.skipped {
                 println!("not compared, {why}: {} ({seeds:?})", seeds.len());
             }
