@@ -30,6 +30,19 @@ pub const KNOWN: &[Known] = &[
         "negative-zero",
         "0.0 and -0.0 are one number, as IEEE 754 has it; the reference compares their bits",
     ),
+    Known {
+        name: "fold-of-merged",
+        why: "fold(seed, operator) takes a value once for each traverser; the reference once for those that merged, though \
+              fold() counts them",
+        covers: |script, theirs, ours| {
+            let folds = script.find(".fold(0").is_some_and(|at| {
+                let operator = script[at..].split_once(", Operator.").map_or("", |(_, operator)| operator);
+                let counts = ["sum", "minus", "mult", "div", "addAll"].iter().any(|name| operator.starts_with(name));
+                counts && merges(&script[..at])
+            });
+            folds && theirs.is_ok() && ours.is_ok()
+        },
+    },
     in_the_corpus("decimal-scale", "1.0m and 1.00m are one number in dedup() and groups, as they are for eq()"),
     Known {
         name: "sum-long",
@@ -59,6 +72,13 @@ pub const KNOWN: &[Known] = &[
     in_the_corpus("element-order", "lt() and its kin take elements in the order of internal ids, not of the users'"),
     // Texts.
     in_the_corpus("whole-characters", "a character outside the basic plane is one; Java cuts it in two halves"),
+    Known {
+        name: "substring-of-empty",
+        why: "substring() of an empty text is empty; at a negative index the reference divides by the text's length",
+        covers: |script, theirs, ours| {
+            script.contains("substring(") && fails_with(theirs, "ArithmeticException: / by zero") && ours.is_ok()
+        },
+    },
     // Nulls and absent things.
     in_the_corpus("null-unfolds", "unfold() of null is null; the reference fails"),
     in_the_corpus("null-among-names", "a null among labels stands for none; the reference fails"),
@@ -113,10 +133,16 @@ pub const KNOWN: &[Known] = &[
     in_the_corpus("services", "call() lists the database's own services besides"),
     in_the_corpus("with-nowhere", "with() behind a step that knows no option is refused; the reference passes it over"),
     in_the_corpus("value-map-false", "valueMap(false) is without tokens, as documented; the reference adds them"),
-    in_the_corpus(
-        "hidden-everywhere",
-        "what vertexProperties hides no step reads; has(key, value), elementMap() and format() of the reference do",
-    ),
+    Known {
+        name: "hidden-everywhere",
+        why: "what vertexProperties or includeMetaProperties hides no step reads; has(key, value), elementMap() and format() \
+              of the reference do",
+        covers: |script, theirs, ours| {
+            let reads = has_value(script) || ["elementMap(", "format("].iter().any(|step| script.contains(step));
+            let fails_later = fails_with(theirs, "IllegalStateException: addE(");
+            hides_properties(script) && reads && (theirs.is_ok() || fails_later) && ours.is_ok()
+        },
+    },
     in_the_corpus("edge-properties-seen", "vertexProperties hides nothing of edges; a by() of the reference does"),
     in_the_corpus(
         "by-of-map",
@@ -279,8 +305,23 @@ pub const KNOWN: &[Known] = &[
         name: "match-in-where",
         why: "where() takes a match() as any other traversal; the reference takes its patterns for its own labels",
         covers: |script, theirs, ours| {
-            let asked = script.contains("(__.match(");
-            asked && fails_with(theirs, "IllegalArgumentException: A where()-traversal must have") && ours.is_ok()
+            let of_match = |error: &String| {
+                error.starts_with("IllegalArgumentException: A where()-traversal must have")
+                    && error.contains("MatchStep(")
+            };
+            script.contains("match(") && theirs.as_ref().is_err_and(of_match) && ours.is_ok()
+        },
+    },
+    Known {
+        name: "match-left-over",
+        why: "a nested match() begins anew for each traverser; in the reference what a test or a by() left unread of the last \
+              one's matches comes out for the next",
+        covers: |script, theirs, ours| match (theirs, ours) {
+            (Ok(theirs), Ok(ours)) => {
+                let negated = script.contains("not(") && theirs.len() < ours.len();
+                nested_match(script) && (theirs.len() > ours.len() || negated)
+            }
+            _ => false,
         },
     },
     Known {
@@ -356,6 +397,23 @@ fn merges(script: &str) -> bool {
     ]
     .iter()
     .any(|step| script.contains(step))
+}
+
+/// Returns true if a strategy of this script hides properties of vertices.
+fn hides_properties(script: &str) -> bool {
+    script.contains("includeMetaProperties: true") || script.contains("vertexProperties: ")
+}
+
+/// Returns true if a step of this script filters by a key and a value: `has('key', value)`.
+fn has_value(script: &str) -> bool {
+    let steps = script.split(").").filter_map(|step| step.split_once("has('"));
+    steps.into_iter().any(|(_, arguments)| arguments.contains("', "))
+}
+
+/// Returns true if a `match()` is nested in another step.
+fn nested_match(script: &str) -> bool {
+    let depth = |part: &str| part.matches('(').count().saturating_sub(part.matches(')').count());
+    script.match_indices("match(").any(|(at, _)| depth(&script[..at]) > 0)
 }
 
 /// Returns true if a merge follows directly on `inject()` of two equal values.
