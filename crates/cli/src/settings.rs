@@ -177,7 +177,9 @@ pub const SETTINGS: &[Setting] = settings! {
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "How old a snapshot may get that holds garbage back; 0: any age";
     "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
-    "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, unless it says otherwise";
+    "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, if its request names no time";
+    "evaluation_timeout_max" "TIME" server.limits.evaluation_timeout_max:
+        "The longest time a request may name; 0 in a request means this; `none`: no limit";
     "query_memory_limit" "SIZE" engine.query_memory_bytes: "How much memory one query may hold at a time";
     "result_count_max" "COUNT" engine.result_count_max: "How many results a query may have";
     "held_result_bytes_max" "SIZE" server.limits.held_result_bytes_max: "About how many bytes results that are held back may take";

@@ -58,7 +58,7 @@ impl Default for DatabaseOptions {
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
     /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
-    /// counts too: the shorter one holds.
+    /// counts too: the shorter one holds, and 0 names none.
     pub limits: Limits,
     /// What elements in the results carry.
     pub materialize: Materialize,
@@ -490,7 +490,8 @@ impl Database {
 
 /// What a query with these options may use, with the limit its traversal names.
 pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> Limits {
-    let named = prepared.timeout_millis().map(|ms| ms.saturating_mul(1_000_000));
+    // Zero names no limit of its own.
+    let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
     let time_nanos = match (options.limits.time_nanos, named) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

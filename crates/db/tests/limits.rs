@@ -66,6 +66,10 @@ fn a_query_over_its_time_limit_ends() {
     let named = ENDLESS.replacen("g.", "g.with('evaluationTimeout', 10).", 1);
     let error = check_fails(&database, &named, &options(60_000_000_000), ErrorKind::Timeout);
     assert!(error.message().contains("10 ms"), "{error}");
+    // Zero names no limit: that of the options holds.
+    let named = ENDLESS.replacen("g.", "g.with('evaluationTimeout', 0).", 1);
+    let error = check_fails(&database, &named, &options(20_000_000), ErrorKind::Timeout);
+    assert!(error.message().contains("20 ms"), "{error}");
 }
 
 #[test]

@@ -32,7 +32,8 @@ impl Reason {
                 ErrorKind::Timeout,
                 format!(
                     "the query did not end within its time limit of {} ms; ask for less, or raise the limit: the \
-                     request's option evaluationTimeout (milliseconds, 0 for none), or the setting evaluation_timeout",
+                     request's option evaluationTimeout (milliseconds, up to the setting evaluation_timeout_max), or the setting \
+                     evaluation_timeout",
                     limit.as_millis()
                 ),
             ),

@@ -47,8 +47,10 @@ pub struct Limits {
     /// Queries that run at once on the whole server. Each has a thread, which mostly waits where the engine has
     /// executors of its own.
     pub worker_count_max: usize,
-    /// How long a query may run and wait for a worker, unless the request says otherwise; `None` for no limit.
+    /// How long a query may run and wait for a worker, if the request names no time; `None` for no limit.
     pub evaluation_timeout: Option<Duration>,
+    /// The longest time a request may name; `None` for no limit. It never shortens [`Limits::evaluation_timeout`].
+    pub evaluation_timeout_max: Option<Duration>,
     /// Results in one response message, unless the request says otherwise.
     pub batch_size: usize,
     /// The largest batch size a request may ask for.
@@ -100,6 +102,7 @@ impl Default for Limits {
             in_flight_count_max: 64,
             worker_count_max: 256,
             evaluation_timeout: Some(Duration::from_secs(30)),
+            evaluation_timeout_max: Some(Duration::from_secs(3_600)),
             batch_size: 64,
             batch_size_max: 65_536,
             batch_bytes_max: 1 << 20,
@@ -123,6 +126,20 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How long a query may run whose request names this many milliseconds. Zero asks for as long as the server allows.
+    pub fn time_limit(&self, named_ms: Option<u64>) -> Option<Duration> {
+        let Some(named_ms) = named_ms else { return self.evaluation_timeout };
+        // A request that names a time is not worse off than one that names none.
+        let longest = self.evaluation_timeout.and_then(|own| Some(self.evaluation_timeout_max?.max(own)));
+        match named_ms {
+            0 => longest,
+            named_ms => {
+                let named = Duration::from_millis(named_ms);
+                Some(longest.map_or(named, |longest| named.min(longest)))
+            }
+        }
+    }
+
     /// The size beyond which a message is not even read in order to answer it.
     pub fn frame_bytes_max(&self) -> usize {
         self.message_bytes_max.saturating_mul(4)
@@ -217,6 +234,28 @@ mod tests {
         assert!(message.contains("allow_remote"), "{message}");
         let asked = Config { allow_remote: true, ..config("0.0.0.0:8182") };
         asked.check().unwrap();
+    }
+
+    #[test]
+    fn no_request_gets_past_the_longest_time_limit() {
+        let seconds = |seconds: u64| Some(Duration::from_secs(seconds));
+        let limit = |own, longest, named_ms| {
+            let limits = Limits { evaluation_timeout: own, evaluation_timeout_max: longest, ..Limits::default() };
+            limits.time_limit(named_ms)
+        };
+        for (named_ms, expected) in
+            [(None, seconds(30)), (Some(0), seconds(60)), (Some(45_000), seconds(45)), (Some(u64::MAX), seconds(60))]
+        {
+            assert_eq!(limit(seconds(30), seconds(60), named_ms), expected, "{named_ms:?}");
+        }
+        // The operator's own limit is longer than what requests may name: none is cut by naming a time.
+        assert_eq!(limit(seconds(90), seconds(60), Some(0)), seconds(90));
+        // Only an operator's word lets a query run without end.
+        for (own, longest) in [(None, seconds(60)), (seconds(30), None), (None, None)] {
+            assert_eq!(limit(own, longest, Some(0)), None, "{own:?} {longest:?}");
+            assert_eq!(limit(own, longest, Some(100_000)), seconds(100), "{own:?} {longest:?}");
+        }
+        assert_eq!(Limits::default().time_limit(Some(0)), seconds(3_600));
     }
 
     #[test]

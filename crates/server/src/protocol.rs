@@ -10,8 +10,6 @@
 //! Other combinations, and messages that do not decode, are malformed (498). Arguments of the wrong type,
 //! or without which the operation makes no sense, are invalid (499).
 
-use std::time::Duration;
-
 use mangrove_graph::{Error, Value};
 use mangrove_gremlin::message::{self, MaterializeProperties, Request};
 use mangrove_gremlin::{Argument, Encoding, split_frame};
@@ -145,11 +143,7 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
         }
     };
     let commits = request.processor == "session" && request.manages_transaction().map_err(invalid)?;
-    let timeout = match request.evaluation_timeout_ms().map_err(invalid)? {
-        None => limits.evaluation_timeout,
-        Some(0) => None,
-        Some(millis) => Some(Duration::from_millis(millis)),
-    };
+    let timeout = limits.time_limit(request.evaluation_timeout_ms().map_err(invalid)?);
     let materialize = match request.materialize_properties().map_err(invalid)? {
         MaterializeProperties::All => Materialize::All,
         MaterializeProperties::Tokens => Materialize::Tokens,

@@ -97,7 +97,7 @@ async fn arguments_come_with_the_script_in_the_body_or_the_address() {
     });
     assert_eq!(post(&server, "", body).await.numbers(), [42]);
     let seen = server.engine.0.last_request.lock().unwrap().take().unwrap();
-    assert_eq!((seen.source.as_str(), seen.timeout), ("gmodern", None));
+    assert_eq!((seen.source.as_str(), seen.timeout), ("gmodern", Some(Duration::from_secs(3600))));
     assert_eq!(seen.materialize, mangrove_server::Materialize::Tokens);
     let address = "GET /gremlin?gremlin=g.inject(%27echo%27,+x)&bindings.x=3&aliases.g=gmodern HTTP/1.1";
     assert_eq!(ask(&server, address, b"").await.numbers(), [3]);

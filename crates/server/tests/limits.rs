@@ -22,6 +22,33 @@ async fn a_query_ends_at_its_time_limit() {
     assert_eq!(server.engine.0.running.load(Ordering::SeqCst), 0);
 }
 
+/// A request that names a longer time, or 0, gets no more than the server allows, over WebSockets, in a session and over HTTP.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_runs_longer_than_the_server_allows() {
+    let server = Running::start(|limits| {
+        limits.evaluation_timeout = Some(Duration::from_millis(20));
+        limits.evaluation_timeout_max = Some(Duration::from_millis(70));
+    })
+    .await;
+    for named in [0, 600_000] {
+        let mut client = server.connect().await;
+        let limit = [("evaluationTimeout", Value::I64(named))];
+        client.eval_with("g.inject('hang')", &limit).await.assert_fails(598, "70 ms");
+        let session = Value::from(format!("s{named}"));
+        let in_session = [("evaluationTimeout", Value::I64(named)), ("session", session)];
+        client.send_eval("session", "g.inject('hang')", &in_session).await;
+        let answer = client.response().await.unwrap();
+        assert!(answer.code == 598 && answer.message.contains("70 ms"), "{answer:?}");
+        let body = format!("{{\"gremlin\": \"g.inject('hang')\", \"evaluationTimeout\": {named}}}");
+        let request = format!(
+            "POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = http(server.address, &request).await;
+        assert!(answer.contains("70 ms"), "{answer}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_wait_for_a_worker_counts_towards_the_time_limit() {
     let server = Running::start(|limits| limits.worker_count_max = 1).await;

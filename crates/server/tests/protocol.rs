@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::Running;
 use common::client::request_bytes;
 use mangrove_graph::Value;
@@ -49,7 +51,7 @@ async fn aliases_parameters_and_options_reach_the_engine() {
     let request = server.engine.0.last_request.lock().unwrap().take().unwrap();
     assert_eq!(request.source, "gmodern");
     assert_eq!(request.materialize, Materialize::Tokens);
-    assert_eq!(request.timeout, None);
+    assert_eq!(request.timeout, Some(Duration::from_secs(3600)), "0 asks for as long as the server allows");
 }
 
 #[tokio::test(flavor = "multi_thread")]

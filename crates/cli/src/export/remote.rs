@@ -37,7 +37,7 @@ fn receive(url: &str, args: &ExportArgs, path: &Path, bar: &Bar) -> Result<Expor
     let produce = |take: &mut TakeElement<'_>| {
         scripts(&args.labels).iter().try_for_each(|script| {
             let ask = Ask {
-                // However long it takes.
+                // As long as the server allows.
                 timeout: Some(Duration::ZERO),
                 materialize: Materialize::Properties,
                 source: Some(&args.source),

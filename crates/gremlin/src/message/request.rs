@@ -137,8 +137,8 @@ impl Request {
         self.text("userAgent")
     }
 
-    /// `evaluationTimeout` in milliseconds (formerly `scriptEvaluationTimeout`); zero is for the server to
-    /// read as no limit.
+    /// `evaluationTimeout` in milliseconds (formerly `scriptEvaluationTimeout`); zero asks for as long as the server
+    /// allows.
     pub fn evaluation_timeout_ms(&self) -> Result<Option<u64>> {
         match self.count("evaluationTimeout")? {
             None => self.count("scriptEvaluationTimeout"),
