@@ -152,6 +152,11 @@ impl Caller {
         self.0.rights.iter().next().is_some()
     }
 
+    /// Returns true if it administers a graph, even if this request may only read.
+    pub fn administers(&self, graph: &str) -> bool {
+        self.0.rights.on(graph) == Some(Access::Admin)
+    }
+
     /// Whether it may do what concerns the whole server.
     pub fn is_server_admin(&self) -> bool {
         self.access(ALL_GRAPHS) == Some(Access::Admin)

@@ -23,6 +23,7 @@ use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
 use crate::metrics::Metered;
+use crate::places::Places;
 use crate::queries::{Guard, Queries, Running};
 use crate::registry::{Graph, Opener, Registry, Source};
 use crate::services::{self, Desk, Hub};
@@ -128,14 +129,15 @@ impl DatabaseEngine {
         graphs.map(|(graph, _)| (graph.name.clone(), graph.database().clone())).collect()
     }
 
-    /// Each graph once, under the name of its first source.
-    fn graphs(&self) -> Vec<(SmolStr, Database)> {
-        let mut graphs: Vec<(SmolStr, Database)> = Vec::new();
+    /// Each graph that a caller may read, once, with the name of its first source.
+    fn graphs(&self, caller: &Caller) -> Vec<(SmolStr, Arc<Graph>)> {
+        let mut graphs: Vec<(SmolStr, Arc<Graph>)> = Vec::new();
         for (graph, sources) in self.hub.registry.graphs() {
             if let Some((name, _)) = sources.into_iter().next()
-                && !graphs.iter().any(|(_, known)| known.is_same(graph.database()))
+                && caller.access(&graph.name).is_some()
+                && !graphs.iter().any(|(_, known)| known.database().is_same(graph.database()))
             {
-                graphs.push((name, graph.database().clone()));
+                graphs.push((name, graph));
             }
         }
         graphs
@@ -155,8 +157,9 @@ impl Engine for DatabaseEngine {
         let Source { graph, isolation, .. } = self.hub.registry.find(source, caller)?;
         // A second look at who may write, should the first one ever miss a way to do it.
         let read_only = caller.access(&graph.name) < Some(Access::Write);
-        let transaction = graph.database().begin_with(TransactionOptions { isolation, read_only })?;
-        Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph) }))
+        let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
+        let transaction = begun.map_err(|error| Places::told(caller, &graph).error(error))?;
+        Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph), caller: caller.clone() }))
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
@@ -181,10 +184,12 @@ impl Engine for DatabaseEngine {
         }
     }
 
-    fn read_only(&self) -> Vec<(SmolStr, String)> {
-        let cause =
-            |(name, database): (SmolStr, Database)| Some((name, database.durability()?.read_only_cause()?.to_owned()));
-        self.graphs().into_iter().filter_map(cause).collect()
+    fn read_only(&self, caller: &Caller) -> Vec<(SmolStr, String)> {
+        let cause = |(name, graph): (SmolStr, Arc<Graph>)| {
+            let durability = graph.database().durability()?;
+            Some((name, Places::told(caller, &graph).text(durability.read_only_cause()?).into_owned()))
+        };
+        self.graphs(caller).into_iter().filter_map(cause).collect()
     }
 
     fn running(&self, caller: &Caller) -> Vec<Running> {
@@ -214,6 +219,8 @@ struct DatabaseTransaction {
     // Before the graph: a transaction is over before its database may be closed.
     transaction: Transaction,
     work: Work,
+    /// Who began it.
+    caller: Caller,
 }
 
 impl EngineTransaction for DatabaseTransaction {
@@ -232,7 +239,8 @@ impl EngineTransaction for DatabaseTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        self.transaction.commit().map(drop)
+        let DatabaseTransaction { transaction, work, caller } = *self;
+        transaction.commit().map(drop).map_err(|error| Places::told(&caller, &work.graph).error(error))
     }
 
     fn rollback(self: Box<Self>) {
@@ -267,7 +275,7 @@ impl Work {
         drop(span);
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
-        outcome
+        outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
     }
 
     /// A traversal that writes takes the role for it. Whoever sees the graph may read it.

@@ -35,8 +35,9 @@ pub trait Engine: Send + Sync + 'static {
     /// The server runs a request on this source again after a conflict. An engine may count it.
     fn note_retry(&self, _source: &str) {}
 
-    /// Why a graph takes no writes now, with the name of its first source; none where all do. For `/health`.
-    fn read_only(&self) -> Vec<(SmolStr, String)> {
+    /// Why a graph that one who asks may read takes no writes now, with the name of its first source; none where all do. For
+    /// `/health`.
+    fn read_only(&self, _caller: &Caller) -> Vec<(SmolStr, String)> {
         Vec::new()
     }
 

@@ -183,18 +183,19 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
     (kind, text).into_response()
 }
 
-/// `ok`; `read-only` with the reasons, still with status 200 since queries are answered; `closing` with 503, so that nobody
+/// `ok`; `read-only` with the reasons on graphs that the caller may read, still with status 200 since queries are answered; `closing` with 503, so that nobody
 /// is sent here any more. Who is not known is told no more than that.
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
-    let read_only = shared.engine.read_only();
-    let (code, status) = match (*shared.shutdown().borrow(), read_only.is_empty()) {
+    // Whether some graph takes no writes is for everybody; which one, and why, for its readers.
+    let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
+    let (code, status) = match (*shared.shutdown().borrow(), is_writable) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),
     };
     let Some(Extension(caller)) = caller else { return (code, Json(json!({ "status": status }))).into_response() };
     let causes: serde_json::Map<_, _> =
-        read_only.into_iter().map(|(graph, cause)| (graph.to_string(), cause.into())).collect();
+        shared.engine.read_only(&caller).into_iter().map(|(graph, cause)| (graph.to_string(), cause.into())).collect();
     let body = json!({
         "status": status,
         "read_only": causes,

@@ -58,6 +58,7 @@ mod meters;
 mod metrics;
 pub mod origin;
 mod outgoing;
+mod places;
 mod process;
 mod program;
 mod protocol;

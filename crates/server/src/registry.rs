@@ -27,6 +27,7 @@ use smol_str::{SmolStr, format_smolstr};
 use crate::access::{ALL_GRAPHS, Caller};
 use crate::graph_directory;
 use crate::metrics::QueryMeters;
+use crate::places::Logged;
 
 /// A file with what the creator of the graph in its directory said of it.
 const SETTINGS: &str = "graph.json";
@@ -49,6 +50,8 @@ pub struct Graph {
     pub is_configured: bool,
     /// What clients asked of it.
     pub meters: QueryMeters,
+    /// The last of its errors that the log has and a client was told without the directory.
+    pub(crate) logged: Logged,
     is_doomed: AtomicBool,
     /// The directories that are still being removed.
     leaving: Arc<Mutex<Vec<PathBuf>>>,
@@ -223,6 +226,7 @@ impl Registry {
             directory,
             is_configured,
             meters: QueryMeters::default(),
+            logged: Logged::default(),
             is_doomed: AtomicBool::new(false),
             leaving: Arc::clone(&self.leaving),
         })

@@ -14,6 +14,7 @@ use smol_str::SmolStr;
 
 use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
+use crate::places::Places;
 use crate::queries::{Queries, Running};
 use crate::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
 
@@ -97,6 +98,7 @@ impl Services for Desk {
             return (own.run)(self, given);
         }
         let database = self.graph.database();
+        let places = Places::told(&self.caller, &self.graph);
         if name == LIST {
             let mut rows = database.call(service, given)?;
             rows.extend(listed(given)?);
@@ -109,7 +111,7 @@ impl Services for Desk {
                 database.call(service, given)
             })
         } else {
-            database.call(service, given)
+            Ok(database.call(service, given)?.into_iter().map(|row| places.value(row)).collect())
         }
     }
 }
@@ -252,7 +254,9 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
         let access = desk.caller.access(&graph.name)?;
         let sources =
             sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
-        let durability = graph.database().durability();
+        let directory = graph.database().durability().map(|durability| durability.directory.display().to_string());
+        let kept = directory
+            .map_or("memory:".into(), |directory| Places::told(&desk.caller, &graph).text(&directory).into_owned());
         let limit = graph.database().memory().limit_bytes;
         let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);
         let shown = row([
@@ -261,10 +265,7 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
             ("memory_limit", limit),
             ("role", access.name().into()),
             ("origin", if graph.is_configured { "configured" } else { "created" }.into()),
-            (
-                "kept",
-                durability.map_or("memory:".into(), |durability| durability.directory.display().to_string().into()),
-            ),
+            ("kept", kept.into()),
         ]);
         Some((graph.name.clone(), shown))
     });

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::client::{Client, request_bytes};
 use common::http;
-use mangrove::{Database, Isolation};
+use mangrove::{Database, DatabaseOptions, Isolation};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
 use mangrove_server::users::Users;
@@ -35,6 +35,21 @@ fn users() -> Users {
     users
 }
 
+/// The header of HTTP Basic.
+fn basic(user: &str, password: &str) -> String {
+    let pair = format!("{user}:{password}");
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pair);
+    format!("Authorization: Basic {encoded}\r\n")
+}
+
+/// A database in a directory, whose log needs a new file every few kilobytes.
+fn kept_in(directory: &Path) -> Database {
+    let mut options = DatabaseOptions { tablet_count: 2, ..DatabaseOptions::default() };
+    (options.durability.log.segment_bytes_min, options.durability.log.segment_bytes_max) = (16 << 10, 16 << 10);
+    options.durability.log.prepare_ahead = false;
+    Database::open(&directory.to_string_lossy(), &options).unwrap()
+}
+
 /// A server with the graphs `books` (source `g`) and `other` (source `o`), and a users file.
 struct Place {
     address: std::net::SocketAddr,
@@ -48,6 +63,7 @@ impl Place {
 
     async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> Place {
         let folder = std::env::temp_dir().join(format!("mangrove-security-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("users.toml");
         users().write(&file).unwrap();
@@ -55,7 +71,7 @@ impl Place {
         config.users = Some(UsersSource::File(file));
         change(&mut config);
         let engine = DatabaseEngine::new(16 << 20);
-        engine.graph("books", Database::in_memory(), [("g".into(), Isolation::Serializable)]).unwrap();
+        engine.graph("books", kept_in(&folder.join("books")), [("g".into(), Isolation::Serializable)]).unwrap();
         engine.graph("other", Database::in_memory(), [("o".into(), Isolation::Serializable)]).unwrap();
         let server = Server::bind(config, Arc::new(engine)).await.unwrap();
         let address = server.local_address().unwrap();
@@ -65,6 +81,16 @@ impl Place {
 
     fn file(&self) -> PathBuf {
         self.folder.join("users.toml")
+    }
+
+    /// The answer to a request over HTTP, of somebody who proves who they are.
+    async fn ask(&self, user: &str, line: &str, body: &str) -> String {
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: localhost\r\n{}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            basic(user, PASSWORD),
+            body.len()
+        );
+        http(self.address, &request).await
     }
 
     /// A connection of somebody who has proved who they are.
@@ -182,6 +208,57 @@ async fn a_graph_without_a_right_is_not_there() {
     nemo.eval("g.inject(1)").await.assert_fails(499, "no traversal source `g`");
 }
 
+/// Whatever a user without the role `admin` asks, no answer says where the server keeps its files. An administrator sees it.
+#[tokio::test(flavor = "multi_thread")]
+async fn directories_are_for_administrators() {
+    let place = Place::start("directories", |_| {}).await;
+    let folder = place.folder.to_string_lossy().into_owned();
+    for service in ["mangrove.graph.list", "mangrove.durability", "mangrove.stats"] {
+        let body = format!("{{\"gremlin\": \"g.call('{service}')\"}}");
+        for user in ["rita", "wim"] {
+            let answer = place.ask(user, "POST /gremlin", &body).await;
+            assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains(&folder), "{service} as {user}: {answer}");
+        }
+        let answer = place.ask("ada", "POST /gremlin", &body).await;
+        assert!(answer.contains(&folder) || service == "mangrove.stats", "{service}: {answer}");
+    }
+    // The disk fails under the log: its next file cannot be made.
+    std::fs::remove_dir_all(place.folder.join("books").join("wal")).unwrap();
+    let text = "x".repeat(6_000);
+    let write = format!("g.addV('n').property('text', '{text}').iterate()");
+    let body = format!("{{\"gremlin\": \"{write}\"}}");
+    let mut wim = place.connect("wim").await;
+    let mut refusals = Vec::new();
+    for turn in 0..20 {
+        let session = format!("s{turn}");
+        wim.session_eval(&session, &write).await;
+        refusals.push(wim.session_end(&session, "commit").await.message);
+        refusals.push(wim.eval(&write).await.message);
+        refusals.push(place.ask("wim", "POST /gremlin", &body).await);
+    }
+    assert!(refusals.iter().all(|refusal| !refusal.contains(&folder)), "{refusals:?}");
+    let told = refusals.iter().filter(|refusal| refusal.contains("(directory)/wal")).count();
+    assert!(told > 30, "the cause is named: {refusals:?}");
+    let state = place.ask("wim", "POST /gremlin", "{\"gremlin\": \"g.call('mangrove.durability')\"}").await;
+    assert!(state.contains("(directory)/wal") && !state.contains(&folder), "{state}");
+    for user in ["rita", "wim", "nemo"] {
+        let health = place.ask(user, "GET /health", "").await;
+        assert!(health.contains("\"read-only\"") && !health.contains(&folder), "{health}");
+        assert_eq!(
+            health.contains("(directory)/wal"),
+            user != "nemo",
+            "a graph without a right is not there: {health}"
+        );
+        for line in ["GET /metrics", "GET /gremlin/status", "GET /gremlin?gremlin=g.call('mangrove.durability')"] {
+            let answer = place.ask(user, line, "").await;
+            assert!(!answer.contains(&folder), "{line}: {answer}");
+        }
+    }
+    let mut ada = place.connect("ada").await;
+    ada.eval(&write).await.assert_fails(503, &folder);
+    assert!(place.ask("ada", "GET /health", "").await.contains(&folder));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_who_is_removed_or_demoted_notices_at_the_next_request() {
     let place = Place::start("change", |_| {}).await;
@@ -203,11 +280,6 @@ async fn a_user_who_is_removed_or_demoted_notices_at_the_next_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn http_asks_too() {
     let place = Place::start("http", |_| {}).await;
-    let basic = |user: &str, password: &str| {
-        let pair = format!("{user}:{password}");
-        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pair);
-        format!("Authorization: Basic {encoded}\r\n")
-    };
     let get = async |path: &str, more: &str| {
         http(place.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n")).await
     };

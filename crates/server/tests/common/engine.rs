@@ -52,7 +52,7 @@ impl Engine for FakeEngine {
         Ok(Box::new(FakeTransaction { state: Arc::clone(&self.0), pending: 0, ended: false }))
     }
 
-    fn read_only(&self) -> Vec<(SmolStr, String)> {
+    fn read_only(&self, _: &Caller) -> Vec<(SmolStr, String)> {
         self.0.read_only.lock().unwrap().iter().map(|cause| ("g".into(), cause.clone())).collect()
     }
 
