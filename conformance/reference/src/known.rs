@@ -95,6 +95,10 @@ pub const KNOWN: &[Known] = &[
     in_the_corpus("unknown-variable", "a variable of math() that nothing bears drops the row; the reference fails"),
     in_the_corpus("cap-of-nothing", "cap() of a name that no step fills is refused, also beside one that is filled"),
     in_the_corpus(
+        "key-order",
+        "addV() gives properties in the order they are written in; the reference, where a traversal gives a key, in that of hashes",
+    ),
+    in_the_corpus(
         "property-order",
         "properties are in the order of vertex and key; TinkerGraph's are in that of their numbers",
     ),

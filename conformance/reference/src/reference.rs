@@ -23,8 +23,13 @@ impl Reference {
     /// Starts one. The class path has TinkerGraph and the compiled `Reference`; a script that takes longer than these seconds
     /// is an error.
     pub fn start(class_path: &str, seconds_max: u32) -> std::io::Result<Self> {
+        // Some of its maps are ordered by the addresses of objects (of classes, of `T.label`): with one address for all, the
+        // order of answers does not depend on what was asked before.
+        let one_identity = ["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"];
         let mut process = Command::new("java")
-            .args(["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path, "Reference"])
+            .args(["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+            .args(one_identity)
+            .args(["-cp", class_path, "Reference"])
             .args([AUTOMATIC_ID_MIN.to_string(), seconds_max.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

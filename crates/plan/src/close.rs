@@ -11,16 +11,14 @@
 //!
 //! What stands between the hop and the question must be tests of the rows: they are then made of fewer rows.
 
-use mangrove_gremlin::Pop;
-
-use crate::logical::{FilterKind, Name};
+use crate::logical::{FilterKind, Lookup, Name};
 use crate::physical::{EdgeTo, LocalKind, Modulate, Op, Over, SlotBy, Stage};
 
-/// Rewrites the operators of a chain whose nested chains were rewritten before. `may_stay`: whether a name is the label of
-/// a step and nothing else, and paths are not shown, so that nobody sees whether a row went to that step's object once
-/// more.
-pub fn close(stages: &mut Vec<Stage>, may_stay: impl Fn(&Name) -> bool) {
-    follow(stages);
+/// Rewrites the operators of a chain whose nested chains were rewritten before. `is_side_effect`: whether a name is one of a
+/// side effect. `may_stay`: whether a name is the label of a step and nothing else, and paths are not shown, so that no
+/// result tells whether a row went to that step's object once more.
+pub fn close(stages: &mut Vec<Stage>, is_side_effect: impl Fn(&Name) -> bool, may_stay: impl Fn(&Name) -> bool) {
+    follow(stages, is_side_effect);
     stay(stages, may_stay);
     for stage in &mut *stages {
         if let Some(test) = test_of_edge(&stage.operator) {
@@ -30,13 +28,15 @@ pub fn close(stages: &mut Vec<Stage>, may_stay: impl Fn(&Name) -> bool) {
     intersect(stages);
 }
 
-/// A hop and a comparison with a name become a search.
-fn follow(stages: &mut Vec<Stage>) {
+/// A hop and a comparison with a name become a search. A search finds side effects, too, which a name that is looked for in
+/// the path alone must not.
+fn follow(stages: &mut Vec<Stage>, is_side_effect: impl Fn(&Name) -> bool) {
     let mut at = 0;
     while at + 1 < stages.len() {
-        if let (Op::Expand { direction, labels, to_edges: false }, Op::CompareName { equal: true, name }) =
+        if let (Op::Expand { direction, labels, to_edges: false }, Op::CompareName { equal: true, name, lookup }) =
             (&stages[at].operator, &stages[at + 1].operator)
             && !stages[at].labels.contains(name)
+            && !(*lookup == Lookup::Path && is_side_effect(name))
         {
             let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
             stages[at].operator = Op::FollowTo { edge, stays: false };
@@ -71,10 +71,9 @@ fn selected(stages: &[Stage], at: usize) -> Option<Name> {
     else {
         return None;
     };
-    let ([(Some(name), pop)], [SlotBy::Identity]) = (&names[..], &by[..]) else { return None };
-    let is_last = matches!(pop, None | Some(Pop::Last));
+    let ([(Some(name), lookup)], [SlotBy::Identity]) = (&names[..], &by[..]) else { return None };
     let is_select = matches!(select.operator, Op::SlotMap { single: true, required: true, .. });
-    (is_last && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
+    (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
 }
 
 /// Whether rows at the end of these operators are at the vertex of a label: a hop or a source bears it, and only tests stand

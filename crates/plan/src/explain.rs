@@ -211,7 +211,7 @@ pub fn describe(operator: &Op) -> String {
         Op::Repeat(_) => "repeat".to_owned(),
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),
-        Op::CompareName { equal, name } => format!("is {}{name}", if *equal { "" } else { "not " }),
+        Op::CompareName { equal, name, .. } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
         Op::Tree { side_effect: Some(name), .. } => format!("tree {name}"),
         Op::Subgraph(name) => format!("subgraph {name}"),

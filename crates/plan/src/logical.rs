@@ -101,6 +101,23 @@ pub struct Sack {
     pub merge: Option<Operator>,
 }
 
+/// Where the value of a name is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// In the object, if it is a map; then among the side effects; then among the labels of the path, of whose values the
+    /// `Pop` chooses (the newest without one).
+    Scope(Option<Pop>),
+    /// Among the labels of the path only, the newest: the variables of a `match()`.
+    Path,
+}
+
+impl Lookup {
+    /// Returns true if a label of the path stands for its newest value.
+    pub fn is_newest(self) -> bool {
+        matches!(self, Lookup::Scope(None | Some(Pop::Last)) | Lookup::Path)
+    }
+}
+
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -188,6 +205,8 @@ pub enum Step {
         test: LabelTest,
         /// `by()` in rotation over the start and then the names in the test's order.
         by: Vec<By>,
+        /// Where the names are looked for.
+        lookup: Lookup,
     },
     /// `where(traversal)`, `filter(traversal)`, `and(…)`, `or(…)`, `not(…)`.
     FilterTraversal(FilterKind, Vec<Traversal>),
@@ -285,8 +304,8 @@ pub enum Step {
     },
     /// `select("a", …)`.
     Select {
-        /// Which of several values of one label.
-        pop: Option<Pop>,
+        /// Where the labels are looked for, and which of several values of one is meant.
+        lookup: Lookup,
         /// The labels.
         labels: Vec<Name>,
         /// `by()` in rotation.

@@ -15,7 +15,7 @@ mod write;
 use std::cell::RefCell;
 
 use mangrove_graph::{Error, IndexInfo, Result, Token};
-use mangrove_gremlin::{Comparison, Pop};
+use mangrove_gremlin::Comparison;
 
 pub use access::{Bound, equal_operands, range_bounds};
 use by::Slots;
@@ -168,7 +168,8 @@ impl Lowering<'_> {
             crate::fuse::fuse(&mut pipeline.stages);
         }
         if self.options.fuse && !self.mutating {
-            crate::close::close(&mut pipeline.stages, |name| self.is_only_a_label(name));
+            let side_effects = |name: &Name| self.side_effects.contains(name);
+            crate::close::close(&mut pipeline.stages, side_effects, |name| self.is_only_a_label(name));
         }
         Ok(pipeline)
     }
@@ -236,14 +237,15 @@ impl Lowering<'_> {
             Step::Has(conditions) => chain.push(Op::Filter(conditions.clone())),
             Step::Is(test) => chain.push(Op::Is(test.clone())),
             Step::Members { quantifier, test } => chain.push(Op::Members(*quantifier, test.clone())),
-            Step::WherePredicate { start: None, test: LabelTest::Compare(comparison, name), by }
+            Step::WherePredicate { start: None, test: LabelTest::Compare(comparison, name), by, lookup }
                 if by.iter().all(|b| *b == By::Identity) && matches!(comparison, Comparison::Eq | Comparison::Neq) =>
             {
-                chain.push(Op::CompareName { equal: *comparison == Comparison::Eq, name: name.clone() });
+                let equal = *comparison == Comparison::Eq;
+                chain.push(Op::CompareName { equal, name: name.clone(), lookup: *lookup });
             }
-            Step::WherePredicate { start, test, by } => {
-                let names = std::iter::once((start.clone(), None));
-                let names = names.chain(test.names().into_iter().map(|n| (Some(n.clone()), None))).collect();
+            Step::WherePredicate { start, test, by, lookup } => {
+                let names = std::iter::once(start.clone()).chain(test.names().into_iter().cloned().map(Some));
+                let names = names.map(|name| (name, *lookup)).collect();
                 self.take(Over::Names(names), by, chain)?;
                 chain.push(Op::CompareSlots(test.clone()));
             }
@@ -257,7 +259,7 @@ impl Lowering<'_> {
                         by.len()
                     }
                     (false, _) => {
-                        let names = labels.iter().map(|l| (Some(l.clone()), None)).collect();
+                        let names = labels.iter().map(|l| (Some(l.clone()), Lookup::Scope(None))).collect();
                         self.take(Over::Names(names), by, chain)?;
                         labels.len()
                     }
@@ -321,8 +323,8 @@ impl Lowering<'_> {
                 }
                 chain.push(Op::Path { slot, segment: segment.clone() });
             }
-            Step::Select { pop, labels, by, required } => {
-                let names = labels.iter().map(|l| (Some(l.clone()), Some(pop.unwrap_or(Pop::Last)))).collect();
+            Step::Select { lookup, labels, by, required } => {
+                let names = labels.iter().map(|l| (Some(l.clone()), *lookup)).collect();
                 self.take(Over::Names(names), by, chain)?;
                 let single = labels.len() == 1 && *required;
                 chain.push(Op::SlotMap { names: labels.clone(), single, required: *required });
@@ -334,7 +336,7 @@ impl Lowering<'_> {
                 chain.push(Op::Function { function: *function, arguments });
             }
             Step::Math { expression, variables, by } => {
-                let named = |name: &Name| ((name != "_").then(|| name.clone()), None);
+                let named = |name: &Name| ((name != "_").then(|| name.clone()), Lookup::Scope(None));
                 if !variables.is_empty() {
                     let by: Vec<By> = by.iter().cycle().take(variables.len()).cloned().collect();
                     self.take(Over::Names(variables.iter().map(named).collect()), &by, chain)?;
@@ -344,7 +346,7 @@ impl Lowering<'_> {
             Step::Format { parts, by } => self.format(parts, by, chain)?,
             Step::SelectColumn(column) => chain.push(Op::SelectColumn(*column)),
             Step::Project { names, by } => {
-                let all = names.iter().map(|_| (None, None)).collect();
+                let all = names.iter().map(|_| (None, Lookup::Scope(None))).collect();
                 self.take(Over::Names(all), by, chain)?;
                 chain.push(Op::SlotMap { names: names.clone(), single: false, required: false });
             }

@@ -24,7 +24,7 @@ use crate::expression::{Expression, Part};
 use crate::files::FileStep;
 use crate::function::Function;
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, LabelTest, MapTokens, Name, Operand, Quantifier, Reduction, Segment, Test,
+    ChooseOption, Condition, EdgeEnd, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction, Segment, Test,
 };
 use crate::upsert::{MergeMap, Upsert};
 
@@ -224,6 +224,8 @@ pub enum Op {
         equal: bool,
         /// The name.
         name: Name,
+        /// Where the name is looked for.
+        lookup: Lookup,
     },
     /// A test between slots: the first is the left side, the others are the test's names in order.
     CompareSlots(LabelTest),

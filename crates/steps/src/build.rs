@@ -403,8 +403,8 @@ impl Builder {
             }
             Op::Math(expression) => self.row(&tail, here, stage, true, formula::Math::new(expression.clone()))?,
             Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
-            Op::CompareName { equal, name } => {
-                let compare = paths::CompareName { equal: *equal, name: name.clone() };
+            Op::CompareName { equal, name, lookup } => {
+                let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
                 self.row(&tail, here, stage, false, compare)?
             }
             Op::PathShape { simple, slot, segment } => self.row(

@@ -148,9 +148,11 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 }
             }
             "until" | "emit" | "times" => {
-                // One that the repeat has already is for the next.
+                // One that the repeat has already is for the next, and so is what follows that one.
+                let next_has_begun = pending.until.is_some() || pending.emit.is_some();
                 let is_open = |s: &&mut Step<'_>| {
-                    s.name == "repeat" && if name == "emit" { s.emit.is_none() } else { s.until.is_none() }
+                    let has = if name == "emit" { s.emit.is_some() } else { s.until.is_some() };
+                    s.name == "repeat" && !has && !next_has_begun
                 };
                 let repeat = steps.last_mut().filter(is_open);
                 let before = repeat.is_none();

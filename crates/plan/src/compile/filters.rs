@@ -11,7 +11,9 @@ use super::modulators::{by, segment, single_by};
 use super::predicates::{id_test, label_test, test};
 use super::site::Site;
 use super::steps;
-use crate::logical::{By, Condition, FilterKind, LabelTest, LocalFunction, Name, Operand, Quantifier, Step, Test};
+use crate::logical::{
+    By, Condition, FilterKind, LabelTest, LocalFunction, Lookup, Name, Operand, Quantifier, Step, Test,
+};
 
 /// The condition that nothing meets: no element has a null label, key or id.
 fn never() -> Condition {
@@ -202,7 +204,7 @@ pub(super) fn where_(call: &mut Call<'_>) -> Result<Step> {
 }
 
 fn where_predicate(call: &mut Call<'_>, start: Option<Name>, test: LabelTest) -> Result<Step> {
-    Ok(Step::WherePredicate { start, test, by: by(call)? })
+    Ok(Step::WherePredicate { start, test, by: by(call)?, lookup: Lookup::Scope(None) })
 }
 
 /// `filter(traversal)` and `filter(P)`.

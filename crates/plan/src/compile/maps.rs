@@ -1,12 +1,13 @@
 //! Maps: one object for one object, and traversals nested for each object.
 
 use mangrove_graph::Result;
-use mangrove_gremlin::{Argument, Pop};
+use mangrove_gremlin::Argument;
 
 use super::arguments::{child, misfit, name, names, operand};
 use super::groups::Call;
 use super::modulators::by;
-use crate::logical::Step;
+use super::predicates::label_test;
+use crate::logical::{Lookup, Step};
 
 /// `constant(value)`.
 pub(super) fn constant(call: &Call<'_>) -> Result<Step> {
@@ -46,13 +47,25 @@ pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
         _ => {}
     }
     let labels = names(&call.site, labels, "a step label")?;
-    Ok(Step::Select { pop, labels, by: by(call)?, required: true })
+    Ok(Step::Select { lookup: Lookup::Scope(pop), labels, by: by(call)?, required: true })
 }
 
-/// What `matching` leaves of a `match()` whose rows may be without some of its variables.
+/// What `matching` makes of the variables of a `match()`, which the path alone remembers:
+///
+/// - with `P.eq("a")`, a test of the object against a variable;
+/// - with `Pop.last, "a", …`, the value or the map of variables that every row has;
+/// - with `"a", …`, the map of those that a row has.
 pub(super) fn matched(call: &mut Call<'_>) -> Result<Step> {
-    let labels = names(&call.site, call.arguments, "a variable")?;
-    Ok(Step::Select { pop: Some(Pop::Last), labels, by: Vec::new(), required: false })
+    let (required, variables) = match call.arguments {
+        [Argument::Predicate(predicate)] => {
+            let test = label_test(&call.site, predicate)?;
+            return Ok(Step::WherePredicate { start: None, test, by: Vec::new(), lookup: Lookup::Path });
+        }
+        [Argument::Pop(_), variables @ ..] => (true, variables),
+        variables => (false, variables),
+    };
+    let labels = names(&call.site, variables, "a variable")?;
+    Ok(Step::Select { lookup: Lookup::Path, labels, by: Vec::new(), required })
 }
 
 /// `project(names…)`.

@@ -4,11 +4,12 @@
 //! that a `match()` is nothing else to the planner than steps, labels and filters:
 //!
 //! - each begins with `select(last, "a")`; one whose end is not bound yet binds it (`as("b")`), one whose end is bound
-//!   compares (`where(eq("b"))`);
+//!   compares (`where(eq("b"))`); what looks up a variable is written as an instruction of its own, [`VARIABLES`], since it
+//!   looks among the labels of the path only, where `select` and `where` look into maps and side effects, too;
 //! - `and(…)` is its patterns; `or(…)` is a `union()` with the patterns of each operand in a branch, so that a row comes
 //!   out for each way in which it holds; `not(…)` and `where(…)` are tests, made when their variables are bound;
 //! - in the end stands `select` of all variables, which gives the map; where the operands of an `or(…)` bind different
-//!   variables, `match` of them gives the map of those that a row has.
+//!   variables, the map is of those that a row has.
 //!
 //! The first variable is the object that enters, unless a step before bears its label already: one that is the end of
 //! no pattern, or else the start of the first. Which pattern comes next: what binds nothing new before what does, an
@@ -24,6 +25,9 @@ use super::arguments::{describe, misfit, too_deep};
 use super::connectives::{infix, take_end_label};
 use super::site::Site;
 use crate::logical::Name;
+
+/// The name of the instruction that looks up variables (`maps::matched`). No script can write it.
+pub(super) const VARIABLES: &str = "variables of match()";
 
 /// The chain with every `match()` in it rewritten.
 pub(super) fn rewrite<'a>(
@@ -213,13 +217,13 @@ impl Solution<'_> {
                 continue;
             }
             if let Some(start) = &pattern.start {
-                made.push(self.call("select", vec![Argument::Pop(Pop::Last), text(start)]));
+                made.push(self.call(VARIABLES, vec![Argument::Pop(Pop::Last), text(start)]));
             }
             made.extend(alone(pattern.steps));
             match pattern.end {
                 Some(end) if bound.contains(&end) => {
                     let equal = Predicate::Compare(Comparison::Eq, Box::new(text(&end)));
-                    made.push(self.call("where", vec![Argument::Predicate(equal)]));
+                    made.push(self.call(VARIABLES, vec![Argument::Predicate(equal)]));
                 }
                 Some(end) => {
                     made.push(self.call("as", vec![text(&end)]));
@@ -247,16 +251,14 @@ impl Solution<'_> {
     /// The step that gives the map of the variables.
     fn shown(&self, variables: &[Name]) -> Instruction {
         let mut names: Vec<Argument> = variables.iter().map(text).collect();
-        if self.unbound {
-            // What is left of a match() that has been solved: the map of those that a row has.
-            return self.call("match", names);
+        if !self.unbound {
+            if let [only] = &names[..] {
+                // One name would give its value, not a map of it.
+                names.push(only.clone());
+            }
+            names.insert(0, Argument::Pop(Pop::Last));
         }
-        if let [only] = &names[..] {
-            // One name would give its value, not a map of it.
-            names.push(only.clone());
-        }
-        names.insert(0, Argument::Pop(Pop::Last));
-        self.call("select", names)
+        self.call(VARIABLES, names)
     }
 }
 
@@ -294,6 +296,18 @@ fn alone_inside(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<By
         _ => {}
     }
     Ok(Bytecode { source: bytecode.source.clone(), steps })
+}
+
+/// The start of a pattern in a test, as that of a pattern: a variable. Those nested deeper, and ends, are looked for
+/// everywhere, as in a `where()` beside a `match()`.
+fn look_up_start(pattern: &mut Bytecode) {
+    if let Some(first) = pattern.steps.first_mut()
+        && first.name == "as"
+        && first.arguments.len() == 1
+    {
+        first.name = VARIABLES.into();
+        first.arguments.insert(0, Argument::Pop(Pop::Last));
+    }
 }
 
 /// Steps whose results depend on the rows that come together; and `match`, whose variables are its own.
@@ -338,9 +352,13 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
         }
         [first, ..] if matches!(first.name.as_str(), "or" | "not" | "where") => {
             mentions(&steps, depth, &mut needs);
+            let begins_at_variable = steps[0].name != "or";
             for argument in &mut steps[0].arguments {
                 if let Argument::Traversal(inner) = argument {
                     *inner = alone_inside(site, inner, depth + 1)?;
+                    if begins_at_variable {
+                        look_up_start(inner);
+                    }
                 }
             }
             let mut filter = steps;

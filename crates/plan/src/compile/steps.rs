@@ -132,7 +132,7 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "path" => maps::path(call),
         "select" => maps::select(call),
         "project" => maps::project(call),
-        "match" => maps::matched(call),
+        matching::VARIABLES => maps::matched(call),
         "map" | "flatMap" | "local" | "sideEffect" => maps::nested(call),
 
         "count" => barriers::reduce(call, Reduction::Count),

@@ -1,7 +1,5 @@
 //! What is asked once instead of often: tests of equal rows, and ways to one vertex.
 
-use mangrove_gremlin::Pop;
-
 use super::Lowering;
 use super::order::Chain;
 use crate::logical::{By, Name, Repeat, Step, StepNode, Traversal};
@@ -52,9 +50,10 @@ impl Lowering<'_> {
 
     /// Whether a step selects the vertex where the step before it has left the row: `as("a").select("a")`.
     pub(super) fn selects_what_is_there(&self, before: &StepNode, step: &StepNode) -> bool {
-        let Step::Select { pop: None | Some(Pop::Last), labels, by, .. } = &step.step else { return false };
+        let Step::Select { lookup, labels, by, .. } = &step.step else { return false };
         let [label] = &labels[..] else { return false };
-        by.iter().all(|by| *by == By::Identity)
+        lookup.is_newest()
+            && by.iter().all(|by| *by == By::Identity)
             && step.labels.is_empty()
             && matches!(before.step, Step::Vertices { .. } | Step::Expand { to_edges: false, .. })
             && before.labels.contains(label)

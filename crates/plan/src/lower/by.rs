@@ -1,7 +1,7 @@
 //! What `by()` takes, in slots.
 
 use mangrove_graph::{Result, Token, Value};
-use mangrove_gremlin::{Comparison, Pop};
+use mangrove_gremlin::Comparison;
 
 use super::Lowering;
 use super::order::Chain;
@@ -99,11 +99,11 @@ impl Lowering<'_> {
             match part {
                 Part::Text(_) => {}
                 Part::Name(name) => {
-                    names.push((Some(name.clone()), None));
+                    names.push((Some(name.clone()), Lookup::Scope(None)));
                     slots.push(SlotBy::Identity);
                 }
                 Part::By => {
-                    names.push((None, None));
+                    names.push((None, Lookup::Scope(None)));
                     slots.push(next.next().map_or(Ok(SlotBy::Identity), |by| self.slot_by(by))?);
                 }
             }
@@ -167,13 +167,13 @@ fn takes_all_together(step: &Step) -> bool {
 /// Slots that the arguments of a write need.
 #[derive(Default)]
 pub(super) struct Slots {
-    names: Vec<(Option<Name>, Option<Pop>)>,
+    names: Vec<(Option<Name>, Lookup)>,
     by: Vec<SlotBy>,
 }
 
 impl Slots {
     pub(super) fn add(&mut self, name: Option<Name>, by: SlotBy) -> SlotOperand {
-        self.names.push((name, None));
+        self.names.push((name, Lookup::Scope(None)));
         self.by.push(by);
         SlotOperand::Slot(self.by.len() - 1)
     }

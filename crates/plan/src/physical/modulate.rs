@@ -1,10 +1,10 @@
 //! Slots: what `by()` takes of which objects of a row.
 
 use mangrove_graph::Token;
-use mangrove_gremlin::{Column, Pop};
+use mangrove_gremlin::Column;
 
 use super::Pipeline;
-use crate::logical::{Name, Segment, Test};
+use crate::logical::{Lookup, Name, Segment, Test};
 
 /// Works out slots.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum Over {
     /// The current object: a slot each `by`.
     Current,
     /// The values of these names (`None`: the current object): a slot each, `by` in rotation.
-    Names(Vec<(Option<Name>, Option<Pop>)>),
+    Names(Vec<(Option<Name>, Lookup)>),
     /// The objects of the path, `by` in rotation: slot 0 is their list.
     PathObjects(Segment),
     /// The objects of the whole path, as a tree takes them: slot 0 is the list of those that there is something of.

@@ -144,7 +144,12 @@ impl Subset {
         let element = [ValueType::Vertex, ValueType::Edge, ValueType::VertexProperty].map(Test::TypeOf);
         let is_element = Step::Is(Test::Or(element.into()));
         let property = chain(std::iter::once(is_element).chain(self.seen_values(vec![name.clone()])));
-        let named = chain([Step::Select { pop: None, labels: vec![name.clone()], by: Vec::new(), required: true }]);
+        let named = chain([Step::Select {
+            lookup: Lookup::Scope(None),
+            labels: vec![name.clone()],
+            by: Vec::new(),
+            required: true,
+        }]);
         chain([Step::Coalesce(vec![property, named])])
     }
 }

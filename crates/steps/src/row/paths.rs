@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::compare::{Equivalent, equal};
 use mangrove_graph::{EdgeId, Error, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
-use mangrove_plan::logical::{LabelTest, Name, Segment};
+use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
 use crate::environment::Environment;
 use crate::path::{self, newest_first};
@@ -136,16 +136,20 @@ pub struct CompareName {
     pub equal: bool,
     /// The name.
     pub name: Name,
+    /// Where it is looked for.
+    pub lookup: Lookup,
 }
 
 impl RowOperator for CompareName {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let side_effect = environment.side_effects.get(&self.name);
+        let everywhere = self.lookup != Lookup::Path;
+        let side_effect = environment.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {
             // As `named_value` has it: the map's own entry, then a side effect, then the path. A name that
             // stands for nothing drops the row.
-            if let Column::Values(values) = &rows.objects
+            if everywhere
+                && let Column::Values(values) = &rows.objects
                 && let Value::Map(entries) = &values[row]
                 && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if *k == self.name))
             {

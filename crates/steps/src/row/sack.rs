@@ -70,7 +70,7 @@ impl RowOperator for SelectKey {
                 _ => None,
             };
             let named = || match key {
-                Value::String(name) => crate::scope::names::named_value(&rows, row, Some(name), self.0, environment),
+                Value::String(name) => crate::scope::names::named_value(&rows, row, name, self.0, environment),
                 _ => None,
             };
             if let Some(value) = in_map.or_else(named) {

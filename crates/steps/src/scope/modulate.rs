@@ -124,8 +124,8 @@ impl Modulate {
                 }
             }
             Over::Names(names) => {
-                for (place, (name, pop)) in names.iter().enumerate() {
-                    let (named, values) = named_values(rows, name.as_ref(), *pop, environment);
+                for (place, (name, lookup)) in names.iter().enumerate() {
+                    let (named, values) = named_values(rows, name.as_ref(), *lookup, environment);
                     let items = named.into_iter().map(|row| (row, place as u32)).collect();
                     add(place % self.by.len(), (items, values));
                 }

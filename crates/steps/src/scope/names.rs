@@ -2,36 +2,36 @@
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Pop;
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Lookup, Name};
 
 use crate::environment::Environment;
 use crate::path::newest_first;
 use crate::rows::{Column, Rows};
 
-/// The value of a name for a row; without a name, the row's object.
-pub fn named_value(
-    rows: &Rows,
-    row: usize,
-    name: Option<&Name>,
-    pop: Option<Pop>,
-    environment: &Environment,
-) -> Option<Value> {
-    let Some(name) = name else { return Some(rows.object(row)) };
+/// The value of a name for a row: of its map, else of the side effects, else of its path.
+pub fn named_value(rows: &Rows, row: usize, name: &Name, pop: Option<Pop>, environment: &Environment) -> Option<Value> {
     own_entry(rows, row, name).or_else(|| environment.side_effects.get(name)).or_else(|| labeled(rows, row, name, pop))
 }
 
-/// The value of a name for every row that it has one for, with the row's number: [`named_value`] with one look at the side
-/// effects.
+/// The value of a name for every row that it has one for, with the row's number; without a name, the row's object. As
+/// [`named_value`], with one look at the side effects.
 pub fn named_values(
     rows: &Rows,
     name: Option<&Name>,
-    pop: Option<Pop>,
+    lookup: Lookup,
     environment: &Environment,
 ) -> (Vec<u32>, Vec<Value>) {
     let Some(name) = name else { return ((0..rows.len() as u32).collect(), rows.objects.clone().into_values()) };
-    let shared = environment.side_effects.get(name);
-    let value =
-        |row: usize| own_entry(rows, row, name).or_else(|| shared.clone()).or_else(|| labeled(rows, row, name, pop));
+    let shared = match lookup {
+        Lookup::Scope(_) => environment.side_effects.get(name),
+        Lookup::Path => None,
+    };
+    let value = |row: usize| match lookup {
+        Lookup::Scope(pop) => {
+            own_entry(rows, row, name).or_else(|| shared.clone()).or_else(|| labeled(rows, row, name, pop))
+        }
+        Lookup::Path => labeled(rows, row, name, None),
+    };
     (0..rows.len()).filter_map(|row| Some((row as u32, value(row)?))).unzip()
 }
 

@@ -58,7 +58,7 @@ fn where_takes_predicates_over_labels_and_patterns() {
         "g.V().as('a').where('a', gt('b').and(neq('c'))).by('age')",
         &format!(
             "{v}WherePredicate {{ start: Some(\"a\"), test: And([Compare(Gt, \"b\"), Compare(Neq, \"c\")]), by: \
-             [Key(\"age\")] }}]"
+             [Key(\"age\")], lookup: Scope(None) }}]"
         ),
     );
     same(

@@ -61,7 +61,7 @@ fn maps_and_barriers() {
     same("g.V().valueMap().with(WithOptions.tokens, WithOptions.all)", "g.V().valueMap(true)");
     check(
         "g.V().select(all, 'a', 'b').by('k')",
-        &format!("{v}Select {{ pop: Some(All), labels: [\"a\", \"b\"], by: [Key(\"k\")], required: true }}]"),
+        &format!("{v}Select {{ lookup: Scope(Some(All)), labels: [\"a\", \"b\"], by: [Key(\"k\")], required: true }}]"),
     );
     check("g.V().select(values).unfold()", &format!("{v}SelectColumn(Values), Unfold]"));
     check(
