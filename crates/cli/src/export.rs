@@ -49,6 +49,11 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub compress: Option<Packing>,
 
+    /// With --format parquet: tables for SQL, with one column a property, of the widest type of its values. They may not load as
+    /// an equal graph
+    #[arg(long)]
+    pub plain: bool,
+
     /// Files of a folder written at once [default: one a processor]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
@@ -62,6 +67,7 @@ the elements come; other formats are made of a copy of the graph in memory (--me
 Examples:
   mangrove export --data graph/ --format csv -o graph-csv/ --compress gzip
   mangrove export --data graph/ --format parquet -o graph-parquet/
+  mangrove export --data graph/ --format parquet --plain -o graph-sql/
   mangrove export --data graph/ -o graph.graphml.gz
   mangrove export --data graph/ --labels person,knows -o friends.jsonl
   mangrove export --url ws://127.0.0.1:8182/gremlin -o graph.jsonl.zst
@@ -139,6 +145,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.compress.is_some() && !format.is_tables() {
         return Err(Error::invalid("one file is compressed by its name: let --output end in .gz, .zst or .bz2").into());
     }
+    if args.plain && format != ExportFormat::Parquet {
+        return Err(Error::invalid("--plain is for --format parquet only: other formats have no plain columns").into());
+    }
     let stopwatch = Stopwatch::start();
     let bar = Bar::new();
     let outcome = match &args.url {
@@ -154,7 +163,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     bar.0.finish_and_clear();
     let report = outcome?;
     println!("{}", summary(&report, &args.output, stopwatch.elapsed().as_secs_f64()));
-    for loss in losses(&report) {
+    for loss in losses(&report).into_iter().chain(plain_changes(&report)) {
         eprintln!("{loss}");
     }
     Ok(())
@@ -175,6 +184,7 @@ fn write(
         Packing::Zstd => Compression::Zstd,
         Packing::Bzip2 => Compression::Bzip2,
     });
+    options.plain = args.plain;
     options.threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     database.export(&args.output, &options, &mut |progress| {
         bar.show(progress);
@@ -200,6 +210,20 @@ fn losses(report: &ExportReport) -> Vec<String> {
     ];
     let lost = counts.into_iter().filter(|(count, _)| *count > 0);
     lost.map(|(count, what)| format!("lost: {count} {what}; graphson and jsonl keep everything")).collect()
+}
+
+/// What plain columns changed.
+fn plain_changes(report: &ExportReport) -> Vec<String> {
+    let plain = report.losses.plain;
+    let counts = [
+        (plain.widened, "numbers are of a wider type, with the same values"),
+        (plain.offsets, "times are in UTC without the offset they had"),
+        (plain.texts, "values are text, because plain columns have no type for them"),
+        (plain.lists, "single values are lists of one, because other elements have lists"),
+        (plain.names, "columns are named otherwise than their properties"),
+    ];
+    let changed = counts.into_iter().filter(|(count, _)| *count > 0);
+    changed.map(|(count, what)| format!("plain: {count} {what}")).collect()
 }
 
 struct Bar(ProgressBar);

@@ -74,8 +74,8 @@ pub use mangrove_graph::{
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{
-    Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, TakeElement, export_elements,
-    write_from,
+    Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, PlainChanges, TakeElement,
+    export_elements, write_from,
 };
 pub use mangrove_load::{
     ColumnReport, DryRun, FileGroup, FileReport, Format, Mapping, TableReport, TextColumn, UpsertCounts, UpsertKeys,

@@ -24,6 +24,8 @@ mod kind;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod plain;
 mod received;
 mod tables;
 mod text;
@@ -79,12 +81,14 @@ pub struct ExportOptions {
     pub compression: Option<Compression>,
     /// Files written at once.
     pub threads: NonZeroUsize,
+    /// Of Parquet: one column a key, of types that SQL tools have, instead of columns that load as what was exported.
+    pub plain: bool,
 }
 
 impl ExportOptions {
     /// Everything, in a format.
     pub fn new(format: ExportFormat) -> Self {
-        ExportOptions { format, labels: Vec::new(), compression: None, threads: NonZeroUsize::MIN }
+        ExportOptions { format, labels: Vec::new(), compression: None, threads: NonZeroUsize::MIN, plain: false }
     }
 }
 
@@ -108,6 +112,33 @@ pub struct Losses {
     pub ids: u64,
     /// Values that load as values of another type.
     pub values: u64,
+    /// What plain columns changed.
+    pub plain: PlainChanges,
+}
+
+/// What plain columns changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainChanges {
+    /// Numbers stored as a wider type of number, with the same value.
+    pub widened: u64,
+    /// Points in time whose offset from UTC was dropped; the moments are the same.
+    pub offsets: u64,
+    /// Values stored as text, because plain columns have no type for them or those of their key.
+    pub texts: u64,
+    /// Single values stored as lists of one, because other elements have lists under the key.
+    pub lists: u64,
+    /// Properties whose column has another name, because theirs means another column.
+    pub names: u64,
+}
+
+impl PlainChanges {
+    fn add(&mut self, other: PlainChanges) {
+        self.widened += other.widened;
+        self.offsets += other.offsets;
+        self.texts += other.texts;
+        self.lists += other.lists;
+        self.names += other.names;
+    }
 }
 
 /// How far an export is.
@@ -133,6 +164,7 @@ impl Losses {
         self.meta += other.meta;
         self.ids += other.ids;
         self.values += other.values;
+        self.plain.add(other.plain);
     }
 }
 
@@ -181,6 +213,9 @@ pub fn export(
     options: &ExportOptions,
     progress: &mut dyn FnMut(ExportProgress) -> Result<()>,
 ) -> Result<ExportReport> {
+    if options.plain && options.format != ExportFormat::Parquet {
+        return Err(Error::invalid("only Parquet has plain columns; export as Parquet, or without `plain`"));
+    }
     if options.format.is_tables() {
         let selection = Selection::new(view, &options.labels)?;
         return tables::write(view, &selection, path, options, progress);

@@ -2,15 +2,20 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use common::{Folder, Graph, load_clean};
 use mangrove_graph::{Catalog, DateTime, Duration, UserId, Value};
 use mangrove_load::LoadOptions;
-use mangrove_load::export::{ExportFormat, ExportOptions, Losses, export};
+use mangrove_load::export::{ExportFormat, ExportOptions, Losses, PlainChanges, export};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, Store, StoreOptions};
 use mangrove_txn::TransactionManager;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::schema::printer::print_schema;
 use proptest::prelude::*;
 
 /// A property key with its values, each with meta-properties.
@@ -379,4 +384,139 @@ fn csv_keeps_everything_but_meta_properties() {
 #[test]
 fn parquet_keeps_everything_but_meta_properties() {
     check("parquet", false, ExportFormat::Parquet, "g", |_| true);
+}
+
+/// What is in the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
+fn plain_table(folder: &Path, name: &str) -> (String, Vec<String>) {
+    let reader = SerializedFileReader::new(File::open(folder.join(name)).unwrap()).unwrap();
+    let mut schema = Vec::new();
+    print_schema(&mut schema, reader.metadata().file_metadata().schema());
+    let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    (String::from_utf8(schema).unwrap(), rows)
+}
+
+fn export_plain(model: &Model, path: &Path) -> PlainChanges {
+    let snapshot = build(model).hold_snapshot().unwrap();
+    let options = ExportOptions { plain: true, ..ExportOptions::new(ExportFormat::Parquet) };
+    export(&snapshot, path, &options, &mut |_| Ok(())).unwrap().losses.plain
+}
+
+/// Two people whose values under one key are of two types, key by key.
+fn mixed_people() -> Model {
+    let time = |offset_seconds| Value::DateTime(DateTime { seconds: 1_577_934_245, nanos: 5_000, offset_seconds });
+    let decimal = |text: &str| Value::Decimal(Arc::new(text.parse().unwrap()));
+    let texts = |texts: &[&str]| Value::list(texts.iter().map(|text| Value::string(*text)).collect());
+    let pairs = [
+        ("age", Value::I32(3), Value::I64(5_000_000_000)),
+        ("score", Value::I64(1 << 53), Value::F32(0.5)),
+        ("big", Value::I64((1 << 53) + 1), Value::F64(0.5)),
+        ("price", decimal("1.50"), Value::I32(2)),
+        ("huge", Value::BigInt(Arc::new(num_bigint::BigInt::from(u64::MAX))), Value::I8(1)),
+        ("when", time(7_200), time(0)),
+        ("mixed", Value::Bool(true), Value::string("t")),
+        ("letter", Value::Char('x'), Value::Char('y')),
+        ("mail", texts(&["a", "b"]), Value::string("c")),
+        ("none", Value::list(Vec::new()), texts(&["d"])),
+        ("dst", Value::string("here"), Value::string("there")),
+        ("Age", Value::I32(1), Value::I32(2)),
+    ];
+    let values = |values: Vec<Value>| values.into_iter().map(|value| (value, Meta::new())).collect::<Vec<_>>();
+    let first = pairs.iter().map(|(key, first, _)| ((*key).to_owned(), values(vec![first.clone()]))).collect();
+    let second = pairs.iter().map(|(key, _, second)| ((*key).to_owned(), values(vec![second.clone()]))).collect();
+    let ids = [UserId::from_value(&Value::I32(3)).unwrap(), UserId::int(5_000_000_000)];
+    let [one, two] = ids;
+    let person = "person".to_owned();
+    let vertices = vec![(one, person.clone(), first), (two, person, second)];
+    let since = vec![("since".to_owned(), Value::I64(2_010))];
+    let edges = vec![(UserId::from("seven"), "knows".to_owned(), 0, 1, since)];
+    Model { vertices, edges }
+}
+
+#[test]
+fn a_plain_column_has_the_widest_type_of_its_values() {
+    let folder = Folder::new("export-plain", &[]);
+    let path = folder.file("plain");
+    let changes = export_plain(&mixed_people(), &path);
+    let (schema, rows) = plain_table(&path, "vertices_person.parquet");
+    for column in [
+        "REQUIRED INT64 id;",
+        "REQUIRED BYTE_ARRAY label (STRING);",
+        "OPTIONAL INT64 age;",
+        "OPTIONAL DOUBLE score;",
+        "OPTIONAL BYTE_ARRAY big (STRING);",
+        "OPTIONAL FIXED_LEN_BYTE_ARRAY (16) price (DECIMAL(3,2));",
+        "OPTIONAL FIXED_LEN_BYTE_ARRAY (16) huge (DECIMAL(20,0));",
+        "OPTIONAL INT64 when (TIMESTAMP(MICROS,true));",
+        "OPTIONAL BYTE_ARRAY mixed (STRING);",
+        "OPTIONAL BYTE_ARRAY letter (STRING);",
+        "OPTIONAL group mail (LIST)",
+        "OPTIONAL BYTE_ARRAY dst_property (STRING);",
+        "OPTIONAL INT32 Age_property;",
+    ] {
+        assert!(schema.contains(column), "{column} in {schema}");
+    }
+    assert!(rows[0].contains("age: 3, score: 9007199254740992.0, big: \"9007199254740993\", price: 1.50"), "{rows:?}");
+    assert!(rows[0].contains("mail: [\"a\", \"b\"], none: [], dst_property: \"here\", Age_property: 1"), "{rows:?}");
+    assert!(rows[1].contains("age: 5000000000, score: 0.5, big: \"0.5\", price: 2.00"), "{rows:?}");
+    assert!(rows[1].contains("mail: [\"c\"], none: [\"d\"], dst_property: \"there\", Age_property: 2"), "{rows:?}");
+    for row in &rows {
+        assert!(row.contains("when: 2020-01-02 03:04:05"), "{row}");
+    }
+    let (schema, rows) = plain_table(&path, "edges_knows.parquet");
+    assert!(schema.contains("REQUIRED BYTE_ARRAY id (STRING);"), "{schema}");
+    assert_eq!(rows, ["{id: \"seven\", src: 3, dst: 5000000000, label: \"knows\", since: 2010}"]);
+    // Wider: an id, an age, both scores, a price, both of `huge`. Text: both of `big`, one of `mixed`, both letters.
+    let expected = PlainChanges { widened: 7, offsets: 1, texts: 5, lists: 1, names: 2 };
+    assert_eq!(changes, expected);
+}
+
+#[test]
+fn only_parquet_has_plain_columns() {
+    let folder = Folder::new("export-plain-refused", &[]);
+    for format in [ExportFormat::Csv, ExportFormat::CsvNeo4j, ExportFormat::JsonLines, ExportFormat::GraphMl] {
+        let snapshot = build(&mixed_people()).hold_snapshot().unwrap();
+        let options = ExportOptions { plain: true, ..ExportOptions::new(format) };
+        let error = export(&snapshot, &folder.file("refused"), &options, &mut |_| Ok(())).unwrap_err();
+        assert!(error.message().contains("only Parquet has plain columns"), "{error}");
+        assert!(!folder.file("refused").exists());
+    }
+}
+
+/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for every element that
+/// has one.
+#[test]
+fn every_graph_has_plain_columns() {
+    let folder = Folder::new("export-plain-any", &[]);
+    let path = folder.file("plain");
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    // Names that collide with columns of ids, and with one another where case does not count.
+    let renamed = |key: &str| match key {
+        "since" => "ID".to_owned(),
+        "a,b" => "NAME".to_owned(),
+        other => other.to_owned(),
+    };
+    proptest!(config, |(mut model in model(true))| {
+        for (_, _, properties) in &mut model.vertices {
+            properties.iter_mut().for_each(|(key, _)| *key = renamed(key));
+        }
+        let _ = std::fs::remove_dir_all(&path);
+        export_plain(&model, &path);
+        let (mut rows, mut values) = (0, 0);
+        for file in std::fs::read_dir(&path).unwrap() {
+            let reader = SerializedFileReader::new(File::open(file.unwrap().path()).unwrap()).unwrap();
+            let schema = reader.metadata().file_metadata().schema();
+            let names: BTreeSet<String> = schema.get_fields().iter().map(|field| field.name().to_lowercase()).collect();
+            prop_assert_eq!(names.len(), schema.get_fields().len(), "{:?}", names);
+            let fixed = if names.contains("src") { 4 } else { 2 };
+            for row in reader.get_row_iter(None).unwrap() {
+                let row = row.unwrap();
+                rows += 1;
+                values += row.get_column_iter().skip(fixed).filter(|(_, field)| **field != Field::Null).count();
+            }
+        }
+        let of_vertices: usize = model.vertices.iter().map(|(_, _, properties)| properties.len()).sum();
+        let of_edges: usize = model.edges.iter().map(|(.., properties)| properties.len()).sum();
+        prop_assert_eq!(rows, model.vertices.len() + model.edges.len());
+        prop_assert_eq!(values, of_vertices + of_edges);
+    });
 }

@@ -34,6 +34,21 @@ fn every_format_is_loaded_again() {
 }
 
 #[test]
+fn plain_tables_are_for_parquet_alone() {
+    let folder = Folder::new("export-plain");
+    let [people, knows] = folder.people();
+    let path = folder.path().join("plain").to_str().unwrap().to_owned();
+    let args = |format| ["export", "--load", &people, "--load", &knows, "-o", &path, "--plain", "--format", format];
+    for format in ["csv", "csv-neo4j", "graphml", "graphson", "graphson-adjacency", "jsonl"] {
+        let refused = fail(1, &args(format));
+        assert!(refused.contains("--plain is for --format parquet only"), "{format}: {refused}");
+        assert!(!folder.path().join("plain").exists());
+    }
+    assert!(succeed(&args("parquet")).starts_with("3 vertices and 2 edges to "));
+    assert!(folder.path().join("plain/edges_knows.parquet").exists());
+}
+
+#[test]
 fn a_served_graph_is_exported_in_one_snapshot() {
     let folder = Folder::new("export-url");
     let [people, knows] = folder.people();

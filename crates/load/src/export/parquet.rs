@@ -5,6 +5,8 @@
 //! header (`size:bigint`, `mail:string[](list)`). So other tools see numbers, dates and lists, and the loader sees what was there.
 //!
 //! Points in time become timestamps where all of a column are in UTC and fit, and decimals become decimals of the scale of the longest.
+//! With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and label are `id`, `src`, `dst` and `label`.
+//!
 //! Rows are gathered into row groups of bounded size; only meta-properties are lost, and counted.
 
 use std::collections::BTreeMap;
@@ -23,13 +25,15 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{GroupTypeBuilder, Type, TypePtr};
+use smol_str::SmolStr;
 
 use super::elements::{Names, Selection, by_key};
 use super::kind::{Kind, Scalar, Schema, Shape};
 use super::output::Output;
+use super::plain::{Looks, Plain, column_names};
 use super::tables::{IdKind, Setting, Table, check_key};
 use super::text::write_scalar;
-use super::{Counts, Target};
+use super::{Counts, PlainChanges, Target};
 use crate::header::is_plain_name;
 use crate::input::Compression;
 
@@ -59,9 +63,10 @@ pub(crate) fn write(
     output: Output,
     target: &mut Target<'_>,
 ) -> Result<(Output, Counts)> {
-    let (schema, facts) = look_through(setting, table)?;
+    let plain = setting.options.plain.then(|| look_for_plain(setting, table)).transpose()?;
+    let (schema, facts) = look_through(setting, table, plain.as_ref())?;
     target.losses.meta += schema.with_meta;
-    let columns = columns(setting, table, &schema, &facts)?;
+    let columns = columns(setting, table, &schema, &facts, &mut target.losses.plain)?;
     let fields = columns.iter().map(|column| Ok(Arc::new(column.to_type()?)));
     let root = Type::group_type_builder("graph").with_fields(fields.collect::<Result<_>>()?).build().map_err(failed)?;
     let properties = WriterProperties::builder()
@@ -70,20 +75,13 @@ pub(crate) fn write(
         .build();
     let file = SerializedFileWriter::new(output, Arc::new(root), Arc::new(properties)).map_err(failed)?;
     let mut writer =
-        Writer { setting, table, schema: &schema, columns, file, rows: 0, bytes: 0, counts: Counts::default() };
-    let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| {
-            writer.ids(&[row.id])?;
-            writer.counts.vertices += 1;
-            writer.row(row.properties, target)
-        })?,
-        true => setting.selection.each_edge(setting.view, &labels, &mut |row| {
-            writer.ids(&[row.id, row.source, row.target])?;
-            writer.counts.edges += 1;
-            writer.row(row.properties, target)
-        })?,
-    }
+        Writer { setting, table, schema: &schema, plain, columns, file, rows: 0, bytes: 0, counts: Counts::default() };
+    each_row(setting, table, &mut |ids, properties| {
+        writer.ids(ids, &mut target.losses.plain)?;
+        writer.counts.vertices += u64::from(!table.edges);
+        writer.counts.edges += u64::from(table.edges);
+        writer.row(properties, target)
+    })?;
     writer.flush()?;
     let counts = writer.counts;
     Ok((writer.file.into_inner().map_err(failed)?, counts))
@@ -137,25 +135,53 @@ fn ticks(time: DateTime, per_second: i64) -> Option<i64> {
 
 type AllFacts = BTreeMap<(KeyId, Kind), Facts>;
 
+/// Takes the ids and the properties of a row.
+type TakeRow<'t> = dyn FnMut(&[&Value], &[PropertyRow]) -> Result<()> + 't;
+
+/// Shows every row of a table.
+fn each_row(setting: &Setting<'_>, table: &Table, each: &mut TakeRow<'_>) -> Result<()> {
+    let labels = Selection::only(table.set);
+    match table.edges {
+        false => Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties)),
+        true => setting
+            .selection
+            .each_edge(setting.view, &labels, &mut |row| each(&[row.id, row.source, row.target], row.properties)),
+    }
+}
+
+/// Looks at all properties of a table, for its plain columns.
+fn look_for_plain(setting: &Setting<'_>, table: &Table) -> Result<Plain> {
+    let mut looks = Looks::default();
+    each_row(setting, table, &mut |_, properties| {
+        looks.add(properties);
+        Ok(())
+    })?;
+    Ok(looks.decide())
+}
+
+/// The kind of the column of what stands under one key of one element.
+fn kind_of(plain: Option<&Plain>, values: &[PropertyRow]) -> Kind {
+    plain.map_or_else(|| Kind::of(values), |plain| plain.kind(values[0].key))
+}
+
 /// Looks at all properties of a table, for its columns.
-fn look_through(setting: &Setting<'_>, table: &Table) -> Result<(Schema, AllFacts)> {
+fn look_through(setting: &Setting<'_>, table: &Table, plain: Option<&Plain>) -> Result<(Schema, AllFacts)> {
     let (mut schema, mut facts) = (Schema::default(), AllFacts::new());
-    let mut add = |properties: &[PropertyRow]| {
+    each_row(setting, table, &mut |_, properties| {
         for values in by_key(properties) {
-            let kind = Kind::of(values);
+            let kind = kind_of(plain, values);
             schema.add_kind(values, kind);
             if matches!(kind.scalar, Scalar::DateTime | Scalar::Decimal) {
                 let facts = facts.entry((values[0].key, kind)).or_insert(Facts::NONE);
-                values.iter().for_each(|property| facts.add(&property.value));
+                match plain {
+                    // What is counted here is counted again when rows are written.
+                    Some(plain) => facts.add(&plain.convert(values, &mut PlainChanges::default())),
+                    None => values.iter().for_each(|property| facts.add(&property.value)),
+                }
             }
         }
         Ok(())
-    };
-    let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| add(row.properties)),
-        true => setting.selection.each_edge(setting.view, &labels, &mut |row| add(row.properties)),
-    }?;
+    })?;
     schema.seal();
     Ok((schema, facts))
 }
@@ -259,31 +285,49 @@ enum Values {
 }
 
 /// The columns of a table: ids and label, then properties.
-fn columns(setting: &Setting<'_>, table: &Table, schema: &Schema, facts: &AllFacts) -> Result<Vec<Column>> {
+fn columns(
+    setting: &Setting<'_>,
+    table: &Table,
+    schema: &Schema,
+    facts: &AllFacts,
+    changes: &mut PlainChanges,
+) -> Result<Vec<Column>> {
     let mut names = Names::new(setting.view.catalog());
-    let ids: &[(&str, IdKind)] = match table.edges {
-        false => &[("~id", setting.vertex_ids)],
-        true => &[("~id", setting.edge_ids), ("~from", setting.vertex_ids), ("~to", setting.vertex_ids)],
+    // As they are called here, and as plain columns are called.
+    let is_plain = setting.options.plain;
+    let name = |[name, plain]: [&'static str; 2]| if is_plain { plain } else { name };
+    let ids: &[([&str; 2], IdKind)] = match table.edges {
+        false => &[(["~id", "id"], setting.vertex_ids)],
+        true => &[
+            (["~id", "id"], setting.edge_ids),
+            (["~from", "src"], setting.vertex_ids),
+            (["~to", "dst"], setting.vertex_ids),
+        ],
     };
     let mut columns: Vec<Column> = ids
         .iter()
-        .map(|(name, kind)| {
+        .map(|(names, kind)| {
             let stored = match kind {
                 IdKind::Longs => Stored::Int(64),
                 IdKind::Plain => Stored::Text(Scalar::String),
                 IdKind::Typed(scalar) => Stored::of(*scalar, Facts::NONE),
             };
-            Column::new(format!("{name}{}", kind.suffix()), stored, Repetition::REQUIRED)
+            let suffix = if is_plain { String::new() } else { kind.suffix() };
+            Column::new(format!("{}{suffix}", name(*names)), stored, Repetition::REQUIRED)
         })
         .collect();
-    columns.push(Column::new("~label".to_owned(), Stored::Text(Scalar::String), Repetition::REQUIRED));
-    for (key, kind) in schema.columns() {
-        let name = names.key(key).clone();
+    columns.push(Column::new(name(["~label", "label"]).to_owned(), Stored::Text(Scalar::String), Repetition::REQUIRED));
+    let keys: Vec<SmolStr> = schema.columns().map(|(key, _)| names.key(key).clone()).collect();
+    let mut plain_names = if is_plain { column_names(&keys, changes) } else { Vec::new() }.into_iter();
+    for ((key, kind), name) in schema.columns().zip(keys) {
         check_key(&name, kind)?;
         let stored = Stored::of(kind.scalar, facts.get(&(key, kind)).copied().unwrap_or(Facts::NONE));
-        let plain =
-            stored.is_natural() && kind.shape != Shape::Several && !schema.is_mixed(key) && is_plain_name(&name);
-        let name = if plain { name.to_string() } else { format!("{name}:{}", kind.name()) };
+        let bare = stored.is_natural() && kind.shape != Shape::Several && !schema.is_mixed(key) && is_plain_name(&name);
+        let name = match (plain_names.next(), bare) {
+            (Some(plain), _) => plain,
+            (None, true) => name.to_string(),
+            (None, false) => format!("{name}:{}", kind.name()),
+        };
         let repetition = if kind.shape == Shape::One { Repetition::OPTIONAL } else { Repetition::REPEATED };
         columns.push(Column::new(name, stored, repetition));
     }
@@ -329,6 +373,10 @@ impl Column {
                 self.definitions.push(1);
                 bytes = self.push(value)?;
             }
+            (Shape::List, Value::List(items)) if items.is_empty() => {
+                self.definitions.push(1);
+                self.repetitions.push(0);
+            }
             (Shape::List, Value::List(items)) => {
                 for (at, item) in items.iter().enumerate() {
                     bytes += self.item(at, item)?;
@@ -357,6 +405,8 @@ impl Column {
             (Values::I32(values), Value::I16(number)) => values.push(i32::from(*number)),
             (Values::I32(values), Value::I32(number)) => values.push(*number),
             (Values::I64(values), Value::I64(number)) => values.push(*number),
+            // An id among wider ones.
+            (Values::I64(values), Value::I32(number)) => values.push((*number).into()),
             (Values::I64(values), Value::DateTime(time)) => {
                 let Stored::Time(per_second) = self.stored else { return Err(unlike()) };
                 values.push(ticks(*time, per_second).ok_or_else(unlike)?);
@@ -440,6 +490,8 @@ struct Writer<'w> {
     setting: &'w Setting<'w>,
     table: &'w Table,
     schema: &'w Schema,
+    /// For plain columns: what values become.
+    plain: Option<Plain>,
     columns: Vec<Column>,
     file: SerializedFileWriter<Output>,
     /// Rows that wait, and about how many bytes they take.
@@ -450,11 +502,15 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     /// Begins a row with its ids and its label.
-    fn ids(&mut self, ids: &[&Value]) -> Result<()> {
+    fn ids(&mut self, ids: &[&Value], changes: &mut PlainChanges) -> Result<()> {
         let kinds = match self.table.edges {
             false => [self.setting.vertex_ids; 3],
             true => [self.setting.edge_ids, self.setting.vertex_ids, self.setting.vertex_ids],
         };
+        if self.plain.is_some() {
+            changes.widened += u64::from(kinds[0] == IdKind::Longs && matches!(ids[0], Value::I32(_)));
+            changes.texts += u64::from(kinds[0] == IdKind::Plain && !matches!(ids[0], Value::String(_)));
+        }
         for ((column, id), kind) in self.columns.iter_mut().zip(ids).zip(kinds) {
             self.bytes += match kind {
                 // A number among texts.
@@ -478,14 +534,23 @@ impl Writer<'_> {
         let mut next = 0;
         let mut groups: Vec<(usize, Kind, &[PropertyRow])> = by_key(properties)
             .map(|values| {
-                let kind = Kind::of(values);
+                let kind = kind_of(self.plain.as_ref(), values);
                 (self.schema.position_of(values[0].key, kind), kind, values)
             })
             .collect();
         groups.sort_unstable_by_key(|(at, ..)| *at);
         for (at, kind, values) in groups {
             columns[next..at].iter_mut().for_each(Column::nothing);
-            self.bytes += columns[at].add(kind, values)?;
+            let column = &mut columns[at];
+            self.bytes += match &self.plain {
+                Some(plain) => {
+                    let changes = &mut target.losses.plain;
+                    let value = plain.convert(values, changes);
+                    changes.texts += u64::from(!column.stored.is_natural());
+                    column.add(kind, &[PropertyRow { value, ..values[0].clone() }])?
+                }
+                None => column.add(kind, values)?,
+            };
             next = at + 1;
         }
         columns[next..].iter_mut().for_each(Column::nothing);

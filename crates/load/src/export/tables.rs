@@ -73,8 +73,8 @@ pub(crate) fn write(
         view,
         selection,
         options,
-        vertex_ids: id_kind(view, selection, false)?,
-        edge_ids: id_kind(view, selection, true)?,
+        vertex_ids: id_kind(view, selection, options.plain, false)?,
+        edge_ids: id_kind(view, selection, options.plain, true)?,
     };
     let next = AtomicUsize::new(0);
     let shared = Mutex::new(Shared { counts: Counts::default(), losses: Losses::default(), failure: None });
@@ -215,10 +215,12 @@ fn list(view: &dyn GraphView, selection: &Selection, folder: &Path, options: &Ex
 }
 
 /// How ids have to be written for the loader to read the same ones.
-fn id_kind(view: &dyn GraphView, selection: &Selection, edges: bool) -> Result<IdKind> {
-    let (mut plain, mut met) = (true, None);
+/// For plain columns: so that one type holds all of them.
+fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: bool) -> Result<IdKind> {
+    let (mut plain, mut whole, mut met) = (true, true, None);
     let mut add = |id: &Value| {
         let scalar = Scalar::of(id);
+        whole &= matches!(scalar, Scalar::I32 | Scalar::I64);
         // Only what is unlike the rest needs a closer look: ids of one type are the rule.
         plain &= match id {
             Value::I64(_) => true,
@@ -238,6 +240,8 @@ fn id_kind(view: &dyn GraphView, selection: &Selection, edges: bool) -> Result<I
         true => Selection::each_edge_id(view, &selection.labels, &mut |id| add(id)),
     }?;
     Ok(match met {
+        _ if is_plain && whole => IdKind::Longs,
+        Some(scalar) if is_plain && scalar != Scalar::Uuid => IdKind::Plain,
         Some(scalar) if !plain => IdKind::Typed(scalar),
         Some(Scalar::I64) => IdKind::Longs,
         _ => IdKind::Plain,
