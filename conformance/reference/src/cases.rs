@@ -18,9 +18,11 @@ use mangrove_oracle::generate::{Case, Options, case};
 use mangrove_oracle::harness::{Engine, OracleEngine, may_stop_early};
 use mangrove_oracle::interpreter::{Failure, Interpreter};
 
+use crate::known::{self, Known};
 use crate::notation::written;
 use crate::reference::{Reference, took_too_long};
-use crate::{corpus, engine, known};
+use crate::rephrase::rephrased;
+use crate::{corpus, engine};
 
 /// How random cases went.
 #[derive(Default)]
@@ -57,6 +59,7 @@ enum Outcome {
         what: String,
         reference: crate::Answer,
         ours: crate::Answer,
+        reason: Option<&'static Known>,
     },
 }
 
@@ -103,14 +106,13 @@ pub fn run(
             Outcome::Optimizer => *report.known.entry("optimizer").or_default() += 1,
             Outcome::OutOfReach => report.out_of_reach += 1,
             Outcome::Skipped(why) => report.skipped.entry(why).or_default().push(seed),
-            Outcome::Differed { script, what, reference, ours } => {
-                let known = known::covering(&script, &reference, &ours);
-                match known {
+            Outcome::Differed { script, what, reference, ours, reason } => {
+                match reason {
                     Some(known) => *report.known.entry(known.name).or_default() += 1,
                     None => report.differed += 1,
                 }
-                if known.is_none_or(|known| reasons.iter().any(|reason| reason == known.name)) {
-                    let name = known.map_or("no known reason", |known| known.name);
+                if reason.is_none_or(|known| reasons.iter().any(|asked| asked == known.name)) {
+                    let name = reason.map_or("no known reason", |known| known.name);
                     let sides = corpus::beside(&reference, &ours);
                     tell(format!("seed {seed}, {name}: {script}\n  {what}\n{sides}"));
                 }
@@ -140,6 +142,25 @@ fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     let merges_show = case.writes || script.contains("withSack(") || script.contains(".call(");
     let theirs = if merges_show { script.replacen("g.", WITHOUT_BARRIERS, 1) } else { script.clone() };
     let outcome = ask(reference, &mut subject, [&theirs, &script], &case.expectation)?;
+    let outcome = judged(reference, &mut subject, case, &whole, outcome)?;
+    match outcome {
+        Outcome::Differed { script, what, reference: theirs, ours, .. } => {
+            let reason = reason(reference, &mut subject, case, [&theirs, &ours])?;
+            Ok(Outcome::Differed { script, what, reference: theirs, ours, reason })
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+/// What to make of a case's first outcome.
+fn judged(
+    reference: &mut Reference,
+    subject: &mut Subject,
+    case: &Case,
+    whole: &std::result::Result<Vec<Value>, Failure>,
+    outcome: Outcome,
+) -> Result<Outcome> {
+    let script = case.traversal.to_string();
     match outcome {
         Outcome::Differed { reference: ref theirs, ref ours, .. }
             if theirs.is_err() != ours.is_err() && may_stop_early(&case.traversal) =>
@@ -152,14 +173,37 @@ fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
         }
         Outcome::Differed { ours: Ok(_), .. } if !case.writes => {
             let plain = script.replacen("g.", WITHOUT_OPTIMIZATION, 1);
-            match ask(reference, &mut subject, [&plain, &script], &case.expectation)? {
+            match ask(reference, subject, [&plain, &script], &case.expectation)? {
                 Outcome::Agreed => Ok(Outcome::Optimizer),
                 _ => Ok(outcome),
             }
         }
-        Outcome::Agreed if case.writes => compare_graphs(reference, &mut subject, &script, &case.expectation),
+        Outcome::Agreed if case.writes => compare_graphs(reference, subject, &script, &case.expectation),
         outcome => Ok(outcome),
     }
+}
+
+/// The known reason of a difference: it covers the case and, if the case only reads and the reason has other words for
+/// it, both sides agree with those.
+fn reason(
+    reference: &mut Reference,
+    subject: &mut Subject,
+    case: &Case,
+    [theirs, ours]: [&crate::Answer; 2],
+) -> Result<Option<&'static Known>> {
+    let script = case.traversal.to_string();
+    for known in known::covering(&script, theirs, ours) {
+        let words = rephrased(known.name, &script).filter(|_| !case.writes);
+        let Some([theirs, ours]) = words else { return Ok(Some(known)) };
+        for theirs in [theirs.replacen("g.", WITHOUT_OPTIMIZATION, 1), theirs] {
+            // What takes the reference too long cannot be asked.
+            if let Outcome::Agreed | Outcome::Skipped(_) = ask(reference, subject, [&theirs, &ours], &case.expectation)?
+            {
+                return Ok(Some(known));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Asks both sides, each with its own script.
@@ -192,6 +236,7 @@ fn ask(
             what,
             reference: theirs.map(|results| written(&results, true)),
             ours: ours.map(|results| written(&results, true)).map_err(|error| error.to_string()),
+            reason: None,
         },
     })
 }
@@ -206,9 +251,9 @@ fn compare_graphs(
     let expectation = Expectation { form: expectation.form, ..Expectation::default() };
     for probe in ["g.V().valueMap(true)", "g.E().elementMap()"] {
         match ask(reference, subject, [probe; 2], &expectation)? {
-            Outcome::Differed { what, reference, ours, .. } => {
+            Outcome::Differed { what, reference, ours, reason, .. } => {
                 let what = format!("afterwards, {probe}: {what}");
-                return Ok(Outcome::Differed { script: script.to_owned(), what, reference, ours });
+                return Ok(Outcome::Differed { script: script.to_owned(), what, reference, ours, reason });
             }
             outcome => drop(outcome),
         }

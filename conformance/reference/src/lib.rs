@@ -9,7 +9,7 @@
 //! - *Random cases* ([`cases`]): the graphs and traversals of `conformance/oracle`, run on both.
 //!
 //! What differs and is to stay so has a name in [`known`], with the reason; docs/gremlin.md tells users of those they could
-//! meet. Errors are not compared with each other: both sides must fail, or neither.
+//! meet. Where [`rephrase`] has other words for a random case, the two sides must agree with those. Errors are not compared with each other: both sides must fail, or neither.
 //!
 //! [`reference`](mod@reference) is the process, [`notation`] how values are written, [`engine`] our side.
 
@@ -22,6 +22,7 @@ pub mod engine;
 pub mod known;
 pub mod notation;
 pub mod reference;
+pub mod rephrase;
 
 /// What somebody answers: results in their notation, or an error.
 pub type Answer = Result<Vec<String>, String>;
