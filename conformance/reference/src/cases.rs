@@ -49,6 +49,8 @@ const WITHOUT_OPTIMIZATION: &str = "g.withoutStrategies(LazyBarrierStrategy, Pat
 /// How one case went.
 enum Outcome {
     Agreed,
+    /// An error on both sides.
+    BothFailed,
     /// One side fails at what the other left unread.
     OutOfReach,
     Skipped(String),
@@ -102,7 +104,7 @@ pub fn run(
     let mut report = Report::default();
     for seed in seeds {
         match one(reference, &case(seed, options), side)? {
-            Outcome::Agreed => report.agreed += 1,
+            Outcome::Agreed | Outcome::BothFailed => report.agreed += 1,
             Outcome::Optimizer => *report.known.entry("optimizer").or_default() += 1,
             Outcome::OutOfReach => report.out_of_reach += 1,
             Outcome::Skipped(why) => report.skipped.entry(why).or_default().push(seed),
@@ -127,17 +129,7 @@ fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     if let Err(Failure::TooBig) = whole {
         return Ok(Outcome::Skipped("too big".into()));
     }
-    let database = Database::in_memory();
-    for statement in case.graph.script() {
-        let prepared = database.prepare_bytecode(&statement).map_err(std::io::Error::other)?;
-        let run = database.run(&prepared, &mangrove::Parameters::new()).and_then(mangrove::ResultStream::collect);
-        run.map_err(std::io::Error::other)?;
-    }
-    reference.load(engine::elements(&database).map_err(std::io::Error::other)?)?;
-    let mut subject = match side {
-        Side::Engine => Subject::Engine(database),
-        Side::Oracle => Subject::Oracle(Box::new(OracleEngine(case.graph.clone()))),
-    };
+    let mut subject = loaded(reference, case, side)?;
     let script = case.traversal.to_string();
     let merges_show = case.writes || script.contains("withSack(") || script.contains(".call(");
     let theirs = if merges_show { script.replacen("g.", WITHOUT_BARRIERS, 1) } else { script.clone() };
@@ -145,11 +137,26 @@ fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     let outcome = judged(reference, &mut subject, case, &whole, outcome)?;
     match outcome {
         Outcome::Differed { script, what, reference: theirs, ours, .. } => {
-            let reason = reason(reference, &mut subject, case, [&theirs, &ours])?;
+            let reason = reason(reference, case, side, [&theirs, &ours])?;
             Ok(Outcome::Differed { script, what, reference: theirs, ours, reason })
         }
         outcome => Ok(outcome),
     }
+}
+
+/// The case's graph on both sides, as it was before the case.
+fn loaded(reference: &mut Reference, case: &Case, side: Side) -> Result<Subject> {
+    let database = Database::in_memory();
+    for statement in case.graph.script() {
+        let prepared = database.prepare_bytecode(&statement).map_err(std::io::Error::other)?;
+        let run = database.run(&prepared, &mangrove::Parameters::new()).and_then(mangrove::ResultStream::collect);
+        run.map_err(std::io::Error::other)?;
+    }
+    reference.load(engine::elements(&database).map_err(std::io::Error::other)?)?;
+    Ok(match side {
+        Side::Engine => Subject::Engine(database),
+        Side::Oracle => Subject::Oracle(Box::new(OracleEngine(case.graph.clone()))),
+    })
 }
 
 /// What to make of a case's first outcome.
@@ -179,31 +186,59 @@ fn judged(
             }
         }
         Outcome::Agreed if case.writes => compare_graphs(reference, subject, &script, &case.expectation),
+        // TinkerGraph keeps what was written before the error; the engine goes back to the graph as it was.
+        Outcome::BothFailed if case.writes && matches!(subject, Subject::Engine(_)) => {
+            loaded(reference, case, Side::Engine)?;
+            compare_graphs(reference, subject, &script, &case.expectation)
+        }
         outcome => Ok(outcome),
     }
 }
 
-/// The known reason of a difference: it covers the case and, if the case only reads and the reason has other words for
-/// it, both sides agree with those.
+/// The known reason of a difference: it covers the case and, if it has other words for it, both sides agree with those. Of
+/// several reasons that hold only together, the first.
 fn reason(
     reference: &mut Reference,
-    subject: &mut Subject,
     case: &Case,
+    side: Side,
     [theirs, ours]: [&crate::Answer; 2],
 ) -> Result<Option<&'static Known>> {
     let script = case.traversal.to_string();
-    for known in known::covering(&script, theirs, ours) {
-        let words = rephrased(known.name, &script).filter(|_| !case.writes);
-        let Some([theirs, ours]) = words else { return Ok(Some(known)) };
-        for theirs in [theirs.replacen("g.", WITHOUT_OPTIMIZATION, 1), theirs] {
-            // What takes the reference too long cannot be asked.
-            if let Outcome::Agreed | Outcome::Skipped(_) = ask(reference, subject, [&theirs, &ours], &case.expectation)?
-            {
-                return Ok(Some(known));
-            }
+    let covering: Vec<&'static Known> = known::covering(&script, theirs, ours).collect();
+    for known in &covering {
+        let holds = match rephrased(known.name, &script) {
+            Some([theirs, ours]) => agree(reference, case, side, [&theirs, &ours])?,
+            None => true,
+        };
+        if holds {
+            return Ok(Some(known));
         }
     }
-    Ok(None)
+    let [mut theirs, mut ours] = [script.clone(), script];
+    for known in &covering {
+        if let (Some([words, _]), Some([_, other])) = (rephrased(known.name, &theirs), rephrased(known.name, &ours)) {
+            (theirs, ours) = (words, other);
+        }
+    }
+    let together = covering.len() > 1 && agree(reference, case, side, [&theirs, &ours])?;
+    Ok(covering.first().copied().filter(|_| together))
+}
+
+/// Returns true if both sides answer these scripts alike, with the reference's optimization or without.
+fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&str; 2]) -> Result<bool> {
+    let plain = if case.writes { WITHOUT_BARRIERS } else { WITHOUT_OPTIMIZATION };
+    for theirs in [&theirs.replacen("g.", plain, 1), theirs] {
+        let mut subject = loaded(reference, case, side)?;
+        let mut outcome = ask(reference, &mut subject, [theirs, ours], &case.expectation)?;
+        if case.writes && matches!(outcome, Outcome::Agreed) {
+            outcome = compare_graphs(reference, &mut subject, ours, &case.expectation)?;
+        }
+        // What takes the reference too long cannot be asked.
+        if let Outcome::Agreed | Outcome::Skipped(_) = outcome {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Asks both sides, each with its own script.
@@ -225,7 +260,7 @@ fn ask(
     }
     let what = match (&theirs, &ours) {
         (Ok(theirs), Ok(ours)) => difference(expectation, theirs, ours),
-        (Err(_), Err(_)) => None,
+        (Err(_), Err(_)) => return Ok(Outcome::BothFailed),
         (Ok(_), Err(_)) => Some("only we fail".into()),
         (Err(_), Ok(_)) => Some("only the reference fails".into()),
     };

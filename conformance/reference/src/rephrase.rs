@@ -1,7 +1,7 @@
-//! A script in other words, with which a known difference goes away.
+//! Other words for a script, in which both sides should agree if a known reason is why they differ.
 //!
-//! What a reason's test of the text covers, another mistake may hide behind. So a difference counts as known only if both
-//! sides agree once the script says the same without the step that the two understand differently.
+//! The test of a reason looks at the script's text, so it may also cover a difference that has another cause. A difference
+//! therefore counts as known only if the two sides agree once the script avoids the step that they understand differently.
 
 /// The script for the reference and the one for us that should have the same answer if this is the reason why the script's
 /// own answers differ. None if there are no other words.
@@ -21,14 +21,19 @@ pub fn rephrased(reason: &str, script: &str) -> Option<[String; 2]> {
             theirs(script.replace("flatMap(__.identity().identity())", "flatMap(__.union(__.identity()))"))
         }
         // What follows a barrier is no look-up.
-        "has-id-twice" => {
-            theirs(script.replace("V().hasId(", "V().barrier().hasId(").replace("E().hasId(", "E().barrier().hasId("))
+        "has-id-twice" => theirs(script.replace(".hasId(", ".fold().unfold().hasId(")),
+        // The property of a vertex that is already there.
+        "partition-property-of-new" => {
+            let apart = every_call(script, ".addV(", &|label| format!(".addV({label}).fold().unfold()"));
+            [apart.clone(), apart]
         }
         "partition-key-shown" if !script.contains("Map()") => {
             let other = ".properties().not(__.hasKey('part'))";
             let properties = script.replace(".properties()", other);
             [script.to_owned(), properties.replace(".values()", &format!("{other}.value()"))]
         }
+        // What the script names stays where it was, so its steps cannot be parted.
+        "barrier-before-writes" if !script.contains(".as('") => theirs(writes_apart(script)),
         "hop-without-edge" => [script.to_owned(), hops_by_edges(script)],
         _ => return None,
     })
@@ -57,6 +62,36 @@ fn by_values(script: &str) -> String {
         format!(".group().by(T.label).by(__.map(__.values('{key}')).fold())")
     });
     every_call(&lists, ".by('", &|rest| format!(".by(__.values('{rest}))"))
+}
+
+/// The script with a barrier, which merges nothing, before and after each step that writes.
+fn writes_apart(script: &str) -> String {
+    const WRITES: [&str; 6] = ["addE(", "addV(", "drop(", "mergeV(", "mergeE(", "property("];
+    let (source, steps) = script.split_at(script.find(").V(").or_else(|| script.find("g.V(")).map_or(0, |at| at + 1));
+    let (mut words, mut wrote, mut adds) = (source.to_owned(), false, false);
+    for step in steps_of(steps) {
+        let writes = WRITES.iter().any(|write| step.contains(write));
+        let option = step.starts_with(".option(");
+        let of_new = adds && [".from(__", ".to(__", ".property("].iter().any(|part| step.starts_with(part));
+        if (writes || wrote) && !option && !of_new {
+            words += ".fold().unfold()";
+        }
+        words += step;
+        wrote = writes || option || of_new;
+        adds = of_new || step.starts_with(".add");
+    }
+    words
+}
+
+/// The steps of a chain, each with the dot before it.
+fn steps_of(chain: &str) -> Vec<&str> {
+    let (mut steps, mut rest) = (Vec::new(), chain);
+    while let Some(open) = rest.find('(') {
+        let end = (open + 1 + end_of_call(&rest[open + 1..], false) + 1).min(rest.len());
+        steps.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    steps
 }
 
 /// Hops as steps to edges and on to the other vertex, after the traversal's start.
@@ -137,6 +172,14 @@ mod tests {
         assert_eq!(
             theirs("match-left-over", "g.V().not(__.match(__.as(')').out('a').as('b')).select('b'))"),
             "g.V().not(__.match(__.as(')').out('a').as('b')).fold().unfold().select('b'))"
+        );
+    }
+
+    #[test]
+    fn writes_stand_apart() {
+        assert_eq!(
+            theirs("barrier-before-writes", "g.V().both('a').addE('b').to(__.V(1)).property('c', ')').values('c')"),
+            "g.V().both('a').fold().unfold().addE('b').to(__.V(1)).property('c', ')').fold().unfold().values('c')"
         );
     }
 
