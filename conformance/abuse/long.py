@@ -15,7 +15,8 @@ import time
 from server import BUSY_THREAD_MIB, OTHER_THREADS
 from wire import PING, PONG, TEXT, Ended, Socket, connect, frame, good, request
 
-SETTINGS = {"worker_count_max": 32, "connection_count_max": 4096, "session_count_max": 4096, "session_idle_max": "1h"}
+SETTINGS = {"worker_count_max": 32, "connection_count_max": 4096, "connection_count_address_max": 4096,
+            "session_count_max": 4096, "session_count_address_max": 4096, "session_idle_max": "1h"}
 
 MIB = 1 << 20
 

@@ -189,6 +189,9 @@ pub const SETTINGS: &[Setting] = settings! {
     "conflict_retry_count_max" "COUNT" server.limits.conflict_retry_count_max:
         "How often a request is run again after a conflict";
     "connection_count_max" "COUNT" server.limits.connection_count_max: "Connections at once";
+    "connection_count_address_max" "COUNT" server.limits.connection_count_address_max:
+        "Of those, connections of one address (of IPv6 a network of 64 bits): raise it behind a proxy";
+    "connection_count_user_max" "COUNT" server.limits.connection_count_user_max: "Of those, WebSockets of one user";
     "in_flight_count_max" "COUNT" server.limits.in_flight_count_max: "Requests of one connection at once";
     "message_bytes_max" "SIZE" server.limits.message_bytes_max: "The size of a request";
     "body_bytes_max" "SIZE" server.limits.body_bytes_max: "The size of the body of an HTTP request";
@@ -205,7 +208,12 @@ pub const SETTINGS: &[Setting] = settings! {
     "header_timeout" "TIME" server.limits.header_timeout: "How long the head of an HTTP request may take";
     "authentication_timeout" "TIME" server.limits.authentication_timeout:
         "How long a client may take to prove who it is";
+    "login_bytes_max" "SIZE" server.limits.login_bytes_max:
+        "How much a client may send over a WebSocket before it has logged in";
     "session_count_max" "COUNT" server.limits.session_count_max: "Sessions at once";
+    "session_count_address_max" "COUNT" server.limits.session_count_address_max: "Of those, sessions of one address";
+    "session_count_user_max" "COUNT" server.limits.session_count_user_max:
+        "Of those, sessions of one user, where users log in";
     "session_idle_max" "TIME" server.limits.session_idle_max: "How long a session may be idle";
     "session_remembered_min" "TIME" server.limits.session_remembered_min:
         "How long the name of a session that expired is refused at least";

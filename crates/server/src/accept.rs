@@ -1,9 +1,11 @@
 //! Connections from their first byte to the end of their last HTTP request.
 //!
-//! Whoever connects takes one of [`Limits::connection_count_max`] places, and has so long for the TLS handshake and so
-//! long for the head of each request ([`Limits::handshake_timeout`], [`Limits::header_timeout`]): a client that connects
-//! and says nothing, or a byte a minute, is dropped. When no place is left, some more connections are taken only to be
-//! told so ([`LOBBY_COUNT_MAX`]) or to ask for `/health` and `/metrics`; beyond those they are dropped unheard.
+//! A connection begins in the lobby ([`crate::admission`]), and takes one of [`Limits::connection_count_max`] places with its
+//! first request, unless that only watches over the server (`/health`, `/metrics`). When no place is left, the client is
+//! told so. A connection without a place is closed after its answer.
+//!
+//! The TLS handshake and the head of each request have time limits ([`Limits::handshake_timeout`],
+//! [`Limits::header_timeout`]): a client that connects and says nothing, or a byte a minute, is dropped.
 //!
 //! A place is given back when the connection is over, be it HTTP or the WebSocket it became: it goes with every request
 //! as [`Peer`].
@@ -15,25 +17,29 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mangrove_graph::Error;
+use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tower_service::Service;
 
+use crate::admission::{Lobby, Place, Seat};
+use crate::allowance::{Allowance, Allowed};
 use crate::http;
 use crate::server::Shared;
 use crate::stall::Stalling;
 use crate::tls::Tls;
 
-/// Connections beyond the limit that are still told so.
-const LOBBY_COUNT_MAX: usize = 64;
+/// Connections that have not asked for anything yet, beside those that have a place.
+const LOBBY_COUNT_MAX: usize = 256;
 
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -47,14 +53,27 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Peer {
     /// Its address.
     pub address: SmolStr,
-    /// Its place among the server's connections; a clone keeps it. `None`: the server is full.
-    pub place: Option<Arc<OwnedSemaphorePermit>>,
+    /// Whether its request is served.
+    pub admission: Admission,
+    /// How much it may send.
+    pub allowance: Arc<Allowance>,
+}
+
+/// Whether a request is served.
+#[derive(Clone)]
+pub enum Admission {
+    /// It only watches over the server.
+    Watching,
+    /// The connection has this place; a clone keeps it.
+    Place(#[expect(dead_code, reason = "it is kept, not looked at")] Arc<Place>),
+    /// There is no place for the connection, because of this.
+    Full(Error),
 }
 
 /// Accepts connections until the server is to stop. Those that are there end by themselves.
 pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>) {
     let router = http::router(Arc::clone(&shared));
-    let lobby = Arc::new(Semaphore::new(LOBBY_COUNT_MAX));
+    let lobby = Arc::new(Lobby::new(LOBBY_COUNT_MAX));
     let mut shutdown = shared.shutdown();
     loop {
         let accepted = tokio::select! {
@@ -70,44 +89,71 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
             }
         };
         shared.meters.accepted();
-        let place = Arc::clone(&shared.connections).try_acquire_owned().ok();
-        let seat = match place {
-            Some(_) => None,
-            None => match Arc::clone(&lobby).try_acquire_owned() {
-                Ok(seat) => Some(seat),
-                Err(_) => {
-                    shared.meters.dropped_unheard();
-                    continue;
-                }
-            },
-        };
-        let (shared, router, tls) = (Arc::clone(&shared), router.clone(), tls.clone());
+        let peer = format_smolstr!("{address}");
+        let (seat, is_other_dismissed) = lobby.enter(&peer);
+        if is_other_dismissed {
+            shared.meters.dropped_unheard();
+        }
+        let entrance = Entrance { shared: Arc::clone(&shared), peer, seat, place: Mutex::default() };
+        let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
-            let _alive = shared.alive();
-            let peer = Peer { address: format_smolstr!("{address}"), place: place.map(Arc::new) };
-            connection(stream, address, peer, &shared, router, tls).await;
-            drop(seat);
+            let _alive = entrance.shared.alive();
+            let entrance = Arc::new(entrance);
+            connection(stream, address, &entrance, router, tls).await;
         });
+    }
+}
+
+/// Where a connection stands on its way in.
+struct Entrance {
+    shared: Arc<Shared>,
+    peer: SmolStr,
+    /// Its seat in the lobby, until it has a place.
+    seat: Seat,
+    place: Mutex<Option<Arc<Place>>>,
+}
+
+impl Entrance {
+    /// Whether a request is served. The first that needs a place takes it for the connection.
+    fn admit(&self, path: &str) -> Admission {
+        let mut place = self.place.lock();
+        if let Some(place) = &*place {
+            return Admission::Place(Arc::clone(place));
+        }
+        if http::is_for_watching(path) {
+            return Admission::Watching;
+        }
+        match self.shared.capacity.take(&self.peer) {
+            Ok(taken) => {
+                self.seat.leave();
+                Admission::Place(Arc::clone(place.insert(Arc::new(taken))))
+            }
+            Err(error) => Admission::Full(error),
+        }
     }
 }
 
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    peer: Peer,
-    shared: &Shared,
+    entrance: &Arc<Entrance>,
     router: Router,
     tls: Option<Tls>,
 ) {
+    let shared = &entrance.shared;
     // A response of several messages must not wait for the client's acknowledgment of the first.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY could not be set: {error}");
     }
-    let Some(tls) = tls else { return http1(stream, peer, shared, router).await };
-    match timeout(shared.limits.handshake_timeout, tls.accept(stream)).await {
+    let Some(tls) = tls else { return http1(stream, entrance, router).await };
+    let handshake = tokio::select! {
+        handshake = timeout(shared.limits.handshake_timeout, tls.accept(stream)) => handshake,
+        () = entrance.seat.dismissed() => return,
+    };
+    match handshake {
         Ok(Ok(stream)) => {
             shared.meters.handshake(true);
-            http1(stream, peer, shared, router).await;
+            http1(stream, entrance, router).await;
         }
         Ok(Err(error)) => {
             shared.meters.handshake(false);
@@ -120,23 +166,31 @@ async fn connection(
     }
 }
 
-/// Serves HTTP/1 until either side ends it or it becomes a WebSocket.
-async fn http1(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: Peer,
-    shared: &Shared,
-    router: Router,
-) {
+/// Serves HTTP/1 until either side ends it, it becomes a WebSocket, or it has to leave the lobby.
+async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
+    let shared = &entrance.shared;
+    let allowance = Arc::new(Allowance::default());
+    let stream = Allowed::new(Stalling::new(stream, shared.limits.write_stall_max), Arc::clone(&allowance));
+    let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer.clone());
+        let admission = asked.admit(request.uri().path());
+        let is_last = !matches!(admission, Admission::Place(_));
+        let peer = Peer { address: asked.peer.clone(), admission, allowance: Arc::clone(&allowance) };
+        request.extensions_mut().insert(peer);
         let mut router = router.clone();
-        async move { Ok::<_, Infallible>(router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})) }
+        async move {
+            let mut response = router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {});
+            if is_last {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.header_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(Stalling::new(stream, shared.limits.write_stall_max)), service)
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(connection);
     let mut shutdown = shared.shutdown();
@@ -145,6 +199,7 @@ async fn http1(
     };
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
+        () = entrance.seat.dismissed() => return,
         () = is_stopping => None,
     };
     let ended = match ended {

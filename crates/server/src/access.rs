@@ -2,7 +2,8 @@
 //!
 //! A [`Caller`] is made where a connection proves who it is (or, where the server asks for no proof, for everybody
 //! alike) and goes with every request to the engine, which is where rights are looked at: what a traversal does is
-//! known there and nowhere else. Rights are a level for each graph; a higher one includes the lower ones.
+//! known there and nowhere else. It has the rights of one moment; [`Caller::current`] looks them up again, when a request
+//! begins and before anything is committed, so that a right that is taken away counts at once. Rights are a level for each graph; a higher one includes the lower ones.
 //!
 //! A graph on which a caller has no right does not exist for it: its traversal sources are neither listed nor
 //! distinguished from names that mean nothing.
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use smol_str::SmolStr;
+use tokio::sync::watch;
 
 /// What may be done to a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +83,16 @@ impl Rights {
     }
 }
 
-/// Who asks. Cloning is cheap.
+/// Knows what a user may do at any later time.
+pub trait Standing: fmt::Debug + Send + Sync {
+    /// The rights as of now; an error if the user would not be let in.
+    fn rights(&self) -> Result<Rights>;
+
+    /// Changes when rights may have changed.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+/// Who asks, with the rights as of one moment. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Caller(Arc<Identity>);
 
@@ -92,6 +103,8 @@ struct Identity {
     rights: Rights,
     /// Where from, for the audit log.
     peer: SmolStr,
+    /// Where rights are looked up again; `None`: they never change.
+    standing: Option<Arc<dyn Standing>>,
     /// Whether this request may only read, whatever the user's rights are.
     is_reading: bool,
 }
@@ -100,19 +113,54 @@ impl Caller {
     /// Anybody at all, on a server that does not ask who they are: may do everything.
     pub fn anybody(peer: impl Into<SmolStr>) -> Self {
         let rights = Rights::new([(SmolStr::new_static(ALL_GRAPHS), Access::Admin)]);
-        Caller(Arc::new(Identity { user: None, rights, peer: peer.into(), is_reading: false }))
+        Caller(Arc::new(Identity { user: None, rights, peer: peer.into(), standing: None, is_reading: false }))
     }
 
-    /// A user who has proved to be one.
+    /// A user who has proved to be one, and whose rights never change.
     pub fn user(name: impl Into<SmolStr>, rights: Rights, peer: impl Into<SmolStr>) -> Self {
-        Caller(Arc::new(Identity { user: Some(name.into()), rights, peer: peer.into(), is_reading: false }))
+        let (user, peer) = (Some(name.into()), peer.into());
+        Caller(Arc::new(Identity { user, rights, peer, standing: None, is_reading: false }))
+    }
+
+    /// A user who has proved to be one, with the rights as of now.
+    pub fn standing(name: &str, standing: Arc<dyn Standing>, peer: &str) -> Result<Self> {
+        let (user, peer, rights) = (Some(name.into()), peer.into(), standing.rights()?);
+        Ok(Caller(Arc::new(Identity { user, rights, peer, standing: Some(standing), is_reading: false })))
+    }
+
+    /// The same caller with the rights as of now; an error if the user would not be let in.
+    pub fn current(&self) -> Result<Self> {
+        match &self.0.standing {
+            None => Ok(self.clone()),
+            Some(standing) => Ok(self.with(standing.rights()?, self.0.is_reading)),
+        }
+    }
+
+    /// Completes, with the cause, when the user would not be let in any more.
+    pub async fn expelled(&self) -> Error {
+        let Some(standing) = &self.0.standing else { return std::future::pending().await };
+        let mut changes = standing.changes();
+        loop {
+            if let Err(error) = standing.rights() {
+                return error;
+            }
+            if changes.changed().await.is_err() {
+                // The users never change again.
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    fn with(&self, rights: Rights, is_reading: bool) -> Self {
+        let Identity { user, peer, standing, .. } = &*self.0;
+        let (user, peer, standing) = (user.clone(), peer.clone(), standing.clone());
+        Caller(Arc::new(Identity { user, rights, peer, standing, is_reading }))
     }
 
     /// The same caller in a request that only reads. A browser sends a GET for any page that shows an image, with the
     /// password it remembers, so a GET changes nothing.
     pub fn reading(&self) -> Self {
-        let Identity { user, rights, peer, .. } = &*self.0;
-        Caller(Arc::new(Identity { user: user.clone(), rights: rights.clone(), peer: peer.clone(), is_reading: true }))
+        self.with(self.0.rights.clone(), true)
     }
 
     /// The user's name; `anybody` where the server does not ask.

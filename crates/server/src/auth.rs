@@ -15,13 +15,13 @@
 //!
 //! # Changes
 //!
-//! The users file is looked at every second. [`Login::caller`] is asked for every request: a user who was removed or got
-//! another password is refused at the next one, other roles count from the next one.
+//! The users file is looked at every second. A user who was removed or got another password loses open connections then.
+//! Other roles count from the next request and the next commit on ([`Caller::current`]).
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -31,10 +31,10 @@ use parking_lot::{Mutex, RwLock};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use smol_str::SmolStr;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::access::{Caller, Rights};
+use crate::access::{Caller, Rights, Standing};
 use crate::audit::{self, Act};
 use crate::lockout::{Guesses, Lockout, Refused};
 use crate::meters::Meters;
@@ -78,8 +78,8 @@ impl UsersSource {
 pub struct Authenticator {
     source: UsersSource,
     users: RwLock<Arc<Users>>,
-    /// Counts the readings of the source: logins look at their user again when it has changed.
-    reading: AtomicU64,
+    /// Counts the readings of the source.
+    changes: watch::Sender<u64>,
     /// What an unknown user's password is compared with.
     decoy: SmolStr,
     hashing: Semaphore,
@@ -89,38 +89,32 @@ pub struct Authenticator {
     meters: Arc<Meters>,
 }
 
-/// Somebody who has proved who they are.
-#[derive(Clone)]
-pub struct Login {
-    caller: Caller,
-    /// With which hash and as of which reading of the users; `None` where the server asks nobody.
-    proof: Option<(Arc<Authenticator>, SmolStr, u64)>,
+/// With which hash of a password a user logged in.
+struct Proof {
+    authenticator: Arc<Authenticator>,
+    name: SmolStr,
+    hash: SmolStr,
 }
 
-impl Login {
-    /// Anybody, where the server does not ask who they are.
-    pub fn anybody(peer: &str) -> Self {
-        Login { caller: Caller::anybody(peer), proof: None }
+impl fmt::Debug for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proof").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Standing for Proof {
+    fn rights(&self) -> Result<Rights> {
+        let users = self.authenticator.users();
+        let user = users.get(&self.name).filter(|user| user.hash == self.hash);
+        let gone = || {
+            let message = format!("the user `{}` was removed or has another password; log in again", self.name);
+            Error::new(ErrorKind::Forbidden, message)
+        };
+        Ok(user.ok_or_else(gone)?.rights.clone())
     }
 
-    /// Who it is, as of now; an error if they would not be let in anymore.
-    pub fn caller(&mut self) -> Result<Caller> {
-        if let Some((authenticator, hash, reading)) = &mut self.proof {
-            let now = authenticator.reading.load(Ordering::Acquire);
-            if now != *reading {
-                let users = authenticator.users();
-                let user = users.get(self.caller.name()).filter(|user| user.hash == *hash);
-                let user = user.ok_or_else(|| {
-                    Error::new(
-                        ErrorKind::Forbidden,
-                        format!("the user `{}` was removed or has another password; log in again", self.caller.name()),
-                    )
-                })?;
-                self.caller = Caller::user(self.caller.name(), user.rights.clone(), self.caller.peer());
-                *reading = now;
-            }
-        }
-        Ok(self.caller.clone())
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.authenticator.changes.subscribe()
     }
 }
 
@@ -160,7 +154,7 @@ impl Authenticator {
         Ok(Authenticator {
             source,
             users: RwLock::new(Arc::new(users)),
-            reading: AtomicU64::new(1),
+            changes: watch::Sender::new(0),
             decoy: users::hash(&STANDARD.encode(secret))?,
             hashing: Semaphore::new(HASHING_COUNT_MAX),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
@@ -172,6 +166,11 @@ impl Authenticator {
 
     fn users(&self) -> Arc<Users> {
         Arc::clone(&self.users.read())
+    }
+
+    fn replace_users(&self, users: Users) {
+        *self.users.write() = Arc::new(users);
+        self.changes.send_modify(|reading| *reading += 1);
     }
 
     /// Reads a users file again when it changes, for as long as it is polled.
@@ -187,8 +186,7 @@ impl Authenticator {
             seen = now;
             match self.source.read() {
                 Ok(users) => {
-                    *self.users.write() = Arc::new(users);
-                    self.reading.fetch_add(1, Ordering::Release);
+                    self.replace_users(users);
                     tracing::info!("read {} again", path.display());
                 }
                 Err(error) => tracing::error!("the users stay as they were: {error}"),
@@ -203,32 +201,26 @@ impl Authenticator {
 
     /// Whether somebody is who they say they are. The outcome is noted in the audit log, unless it was known. The answer
     /// to a wrong password may come late.
-    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Login, Denied> {
-        let reading = self.reading.load(Ordering::Acquire);
+    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, Denied> {
         let users = self.users();
         let user = users.get(name);
         let hash = user.map_or(&self.decoy, |user| &user.hash).clone();
         let digest = self.digest(name, password, &hash);
-        let login = |rights: &Rights| Login {
-            caller: Caller::user(name, rights.clone(), peer),
-            proof: Some((Arc::clone(self), hash.clone(), reading)),
-        };
-        if let Some(user) = user
-            && self.remembers(&digest)
-        {
-            return Ok(login(&user.rights));
+        let proof = Proof { authenticator: Arc::clone(self), name: name.into(), hash: hash.clone() };
+        if user.is_some() && self.remembers(&digest) {
+            return Ok(Caller::standing(name, Arc::new(proof), peer)?);
         }
         let is_right = self.verify(name, password, hash.clone(), peer).await?;
         self.meters.login(user.is_some() && is_right);
-        match user.filter(|_| is_right) {
-            Some(user) => {
+        match user.is_some() && is_right {
+            true => {
                 self.remember(digest);
                 self.guesses.right(name, peer, Instant::now());
-                let login = login(&user.rights);
-                audit::note(&login.caller, Act::LogIn, None);
-                Ok(login)
+                let caller = Caller::standing(name, Arc::new(proof), peer)?;
+                audit::note(&caller, Act::LogIn, None);
+                Ok(caller)
             }
-            None => {
+            false => {
                 let error = Error::new(ErrorKind::Forbidden, "Username and/or password are incorrect");
                 // The name is what somebody typed; a password in its place must not end in a log.
                 let shown = if user.is_some() { name } else { "(unknown)" };
@@ -245,7 +237,7 @@ impl Authenticator {
     }
 
     /// As [`Authenticator::log_in`], with a message of SASL PLAIN: `[authorization] NUL user NUL password`.
-    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Login, Denied> {
+    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Caller, Denied> {
         let mut parts = message.splitn(3, |byte| *byte == 0);
         let (Some(on_behalf), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message").into());
@@ -257,7 +249,7 @@ impl Authenticator {
     }
 
     /// As [`Authenticator::log_in`], with the value of an HTTP header `Authorization`.
-    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Login, Denied> {
+    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Caller, Denied> {
         let wrong = || Error::new(ErrorKind::Forbidden, "the header Authorization is not that of HTTP Basic");
         let (scheme, encoded) = header.split_once(' ').ok_or_else(wrong)?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -328,7 +320,7 @@ mod tests {
     #[tokio::test]
     async fn right_passwords_are_let_in_by_either_way() {
         let authenticator = authenticator();
-        let caller = authenticator.log_in_sasl(b"\0ada\0secret", "x").await.unwrap().caller().unwrap();
+        let caller = authenticator.log_in_sasl(b"\0ada\0secret", "x").await.unwrap();
         assert_eq!((caller.name(), caller.access("any")), ("ada", Some(Access::Write)));
         let header = format!("Basic {}", STANDARD.encode("ada:secret"));
         authenticator.log_in_basic(&header, "x").await.unwrap();
@@ -378,16 +370,15 @@ mod tests {
     #[tokio::test]
     async fn a_user_who_changes_counts_as_changed_at_the_next_request() {
         let authenticator = authenticator();
-        let mut login = authenticator.log_in("ada", b"secret", "x").await.unwrap();
+        let login = authenticator.log_in("ada", b"secret", "x").await.unwrap();
         let mut users = (*authenticator.users()).clone();
         users.grant("ada", "*", Some(Access::Read)).unwrap();
-        *authenticator.users.write() = Arc::new(users.clone());
-        authenticator.reading.fetch_add(1, Ordering::Release);
-        assert_eq!(login.caller().unwrap().access("any"), Some(Access::Read));
+        authenticator.replace_users(users.clone());
+        assert_eq!(login.current().unwrap().access("any"), Some(Access::Read));
         users.set_password("ada", "other").unwrap();
-        *authenticator.users.write() = Arc::new(users);
-        authenticator.reading.fetch_add(1, Ordering::Release);
-        assert!(login.caller().is_err());
+        authenticator.replace_users(users);
+        assert!(login.current().is_err());
+        assert!(login.expelled().await.message().contains("log in again"));
         // What is remembered of the old password does not let it in.
         assert!(authenticator.log_in("ada", b"secret", "x").await.is_err());
     }

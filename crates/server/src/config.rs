@@ -33,8 +33,15 @@ pub struct Config {
 /// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once; more are answered with HTTP status 503.
+    /// Connections at once; more are answered with HTTP status 503. Those that ask for `/health` or `/metrics` are not
+    /// counted.
     pub connection_count_max: usize,
+    /// Of those, connections of one address. IPv6 addresses are counted by networks of 64 bits.
+    pub connection_count_address_max: usize,
+    /// Of those, WebSockets of one user.
+    pub connection_count_user_max: usize,
+    /// What may come over a WebSocket before its client has logged in. More closes the connection.
+    pub login_bytes_max: usize,
     /// Size of a request. A larger one is answered with an error up to [`Limits::frame_bytes_max`]; beyond
     /// that the connection is closed.
     pub message_bytes_max: usize,
@@ -79,6 +86,10 @@ pub struct Limits {
     pub authentication_timeout: Duration,
     /// Sessions at once.
     pub session_count_max: usize,
+    /// Of those, sessions of one user; where the server asks nobody who they are, this does not count.
+    pub session_count_user_max: usize,
+    /// Of those, sessions of one address.
+    pub session_count_address_max: usize,
     /// How long a session may be idle before its transaction is rolled back.
     pub session_idle_max: Duration,
     /// How long a session that expired is remembered at least, however short sessions may be idle: a client that comes
@@ -96,6 +107,9 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connection_count_max: 1_024,
+            connection_count_address_max: 512,
+            connection_count_user_max: 512,
+            login_bytes_max: 256 << 10,
             message_bytes_max: 10 << 20,
             body_bytes_max: 10 << 20,
             body_timeout: Duration::from_secs(60),
@@ -116,6 +130,8 @@ impl Default for Limits {
             header_timeout: Duration::from_secs(20),
             authentication_timeout: Duration::from_secs(20),
             session_count_max: 1_024,
+            session_count_user_max: 512,
+            session_count_address_max: 512,
             session_idle_max: Duration::from_secs(600),
             session_remembered_min: Duration::from_secs(600),
             conflict_retry_count_max: 10,

@@ -14,27 +14,27 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::StreamExt;
-use smol_str::SmolStr;
+use mangrove_graph::Error;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
+use crate::accept::Peer;
 use crate::access::Caller;
-use crate::auth::Login;
 use crate::config::Limits;
-use crate::gate::{Gate, Passage};
+use crate::gate::{Gate, Known, Passage};
 use crate::job::{Call, Job, Reply, Work};
 use crate::outgoing::{Outgoing, outgoing};
 use crate::program::{Evaluation, Program};
-use crate::protocol;
+use crate::protocol::{self, RawMessage, Refusal};
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
 use crate::sink::{ChannelSink, HeldMax};
 use crate::status::{Failure, Status};
 use crate::trace;
-use crate::wire;
+use crate::wire::{self, Format};
 use crate::worker::Watch;
 
 /// The longest reason a close frame can carry.
@@ -54,7 +54,7 @@ struct Connection {
 }
 
 /// Serves a connection until either side ends it.
-pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: SmolStr, login: Option<Login>) {
+pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Option<Known>) {
     let _alive = shared.alive();
     let (sink, mut stream) = socket.split();
     let (outgoing, writer) = outgoing(sink, shared.limits.outgoing_count_max);
@@ -63,7 +63,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: SmolStr, login:
     let mut shutdown = shared.shutdown();
     let mut connection = Connection {
         id: shared.next_connection_id(),
-        gate: Gate::new(peer, login, shared.limits.authentication_timeout),
+        gate: Gate::new(peer, known, &shared.limits),
         in_flight: Arc::new(Semaphore::new(shared.limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
         shared,
         outgoing,
@@ -118,16 +118,16 @@ impl Connection {
         stream: &mut (impl StreamExt<Item = Result<Message, axum::Error>> + Unpin),
     ) -> Option<(u16, String)> {
         loop {
-            let permit = self.place().await;
+            let permit = tokio::select! {
+                permit = self.place() => permit,
+                farewell = self.gate.shut() => return Some(farewell),
+            };
             while self.requests.try_join_next().is_some() {}
             let mut control_count = 0;
             let message = loop {
                 let next = tokio::select! {
                     next = timeout(self.shared.limits.silence_max, stream.next()) => next,
-                    () = self.gate.overdue() => {
-                        let reason = "nobody proved who they are within the limit authentication_timeout";
-                        return Some((close_code::POLICY, reason.to_owned()));
-                    }
+                    farewell = self.gate.shut() => return Some(farewell),
                 };
                 let Ok(next) = next else {
                     tracing::debug!(connection = self.id, "silent for longer than silence_max; it is taken for gone");
@@ -147,11 +147,8 @@ impl Connection {
                     Some(Err(e)) => return Some(broken(&e)),
                 }
             };
-            let farewell = match message {
-                Message::Binary(bytes) => self.accept(&bytes, false, permit).await,
-                Message::Text(text) => self.accept(text.as_bytes(), true, permit).await,
-                _ => None,
-            };
+            let is_text = matches!(message, Message::Text(_));
+            let farewell = self.accept(RawMessage { bytes: message.into_data(), is_text }, permit).await;
             if farewell.is_some() {
                 return farewell;
             }
@@ -168,27 +165,22 @@ impl Connection {
     }
 
     /// Decodes a request and starts it, if it may pass; then the reason to close the connection, if there is one.
-    async fn accept(&mut self, bytes: &[u8], is_text: bool, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
-        let call = match protocol::decode(bytes, is_text, &self.shared.limits) {
-            Err(refusal) => {
-                self.shared.meters.malformed(refusal.failure.status.code());
-                self.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
-                return None;
-            }
-            Ok(call) => call,
-        };
+    async fn accept(&mut self, message: RawMessage, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
+        let call = self.decode(&message).await?;
         let since = Instant::now();
         let is_proof = matches!(call.work, Work::Authenticate(_));
         let proved = |status: Status| self.shared.meters.request("authentication", status.code(), since.elapsed());
-        match self.gate.pass(call, self.shared.authenticator.as_ref()).await {
+        match self.gate.pass(call, message, &self.shared).await {
             Passage::Start(caller, call) => self.start(caller, *call, permit).await,
             Passage::Answer(message) => self.send(message).await,
             Passage::Opened(caller, held) => {
                 proved(Status::SUCCESS);
                 drop(permit);
-                for call in held {
+                for message in held {
                     let permit = self.place().await;
-                    self.start(caller.clone(), call, permit).await;
+                    if let Some(call) = self.decode(&message).await {
+                        self.start(caller.clone(), call, permit).await;
+                    }
                 }
             }
             Passage::Refused(answers, farewell) => {
@@ -198,10 +190,26 @@ impl Connection {
                 for message in answers {
                     self.send(message).await;
                 }
-                return farewell.map(|reason| (close_code::POLICY, reason.to_owned()));
+                return farewell.map(|reason| (close_code::POLICY, reason));
             }
         }
         None
+    }
+
+    /// The request in a message; `None` where it is none, which is answered here.
+    async fn decode(&self, message: &RawMessage) -> Option<Call> {
+        let (shared, given) = (Arc::clone(&self.shared), message.clone());
+        let decoded = self.shared.workers.decode(message.bytes.len(), move || protocol::decode(&given, &shared.limits));
+        let format = if message.is_text { Format::TEXT } else { Format::BINARY };
+        let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
+        match decoded.await.map_err(failed).flatten() {
+            Ok(call) => Some(call),
+            Err(refusal) => {
+                self.shared.meters.malformed(refusal.failure.status.code());
+                self.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
+                None
+            }
+        }
     }
 
     async fn send(&self, message: Message) {

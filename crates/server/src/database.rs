@@ -5,7 +5,7 @@
 //! short one does not wait for a long one, and the worker takes the results.
 //!
 //! What a caller may do is decided here, on the plan: a traversal that writes takes the role for it, whatever it looks
-//! like on the wire; `call()` is answered by a [`Desk`], which decides for each service.
+//! like on the wire, when it begins and again when it commits; `call()` is answered by a [`Desk`], which decides for each service.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,6 +174,7 @@ impl Engine for DatabaseEngine {
             transaction.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch))?;
             sink.seal()?;
             reach(Point::RequestSealed);
+            check_writer(graph, &request.caller.current()?)?;
             transaction.commit().map(drop)
         })
     }
@@ -238,8 +239,12 @@ impl EngineTransaction for DatabaseTransaction {
         self.transaction.fail_since(mark, error)
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
+    fn commit(self: Box<Self>, asking: &Caller) -> Result<()> {
         let DatabaseTransaction { transaction, work, caller } = *self;
+        if transaction.write_mark() > 0 {
+            let right = asking.current().and_then(|caller| check_writer(&work.graph, &caller));
+            right.map_err(|error| error.and("the transaction was rolled back"))?;
+        }
         transaction.commit().map(drop).map_err(|error| Places::told(&caller, &work.graph).error(error))
     }
 
@@ -267,7 +272,9 @@ impl Work {
             let _span = tracing::debug_span!(target: trace::TARGET, "plan").entered();
             prepare(self.graph.database(), request)?
         };
-        self.check_right(&prepared, &request.caller)?;
+        if prepared.is_mutating() {
+            check_writer(&self.graph, &request.caller)?;
+        }
         let guard = self.hub.queries.begin(request, &self.graph.name);
         let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
@@ -276,16 +283,6 @@ impl Work {
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
         outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
-    }
-
-    /// A traversal that writes takes the role for it. Whoever sees the graph may read it.
-    fn check_right(&self, prepared: &mangrove::Prepared, caller: &Caller) -> Result<()> {
-        if !prepared.is_mutating() {
-            return Ok(());
-        }
-        let graph = &self.graph.name;
-        let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
-        right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
     }
 
     fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
@@ -330,6 +327,13 @@ impl Work {
             "slow query"
         );
     }
+}
+
+/// Refuses a caller who may not write to a graph, and notes that. A caller who sees a graph may read it.
+fn check_writer(graph: &Graph, caller: &Caller) -> Result<()> {
+    let graph = &graph.name;
+    let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
+    right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
 }
 
 fn text(value: &Value) -> &str {

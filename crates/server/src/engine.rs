@@ -73,9 +73,9 @@ pub trait EngineTransaction: Send {
         false
     }
 
-    /// Commits. After an error nothing of it has happened, unless its kind is
+    /// Commits for a caller, who must still have the right to what the transaction has written. After an error nothing of it has happened, unless its kind is
     /// [`OutcomeUnknown`](mangrove_graph::ErrorKind::OutcomeUnknown).
-    fn commit(self: Box<Self>) -> Result<()>;
+    fn commit(self: Box<Self>, caller: &Caller) -> Result<()>;
 
     /// Undoes everything.
     fn rollback(self: Box<Self>);

@@ -13,7 +13,7 @@ use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONNECTION, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -21,9 +21,9 @@ use axum::routing::get;
 use serde_json::json;
 use smol_str::SmolStr;
 
-use crate::accept::Peer;
+use crate::accept::{Admission, Peer};
 use crate::access::Caller;
-use crate::auth::{Denied, Login};
+use crate::auth::Denied;
 use crate::connection;
 use crate::http_query;
 use crate::http_status;
@@ -35,13 +35,24 @@ use crate::server::Shared;
 /// 128 KiB would be the most part of what one costs.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
+/// How the server is.
+const HEALTH: &str = "/health";
+
+/// What it counts.
+const METRICS: &str = "/metrics";
+
+/// Returns true if a path is for those that watch over the server: its requests need no place among the connections.
+pub fn is_for_watching(path: &str) -> bool {
+    matches!(path, HEALTH | METRICS)
+}
+
 /// The routes of the server.
 pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/gremlin", get(upgrade).layer(middleware::from_fn_with_state(Arc::clone(&shared), http_query::serve)))
         .route("/gremlin/status", get(http_status::serve).post(http_status::serve))
-        .route("/health", get(health))
-        .route("/metrics", get(metrics))
+        .route(HEALTH, get(health))
+        .route(METRICS, get(metrics))
         .fallback(async || {
             problem(
                 StatusCode::NOT_FOUND,
@@ -88,25 +99,19 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses all but `/health` and `/metrics` where there is no place for the connection, and wrong passwords. Others go on with who asks in their extensions, as far as that is known: [`Caller`]
-/// and [`Login`]. Only `/health` and WebSockets, which may prove it later, go on without.
+/// Refuses all but `/health` and `/metrics` where there is no place for the connection, and wrong passwords. Others go on with who asks in their extensions, as far as that is known ([`Caller`]).
+/// Only `/health` and WebSockets, which may prove it later, go on without.
 async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let (is_health, is_metrics, is_gremlin) = (path == "/health", path == "/metrics", path == "/gremlin");
+    let (is_health, is_gremlin) = (path == HEALTH, path == "/gremlin");
     let peer = request.extensions().get::<Peer>().cloned();
     let address = peer.as_ref().map_or_else(SmolStr::default, |peer| peer.address.clone());
-    if peer.is_some_and(|peer| peer.place.is_none()) && !is_health && !is_metrics {
-        return full(&shared);
+    if let Some(Peer { admission: Admission::Full(error), .. }) = &peer {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, error.message());
     }
     let is_upgrade = is_gremlin && request.headers().contains_key(UPGRADE);
     match (log_in(&shared, request.headers(), &address).await, is_health || is_upgrade) {
-        (Ok(Some(mut login)), _) => match login.caller() {
-            Ok(caller) => {
-                request.extensions_mut().insert(caller);
-                request.extensions_mut().insert(login);
-            }
-            Err(error) => return unauthorized(error.message()),
-        },
+        (Ok(Some(caller)), _) => drop(request.extensions_mut().insert(caller)),
         (Ok(None), true) => {}
         (Ok(None), false) => {
             return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
@@ -118,8 +123,8 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
 }
 
 /// Who asks: anybody where the server does not ask; `None` where nothing says who it is.
-async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Login>, Denied> {
-    let Some(authenticator) = &shared.authenticator else { return Ok(Some(Login::anybody(peer))) };
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, Denied> {
+    let Some(authenticator) = &shared.authenticator else { return Ok(Some(Caller::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
 }
@@ -135,18 +140,10 @@ fn too_many(refused: Refused) -> Response {
     (retry, problem(StatusCode::TOO_MANY_REQUESTS, refused.error().message())).into_response()
 }
 
-fn full(shared: &Shared) -> Response {
-    let message = format!(
-        "the server has {} connections, as many as it may; close some, or raise the limit connection_count_max",
-        shared.limits.connection_count_max
-    );
-    ([(CONNECTION, "close")], problem(StatusCode::SERVICE_UNAVAILABLE, message)).into_response()
-}
-
 async fn upgrade(
     State(shared): State<Arc<Shared>>,
     Extension(peer): Extension<Peer>,
-    login: Option<Extension<Login>>,
+    caller: Option<Extension<Caller>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {
@@ -159,13 +156,15 @@ async fn upgrade(
             return problem(StatusCode::UPGRADE_REQUIRED, message);
         }
     };
+    let caller = caller.map(|Extension(caller)| caller);
+    let share = caller.as_ref().filter(|caller| caller.is_authenticated());
+    let share = match share.map(|caller| shared.capacity.of_user(caller.name())).transpose() {
+        Ok(share) => share,
+        Err(error) => return problem(StatusCode::SERVICE_UNAVAILABLE, error.message()),
+    };
     let size = shared.limits.frame_bytes_max();
     upgrade.read_buffer_size(READ_BUFFER_BYTES).max_message_size(size).max_frame_size(size).on_upgrade(
-        async move |socket| {
-            connection::serve(socket, shared, peer.address.clone(), login.map(|Extension(login)| login)).await;
-            // Its place among the connections.
-            drop(peer);
-        },
+        async move |socket| connection::serve(socket, shared, peer, caller.map(|caller| (caller, share))).await,
     )
 }
 

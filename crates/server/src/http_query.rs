@@ -80,12 +80,13 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
     let encoding = accepted(request.headers()).map_err(bad)?;
     let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
-    let message = match is_get {
-        true => from_parameters(request.uri().query().unwrap_or_default()).map_err(bad)?,
-        false => from_body(request, &shared.limits).await?,
-    };
     let format = Format { encoding, is_text: false };
-    let call = protocol::call(&message, format, &shared.limits).map_err(bad)?;
+    let call = match is_get {
+        true => from_parameters(request.uri().query().unwrap_or_default())
+            .and_then(|message| protocol::call(&message, format, &shared.limits))
+            .map_err(bad)?,
+        false => from_body(request, format, &shared).await?,
+    };
     if call.session.is_some() {
         return Err(bad(Failure::invalid(
             "a session needs a WebSocket: over HTTP every request is a transaction of its own",
@@ -194,13 +195,22 @@ fn weight(range: &str) -> f32 {
     weights.next().unwrap_or(1.0)
 }
 
-async fn from_body(request: Request, limits: &Limits) -> Refused<message::Request> {
+/// What the body of a `POST` asks for, to be answered in this format.
+async fn from_body(request: Request, format: Format, shared: &Arc<Shared>) -> Refused<Call> {
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // What is no type of ours (curl says that it sends a form) is taken for JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
-    let body = body(request, limits).await?;
-    let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
-    decoded.map_err(|error| bad(Failure { status: Status::MALFORMED_REQUEST, error }))
+    let body = body(request, &shared.limits).await?;
+    let (length, limits) = (body.len(), Arc::clone(shared));
+    let decoded = shared.workers.decode(length, move || {
+        let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
+        let message = decoded.map_err(|error| Failure { status: Status::MALFORMED_REQUEST, error })?;
+        protocol::call(&message, format, &limits.limits)
+    });
+    match decoded.await {
+        Ok(call) => call.map_err(bad),
+        Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, error.into())),
+    }
 }
 
 /// The body of a request, as much of it and in as much time as the limits allow. A body that says itself that it is too

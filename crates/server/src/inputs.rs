@@ -2,6 +2,7 @@
 //!
 //! Nothing is run: an answer only says whether the input would have been.
 
+use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, HeaderValue};
 use mangrove_gremlin::Encoding;
@@ -15,7 +16,8 @@ use crate::wire::Format;
 
 /// A message of a WebSocket.
 pub fn message(bytes: &[u8], is_text: bool) -> bool {
-    protocol::decode(bytes, is_text, &Limits::default()).is_ok()
+    let message = protocol::RawMessage { bytes: Bytes::copy_from_slice(bytes), is_text };
+    protocol::decode(&message, &Limits::default()).is_ok()
 }
 
 /// The body of a `POST`, in the encoding that the server takes it to be in.

@@ -10,6 +10,8 @@
 //!      └───────── wire ◄────── sink ◄──────────────┘ results, in batches
 //! ```
 //!
+//! - `accept`, `admission`: connections until their first request, and how many there may be of whom; `allowance`: how much
+//!   a stranger may send.
 //! - [`connection`](self): one WebSocket; bounds what is in flight; cancels everything when it is lost.
 //! - `http_query`: a request of HTTP; `http_answer`: its body, in pieces; `http_status`: the queries that run.
 //! - `protocol`: what a message asks for; `wire`: how an answer is written; `status`: which error gets which code.
@@ -36,6 +38,8 @@
 
 mod accept;
 pub mod access;
+mod admission;
+mod allowance;
 pub mod audit;
 pub mod auth;
 mod cancel;

@@ -18,13 +18,14 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind};
 use parking_lot::Mutex;
-use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use smol_str::SmolStr;
 use tokio::time::Instant;
+
+use crate::admission::network;
 
 /// So many wrong ones in a row are answered at once: people mistype.
 const FREE_COUNT: u32 = 3;
@@ -219,18 +220,6 @@ fn delay(wrong: u32) -> Duration {
 fn shortened(user: &str) -> SmolStr {
     let end = (0..=user.len().min(NAME_BYTES_MAX)).rev().find(|end| user.is_char_boundary(*end));
     user[..end.expect("0 is a boundary")].into()
-}
-
-/// The address of a peer without its port: of IPv6 the network.
-fn network(peer: &str) -> SmolStr {
-    match peer.parse::<SocketAddr>().map(|address| address.ip().to_canonical()) {
-        Ok(IpAddr::V4(address)) => address.to_smolstr(),
-        Ok(IpAddr::V6(address)) => {
-            let [a, b, c, d, ..] = address.segments();
-            format_smolstr!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        Err(_) => peer.into(),
-    }
 }
 
 #[cfg(test)]

@@ -62,6 +62,8 @@ pub enum Gremlin {
 /// The statements of a request, understood as far as the server needs.
 #[derive(Debug)]
 pub struct Program {
+    /// Who asks.
+    caller: Caller,
     statements: Vec<Statement>,
     /// What parameters, and variables before they are given other values, stand for.
     parameters: Parameters,
@@ -115,7 +117,8 @@ impl Program {
             Gremlin::Bytecode(bytecode) => vec![Statement::alone(compiler.bytecode(bytecode)?)],
             Gremlin::Script(text) => compiler.script(text)?,
         };
-        Ok(Program { statements, parameters: evaluation.parameters, commits: evaluation.commits })
+        let caller = caller.clone();
+        Ok(Program { caller, statements, parameters: evaluation.parameters, commits: evaluation.commits })
     }
 
     /// Runs it outside a session.
@@ -138,7 +141,7 @@ impl Program {
             sink.hold();
             let outcome = self.run_to_seal(engine, &mut slot, sink).and_then(|()| {
                 reach(Point::RequestSealed);
-                Ok(slot.commit()?)
+                Ok(slot.commit(&self.caller)?)
             });
             match (outcome, self.only_source()) {
                 (Ok(()), _) => return Ok(()),
@@ -178,7 +181,7 @@ impl Program {
         }
         slot.begin_request();
         match (self.run_to_seal(engine, slot, &mut sink), self.commits) {
-            (Ok(()), true) => slot.commit()?,
+            (Ok(()), true) => slot.commit(&self.caller)?,
             (Ok(()), false) => {}
             (Err(failure), true) => {
                 let failure = slot.fail_request(failure);
@@ -228,7 +231,7 @@ impl Program {
             Action::Transaction(source, command, caller) => {
                 return match command {
                     TransactionCommand::Begin => slot.on(engine, source, caller).map(drop),
-                    TransactionCommand::Commit => Ok(slot.commit()?),
+                    TransactionCommand::Commit => Ok(slot.commit(caller)?),
                     TransactionCommand::Rollback => {
                         slot.rollback();
                         Ok(())

@@ -10,6 +10,7 @@
 //! Other combinations, and messages that do not decode, are malformed (498). Arguments of the wrong type,
 //! or without which the operation makes no sense, are invalid (499).
 
+use axum::body::Bytes;
 use mangrove_graph::{Error, Value};
 use mangrove_gremlin::message::{self, MaterializeProperties, Request};
 use mangrove_gremlin::{Argument, Encoding, split_frame};
@@ -40,10 +41,20 @@ pub struct Refusal {
     pub failure: Failure,
 }
 
+/// A message of a WebSocket as it came.
+#[derive(Clone, Debug)]
+pub struct RawMessage {
+    /// What it holds.
+    pub bytes: Bytes,
+    /// Whether it is a text message.
+    pub is_text: bool,
+}
+
 /// The request in a WebSocket message. A text message is JSON; a binary one says what it is.
-pub fn decode(message: &[u8], is_text: bool, limits: &Limits) -> Result<Call, Refusal> {
+pub fn decode(message: &RawMessage, limits: &Limits) -> Result<Call, Refusal> {
+    let RawMessage { bytes: message, is_text } = message;
     let (format, body) = match is_text {
-        true => (Format::TEXT, message),
+        true => (Format::TEXT, &message[..]),
         false => {
             let (encoding, body) = split_frame(message).map_err(|error| Refusal {
                 request: None,

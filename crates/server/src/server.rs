@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::accept::accept;
+use crate::admission::Capacity;
 use crate::auth::Authenticator;
 use crate::config::{Config, Limits};
 use crate::engine::Engine;
@@ -40,7 +41,7 @@ pub struct Shared {
     /// What the server counts of itself.
     pub meters: Arc<Meters>,
     /// Places for connections.
-    pub connections: Arc<Semaphore>,
+    pub capacity: Capacity,
     connection_count: AtomicU64,
     shutdown: watch::Receiver<bool>,
     /// Held, in copies, by the tasks a shutdown waits for. Weak here, so that the last of them ends the wait.
@@ -50,13 +51,12 @@ pub struct Shared {
 impl Shared {
     /// How things stand, for gauges.
     pub fn now(&self) -> Now {
-        let places = self.limits.connection_count_max.min(Semaphore::MAX_PERMITS);
         Now {
-            connections: places - self.connections.available_permits(),
+            connections: self.capacity.taken_count(),
             sessions: self.sessions.open_count(),
             workers: self.workers.busy_count(),
             workers_max: self.workers.count(),
-            connections_max: places,
+            connections_max: self.capacity.count(),
             lockouts: self.authenticator.as_ref().map_or((0, 0), |authenticator| authenticator.refused_counts()),
         }
     }
@@ -123,11 +123,8 @@ impl Server {
             is_loopback: config.listen.ip().is_loopback(),
             browsers: config.browsers,
             workers: Workers::new(limits.worker_count_max),
-            sessions: Sessions::new(
-                limits.session_count_max,
-                limits.session_idle_max.max(limits.session_remembered_min),
-            ),
-            connections: Arc::new(Semaphore::new(limits.connection_count_max.min(Semaphore::MAX_PERMITS))),
+            sessions: Sessions::new(&limits),
+            capacity: Capacity::new(&limits),
             connection_count: AtomicU64::new(0),
             shutdown,
             alive: alive.downgrade(),

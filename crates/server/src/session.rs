@@ -28,6 +28,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::access::Caller;
+use crate::admission::network;
+use crate::config::Limits;
 use crate::job::{Job, Work};
 use crate::program::Program;
 use crate::server::Shared;
@@ -73,6 +76,8 @@ impl End {
 pub struct Sessions {
     state: Mutex<State>,
     count_max: usize,
+    user_max: usize,
+    address_max: usize,
     remember_max: Duration,
 }
 
@@ -106,29 +111,37 @@ impl Ended {
 #[derive(Clone, Copy)]
 struct Client<'a> {
     connection: ConnectionId,
-    user: &'a str,
+    caller: &'a Caller,
 }
 
 #[derive(Debug)]
 struct Open {
     owner: ConnectionId,
     user: SmolStr,
+    /// From which address its client came.
+    address: SmolStr,
     /// Tells this session from a later one of the same name.
     serial: u64,
     queue: mpsc::Sender<Job>,
 }
 
 impl Sessions {
-    /// None yet, and at most so many; one that ended is remembered for so long.
-    pub fn new(count_max: usize, remember_max: Duration) -> Self {
-        Sessions { state: Mutex::default(), count_max, remember_max }
+    /// None yet.
+    pub fn new(limits: &Limits) -> Self {
+        Sessions {
+            state: Mutex::default(),
+            count_max: limits.session_count_max,
+            user_max: limits.session_count_user_max,
+            address_max: limits.session_count_address_max,
+            remember_max: limits.session_idle_max.max(limits.session_remembered_min),
+        }
     }
 
     /// Hands a request to the session it names, which is begun if need be. A close of a session that is
     /// not open has nothing to do.
     pub async fn submit(shared: &Arc<Shared>, owner: ConnectionId, name: SmolStr, job: Job) {
         let capacity = shared.limits.in_flight_count_max;
-        let client = Client { connection: owner, user: job.caller.name() };
+        let client = Client { connection: owner, caller: &job.caller };
         match shared.sessions.queue(client, &name, matches!(job.work, Work::Close), capacity) {
             Err(failure) => job.reply.fail(&failure).await,
             Ok(None) => job.reply.done().await,
@@ -167,7 +180,7 @@ impl Sessions {
             return Ok(Some((open.queue.clone(), None)));
         }
         if closing {
-            if state.ended.get(name).is_some_and(|ended| ended.belongs_to(client.connection, client.user)) {
+            if state.ended.get(name).is_some_and(|ended| ended.belongs_to(client.connection, client.caller.name())) {
                 state.ended.remove(name);
             }
             return Ok(None);
@@ -177,18 +190,36 @@ impl Sessions {
         {
             return Err(ended.end.failure(name));
         }
-        if state.open.len() >= self.count_max {
-            return Err(Failure::invalid(format!(
-                "the server has {} sessions, as many as it may; close some, or raise the limit session_count_max",
-                self.count_max
-            )));
-        }
+        let address = network(client.caller.peer());
+        self.check_room(&state, client.caller, &address)?;
         state.serial += 1;
         let serial = state.serial;
         let (queue, receiver) = mpsc::channel(capacity);
-        let open = Open { owner: client.connection, user: client.user.into(), serial, queue: queue.clone() };
+        let user = client.caller.name().into();
+        let open = Open { owner: client.connection, user, address, serial, queue: queue.clone() };
         state.open.insert(name.clone(), open);
         Ok(Some((queue, Some((serial, receiver)))))
+    }
+
+    /// Refuses one more session where there are as many as there may be, in all, of the user or of the address.
+    fn check_room(&self, state: &State, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
+        let (name, open) = (caller.name(), &state.open);
+        let of = |belongs: &dyn Fn(&Open) -> bool| open.values().filter(|open| belongs(open)).count();
+        let full = |what: String, count_max: usize, setting: &str| {
+            let message =
+                format!("{what} has {count_max} sessions, as many as it may; close some, or raise the limit {setting}");
+            Err(Failure::invalid(message))
+        };
+        if open.len() >= self.count_max {
+            return full("the server".to_owned(), self.count_max, "session_count_max");
+        }
+        if caller.is_authenticated() && of(&|open| open.user == name) >= self.user_max {
+            return full(format!("the user `{name}`"), self.user_max, "session_count_user_max");
+        }
+        if of(&|open| open.address == *address) >= self.address_max {
+            return full(format!("the address {address}"), self.address_max, "session_count_address_max");
+        }
+        Ok(())
     }
 
     /// Ends every session of a connection. Their tasks see their queues closed and roll back.
@@ -293,6 +324,8 @@ impl Session {
         let span = trace::request(reply.request, "session", &caller);
         let entered = span.clone();
         let outcome = self.shared.workers.run(&mut watch, move || {
+            // The request may have waited for others of its session.
+            let caller = caller.current()?;
             let program = Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?;
             let mut slot = lent.lock().take().expect("the session's task ends when a worker lost its slot");
             let outcome = program.run_in_session(engine.as_ref(), &mut slot, sink);

@@ -74,10 +74,10 @@ impl Slot {
         }
     }
 
-    /// Commits the open transaction; with none open there is nothing to commit.
-    pub fn commit(&mut self) -> Result<()> {
+    /// Commits the open transaction for a caller; with none open there is nothing to commit.
+    pub fn commit(&mut self, caller: &Caller) -> Result<()> {
         let Some((_, transaction)) = self.open.take() else { return Ok(()) };
-        transaction.commit()?;
+        transaction.commit(caller)?;
         self.has_committed = true;
         Ok(())
     }

@@ -24,11 +24,15 @@ use tracing::Span;
 use crate::cancel::{Cancellation, Reason};
 use crate::status::Failure;
 
+/// Messages up to this size are decoded on the thread that has read them: that takes less time than to wake another.
+const DECODED_HERE_BYTES_MAX: usize = 16 << 10;
+
 /// The bounded pool of threads.
 #[derive(Clone, Debug)]
 pub struct Workers {
     permits: Arc<Semaphore>,
     count: usize,
+    decoders: Arc<Semaphore>,
 }
 
 /// What ends one request early.
@@ -89,12 +93,32 @@ impl Workers {
     /// A pool of so many.
     pub fn new(count: usize) -> Self {
         let count = count.min(Semaphore::MAX_PERMITS);
-        Workers { permits: Arc::new(Semaphore::new(count)), count }
+        let decoders = std::thread::available_parallelism().map_or(1, |count| count.get());
+        Workers { permits: Arc::new(Semaphore::new(count)), count, decoders: Arc::new(Semaphore::new(decoders)) }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// Decodes a message of so many bytes: a short one here, a long one on a thread of its own kind, as many of which run at
+    /// once as there are cores. Queries do not hold them up.
+    pub async fn decode<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        decode: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        if bytes <= DECODED_HERE_BYTES_MAX {
+            return Ok(decode());
+        }
+        let permit = Arc::clone(&self.decoders).acquire_owned().await.expect("the semaphore is never closed");
+        let decoding = tokio::task::spawn_blocking(move || {
+            let decoded = decode();
+            drop(permit);
+            decoded
+        });
+        decoding.await.map_err(bug)
     }
 
     /// How many are in use.

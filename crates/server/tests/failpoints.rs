@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::client::Client;
+use common::place::Place;
 use mangrove::Database;
 use mangrove_failpoint::{Armed, Point, Scenario, set};
 use mangrove_graph::Value;
-use mangrove_server::{Config, DatabaseEngine, Server};
+use mangrove_server::{Access, Config, DatabaseEngine, Server};
 
 async fn start() -> (Client, SocketAddr) {
     let engine = DatabaseEngine::new(16 << 20).source("g", Database::in_memory());
@@ -78,4 +79,25 @@ async fn a_client_that_leaves_before_its_answer_has_committed_once() {
     tokio::time::sleep(PAUSE * 2).await;
     drop(paused);
     assert_eq!(client.eval("g.V().count()").await.values(), [2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_that_is_taken_away_before_the_commit_counts_there() {
+    let _scenario = Scenario::new();
+    let place = Arc::new(Place::start("sealed", |_| {}).await);
+    for script in WRITING {
+        let mut wim = place.connect("wim").await;
+        let users = Arc::clone(&place);
+        let demoting = set(Point::RequestSealed, move || {
+            users.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
+            // Longer than the server takes to read the file again.
+            std::thread::sleep(Duration::from_millis(2_500));
+            Ok(())
+        });
+        wim.eval(script).await.assert_fails(403, "needs the role write");
+        drop(demoting);
+        assert_eq!(wim.eval("g.V().count()").await.values(), [0], "{script}");
+        place.change_users(|users| users.grant("wim", "books", Some(Access::Write)).unwrap());
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+    }
 }

@@ -130,6 +130,14 @@ impl Client {
         self.socket.send(Message::Text(text.into())).await.unwrap();
     }
 
+    /// Sends a script, unless the server has ended the connection.
+    pub async fn send_if_open(&mut self, script: &str) {
+        self.request_count += 1;
+        let arguments = [("gremlin", Argument::from(Value::from(script)))];
+        let bytes = request_bytes(Uuid::from_u128(self.request_count), "eval", "", &arguments);
+        let _ = self.socket.send(Message::Binary(bytes.into())).await;
+    }
+
     /// The next text message.
     pub async fn text(&mut self) -> String {
         self.socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()

@@ -59,7 +59,7 @@ impl Engine for FakeEngine {
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
         let mut transaction = self.begin(&request.source, &request.caller)?;
         transaction.run(request, sink)?;
-        transaction.commit()
+        transaction.commit(&request.caller)
     }
 }
 
@@ -124,7 +124,7 @@ impl EngineTransaction for FakeTransaction {
         }
     }
 
-    fn commit(mut self: Box<Self>) -> Result<()> {
+    fn commit(mut self: Box<Self>, _: &Caller) -> Result<()> {
         self.ended = true;
         self.state.counter.fetch_add(self.pending, Ordering::SeqCst);
         Ok(())

@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod engine;
+pub mod place;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
