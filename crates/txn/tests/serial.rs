@@ -104,10 +104,22 @@ impl Model {
     }
 }
 
+#[derive(Debug)]
 struct Committed {
     timestamp: u64,
     is_reader: bool,
     did: Vec<Did>,
+}
+
+/// Prints what committed, in order, where the check of it fails.
+struct Shown<'a>(&'a [Committed]);
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.iter().for_each(|committed| eprintln!("{committed:?}"));
+        }
+    }
 }
 
 struct History {
@@ -308,6 +320,7 @@ impl History {
         }
         self.running.clear();
         self.committed.sort_by_key(|one| (one.timestamp, one.is_reader));
+        let _shown = Shown(&self.committed);
         let mut model = Model::default();
         for Committed { timestamp, did, .. } in &self.committed {
             for one in did {
@@ -328,7 +341,8 @@ fn is_refusal(error: &Error) -> bool {
 fn committed_transactions_are_as_if_one_after_the_other() {
     let cases = mangrove_testdata::case_count(1_500);
     let (mut committed, mut failed, mut pre_reads) = (0, 0, 0);
-    for seed in 0..cases {
+    let first = mangrove_testdata::first_seed(0);
+    for seed in first..first + cases {
         let outcome = std::panic::catch_unwind(|| {
             let mut history = History::new(seed);
             (0..120).for_each(|_| history.step());

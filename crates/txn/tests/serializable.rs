@@ -320,6 +320,25 @@ fn a_fractured_read_does_not_commit() {
     check_conflict(reader.commit());
 }
 
+/// That an edge could be added is a read of its ends, also where the edge is gone again before the commit.
+#[test]
+fn an_end_of_an_edge_that_was_added_and_deleted_again_is_not_deleted_before() {
+    for with_its_vertex in [true, false] {
+        let graph = Graph::new();
+        let ids = graph.persons(2);
+        let (one, other) = (graph.serializable(), graph.serializable());
+        let edge = one.insert_edge(ids[0], ids[1], graph.knows, None).unwrap();
+        if with_its_vertex { one.delete_vertex(ids[0]) } else { one.delete_edge(edge) }.unwrap();
+        // Were it to commit, it would come first in the order, and the edge could not have been added.
+        assert_eq!(other.delete_vertex(ids[1]).unwrap_err().kind(), ErrorKind::Conflict);
+        drop(other);
+        one.commit().unwrap();
+        let after = graph.serializable();
+        after.delete_vertex(ids[1]).unwrap();
+        after.commit().unwrap();
+    }
+}
+
 #[test]
 fn inserts_at_one_vertex_commute() {
     let graph = Graph::new();

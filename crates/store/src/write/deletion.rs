@@ -89,8 +89,10 @@ impl Writer<'_> {
         let (_, page) = self.store.edge_page(id).expect("a cell names an edge that was reserved");
         let (begin, end) = page.core.version_under(&self.pin, id.offset());
         if contested(begin, &self.snapshot) {
-            // An edge that is over, whatever becomes of the transaction that added it, is in nobody's way.
-            let is_over = end != NEVER && claimed_by(end).is_none_or(|txn| claimed_by(begin) == Some(txn));
+            // An edge that is over is in the way of no deletion. One that a running transaction has added and deleted again
+            // is: that it could be added told the transaction that this vertex is there, and its place in the order may
+            // come after the deletion.
+            let is_over = end != NEVER && claimed_by(end).is_none();
             return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
         if !visible(begin, end, &self.snapshot) {
