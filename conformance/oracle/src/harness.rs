@@ -172,7 +172,7 @@ pub struct Report {
 pub struct Difference {
     /// The case.
     pub seed: u64,
-    /// The case, shrunk, with both answers, in words.
+    /// The traversal as it was generated; the case, shrunk, with both answers, in words.
     pub text: String,
 }
 
@@ -192,7 +192,11 @@ pub fn run(
             }
             Verdict::BothFailed => report.both_failed += 1,
             Verdict::Skipped(why) => *report.skipped.entry(why).or_default() += 1,
-            Verdict::Differed(_) => return Err(Difference { seed, text: explain(seed, &shrink(case, load), load) }),
+            Verdict::Differed(_) => {
+                let mut text = format!("seed {seed}: {}\n", case.traversal);
+                text += &explain(&shrink(case, load), load);
+                return Err(Difference { seed, text });
+            }
         }
     }
     Ok(report)
@@ -275,9 +279,9 @@ fn smaller_graphs(case: &Case) -> Vec<Case> {
         .collect()
 }
 
-/// A case and how it goes, for a person to read and to run again.
-pub fn explain(seed: u64, case: &Case, load: &mut Loader<'_>) -> String {
-    let mut text = format!("seed {seed}, shrunk; compared as {:?}\n", case.expectation);
+/// A case that was shrunk and how it goes, for a person to read and to run again.
+pub fn explain(case: &Case, load: &mut Loader<'_>) -> String {
+    let mut text = format!("shrunk; compared as {:?}\n", case.expectation);
     for statement in case.graph.script() {
         writeln!(text, "{statement}").expect("a string takes every write");
     }

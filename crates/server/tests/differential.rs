@@ -85,7 +85,9 @@ struct Wire {
 
 impl Engine for Wire {
     fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>> {
-        let (serializer, as_text, request) = (self.serializer, self.as_text, self.request(traversal)?);
+        // GraphSON 2 has no sets: in its bytecode they would arrive as lists.
+        let as_text = self.as_text || (self.serializer == GRAPHSON_2 && has_set(traversal));
+        let (serializer, request) = (self.serializer, self.request(traversal, as_text)?);
         let Served { runtime, client, .. } = &mut *self.served.borrow_mut();
         runtime.block_on(async {
             client.send_bytes(request).await;
@@ -104,9 +106,9 @@ impl Engine for Wire {
 }
 
 impl Wire {
-    fn request(&self, traversal: &Bytecode) -> Result<Vec<u8>> {
-        let (op, processor) = if self.as_text { ("eval", "") } else { ("bytecode", "traversal") };
-        let gremlin = match self.as_text {
+    fn request(&self, traversal: &Bytecode, as_text: bool) -> Result<Vec<u8>> {
+        let (op, processor) = if as_text { ("eval", "") } else { ("bytecode", "traversal") };
+        let gremlin = match as_text {
             true => Argument::Value(Value::from(traversal.to_string())),
             false => Argument::Traversal(traversal.clone()),
         };
@@ -122,6 +124,15 @@ impl Wire {
         let length = u8::try_from(media_type.len()).expect("media types are short");
         Ok([&[length], media_type.as_bytes(), request.to_string().as_bytes()].concat())
     }
+}
+
+/// Returns true if an argument of a traversal, or of one nested in it, is a set.
+fn has_set(traversal: &Bytecode) -> bool {
+    traversal.source.iter().chain(&traversal.steps).flat_map(|step| &step.arguments).any(|argument| match argument {
+        Argument::Value(Value::Set(_)) => true,
+        Argument::Traversal(nested) => has_set(nested),
+        _ => false,
+    })
 }
 
 /// The status, the message and the results in a response.

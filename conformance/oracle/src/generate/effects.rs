@@ -277,6 +277,7 @@ impl Generator {
             9 => {
                 chain.push("group", []);
                 chain.push("by", [nested([step("coalesce", [child, nested([step("constant", [int(0)])])])])]);
+                chain.state.lists_unordered = true;
             }
             10 => {
                 chain.push("branch", [child]);

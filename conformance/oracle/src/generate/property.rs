@@ -54,6 +54,7 @@ impl Generator {
             8 if Self::may_reduce(chain) && self.rng.random_bool(0.2) => {
                 chain.push("group", []);
                 chain.push("by", [text(key.name)]);
+                chain.state.lists_unordered = true;
                 chain.reduces(Kind::Opaque);
             }
             _ => {

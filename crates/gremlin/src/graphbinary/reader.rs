@@ -24,8 +24,8 @@ use crate::terms::{self, Bindings};
 
 /// The smallest fully-qualified value: a type code and the byte that says it is null.
 pub(super) const VALUE_SIZE_MIN: usize = 2;
-/// How many elements a collection makes room for before it has seen them.
-pub(super) const CAPACITY_MAX: usize = 1024;
+/// How many elements a collection at the top makes room for before it has seen them.
+const CAPACITY_MAX: usize = 1024;
 
 /// How elements are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,12 @@ impl<'a> Reader<'a> {
                 format!("byte {at} of the message: a plain value is expected here, not a part of a traversal"),
             )),
         }
+    }
+
+    /// How many elements a collection makes room for before it has seen them: half as many a level, so that collections
+    /// which lie in one another, each said to be long, take no more room together than two.
+    pub(super) fn room_for(&self, length: usize) -> usize {
+        length.min(CAPACITY_MAX.checked_shr(self.depth as u32).unwrap_or(0))
     }
 
     /// Reads what lies a level deeper.
@@ -245,7 +251,7 @@ impl<'a> Reader<'a> {
 
     fn list(&mut self) -> Result<Vec<Argument>> {
         let length = self.length(VALUE_SIZE_MIN)?;
-        let mut items = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut items = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             items.push(self.argument()?);
         }
@@ -254,7 +260,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn map(&mut self) -> Result<Vec<(Argument, Argument)>> {
         let length = self.length(2 * VALUE_SIZE_MIN)?;
-        let mut entries = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut entries = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             entries.push((self.argument()?, self.argument()?));
         }
@@ -263,7 +269,7 @@ impl<'a> Reader<'a> {
 
     fn bulk_set(&mut self) -> Result<Value> {
         let length = self.length(VALUE_SIZE_MIN + 8)?;
-        let mut entries = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut entries = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             entries.push((self.detached_value()?, self.bulk()?));
         }
@@ -279,7 +285,7 @@ impl<'a> Reader<'a> {
             [other, _] => return Err(self.malformed(&format!("type {other:#04x} in place of a list of results"))),
         }
         let length = self.length(VALUE_SIZE_MIN)?;
-        let mut results = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut results = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             let bulk = match self.bytes[self.at..].starts_with(&traverser) {
                 true => {
@@ -411,7 +417,7 @@ impl<'a> Reader<'a> {
     fn instructions(&mut self) -> Result<Vec<Instruction>> {
         // The smallest instruction: an empty name and no arguments.
         let length = self.length(8)?;
-        let mut instructions = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut instructions = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             let name = self.string()?;
             instructions.push(Instruction::new(name, self.list()?));

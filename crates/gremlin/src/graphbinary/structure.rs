@@ -6,7 +6,7 @@
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
-use super::reader::{CAPACITY_MAX, Reader, VALUE_SIZE_MIN};
+use super::reader::{Reader, VALUE_SIZE_MIN};
 use super::writer;
 use crate::terms;
 
@@ -86,7 +86,7 @@ impl Reader<'_> {
     /// The branches of a tree.
     pub(super) fn tree(&mut self) -> Result<Tree> {
         let length = self.length(VALUE_SIZE_MIN + 4)?;
-        let mut branches = Vec::with_capacity(length.min(CAPACITY_MAX));
+        let mut branches = Vec::with_capacity(self.room_for(length));
         for _ in 0..length {
             let key = self.detached_value()?;
             branches.push((key, self.nested(Self::tree)?));
@@ -139,7 +139,7 @@ impl Reader<'_> {
 
     fn vertex_properties(&mut self) -> Result<Vec<DetachedVertexProperty>> {
         let count = self.length(2 * VALUE_SIZE_MIN)?;
-        let mut properties = Vec::with_capacity(count.min(CAPACITY_MAX));
+        let mut properties = Vec::with_capacity(self.room_for(count));
         for _ in 0..count {
             let (id, key, value) = (self.detached_value()?, self.string()?, self.detached_value()?);
             self.parent()?;
