@@ -9,7 +9,8 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
-    EdgeId, ElementRef, Error, ErrorKind, IndexRange, KeyId, LabelFilter, LabelSetId, Result, UserId, Value, VertexId,
+    EdgeId, ElementRef, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Result, UserId, Value,
+    VertexId,
 };
 use mangrove_store::epoch::{self, Pin};
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
@@ -22,7 +23,7 @@ use crate::manager::{Isolation, Shared, TransactionOptions};
 use crate::reads::{KnownNames, ReadSet};
 use crate::recent::Outcome;
 use crate::status::{Registration, SlotId, Status};
-use crate::sync::{AtomicU16, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
 /// What a commit did.
@@ -56,6 +57,16 @@ pub(crate) struct Tracking {
     known: KnownNames,
     /// [`ReadSet::latest`], to be looked at without the lock.
     latest: AtomicU64,
+    /// Whether it has set a property of an element that came after its begin. Searches by value, made at the begin, do not
+    /// show such an element.
+    sets_newer: AtomicBool,
+}
+
+impl Tracking {
+    /// Returns true if a search by value may miss a value that the transaction has set itself.
+    pub(crate) fn sets_newer(&self) -> bool {
+        self.sets_newer.load(Ordering::Acquire)
+    }
 }
 
 /// A view of the graph that was found to be of a live transaction, and stays right while it is there: see `age`.
@@ -103,6 +114,7 @@ impl Transaction {
                     keys: shared.store.catalog().key_count() as u32,
                 },
                 latest: AtomicU64::new(0),
+                sets_newer: AtomicBool::new(false),
             })
         });
         Transaction {
@@ -292,6 +304,24 @@ impl Transaction {
         });
     }
 
+    /// Keeps that a property of an element was set which the begin does not show, if it does not.
+    fn note_element<T>(
+        &self,
+        element: T,
+        retain: impl FnOnce(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(tracking) = self.tracking.as_ref().filter(|tracking| tracking.latest.load(Ordering::Acquire) > 0)
+        else {
+            return Ok(());
+        };
+        let mut shown = vec![element];
+        retain(&*self.view()?, &mut shown)?;
+        if shown.is_empty() {
+            tracking.sets_newer.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
     /// The moment writes are carried out at: the begin or, once something was read at a later moment, the latest of
     /// those, when everything it relied on is installed. What is written over was read at that moment, or not at all,
     /// or else validation finds it changed.
@@ -446,6 +476,9 @@ impl Transaction {
             equal.into_iter().for_each(add);
         };
         let outcome = self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks);
+        if outcome.is_ok() {
+            self.note_element(vertex, |begin, shown| begin.retain_vertices(shown))?;
+        }
         if matches!(&outcome, Err(error) if error.kind() == ErrorKind::DuplicateId) {
             self.track_refusal(key);
         }
@@ -467,7 +500,8 @@ impl Transaction {
     /// Sets the value of an edge.
     pub fn set_edge_property(&self, edge: EdgeId, key: KeyId, value: Value) -> Result<()> {
         let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Edge(edge), key, add);
-        self.write(|writer| writer.set_edge_property(edge, key, value), looks)
+        self.write(|writer| writer.set_edge_property(edge, key, value), looks)?;
+        self.note_element(edge, |begin, shown| begin.retain_edges(shown))
     }
 
     /// Removes one value of a vertex, or all under the key.

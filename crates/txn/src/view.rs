@@ -15,7 +15,7 @@ use mangrove_store::footprint::{ElementKind, Item, Predicate};
 use mangrove_store::{Snapshot, StoreView};
 
 use crate::tracking::{AddItem, lists, properties_of};
-use crate::transaction::{PinnedView, Transaction};
+use crate::transaction::{PinnedView, Tracking, Transaction};
 
 impl GraphView for Transaction {
     fn catalog(&self) -> &Catalog {
@@ -295,6 +295,10 @@ impl Transaction {
 
     /// What a look for values in a range may miss.
     fn track_values(&self, kind: ElementKind, labels: &LabelFilter, key: KeyId, range: &IndexRange) {
+        if self.tracking().is_some_and(Tracking::sets_newer) {
+            // The element itself may be missed, so that what has added it is a conflict.
+            self.track_scan(kind, labels, |set| Item::scan(kind, set));
+        }
         match range {
             IndexRange::Equal(values) => {
                 values.iter().for_each(|value| self.track_scan(kind, labels, |set| Item::value(kind, key, set, value)));

@@ -339,7 +339,7 @@ fn is_refusal(error: &Error) -> bool {
 
 #[test]
 fn committed_transactions_are_as_if_one_after_the_other() {
-    let cases = mangrove_testdata::case_count(1_500);
+    let cases = mangrove_testdata::case_count(20_000);
     let (mut committed, mut failed, mut pre_reads) = (0, 0, 0);
     let first = mangrove_testdata::first_seed(0);
     for seed in first..first + cases {
