@@ -43,8 +43,21 @@ struct Running {
     /// With the running statement.
     own: State,
     written: BTreeSet<Object>,
+    /// Edges that it has added and deleted again: their ends were there.
+    passing: Vec<(EdgeId, (VertexId, VertexId))>,
     /// Reads under way, with what was seen when they began.
     walks: Vec<(Walk, State)>,
+}
+
+impl Running {
+    /// Takes an edge away that it deletes.
+    fn forget_edge(&mut self, edge: EdgeId) {
+        let ends = self.own.edges.remove(&edge);
+        // Written before: it has added the edge itself.
+        if !self.written.insert(Object::Edge(edge)) {
+            self.passing.extend(ends.map(|ends| (edge, ends)));
+        }
+    }
 }
 
 struct Model {
@@ -81,6 +94,7 @@ impl Model {
             seen: state.clone(),
             own: state,
             written: BTreeSet::new(),
+            passing: Vec::new(),
             walks: vec![],
         });
     }
@@ -213,10 +227,7 @@ impl Model {
             let running = &mut self.running[who];
             running.own.vertices.remove(&v);
             running.written.insert(Object::Vertex(v));
-            for (edge, _) in incident {
-                running.own.edges.remove(&edge);
-                running.written.insert(Object::Edge(edge));
-            }
+            incident.iter().for_each(|(edge, _)| running.forget_edge(*edge));
         }
     }
 
@@ -226,7 +237,8 @@ impl Model {
         let committed = self.committed.edges.iter().map(|(e, ends)| (Object::Edge(*e), ends));
         let claimed = self.running.iter().flat_map(|r| {
             let edges = r.own.edges.iter().map(|(e, ends)| (Object::Edge(*e), ends));
-            edges.filter(|(object, _)| r.written.contains(object))
+            let passing = r.passing.iter().map(|(e, ends)| (Object::Edge(*e), ends));
+            edges.filter(|(object, _)| r.written.contains(object)).chain(passing)
         });
         let at_v = committed.chain(claimed).filter(|(_, ends)| is_at(ends)).map(|(object, _)| object);
         at_v.filter(|&object| self.is_contested(who, object)).collect()
@@ -236,9 +248,7 @@ impl Model {
         let Some(edge) = self.pick(self.running[who].own.edges.keys().copied().collect()) else { return };
         let outcome = self.running[who].txn.delete_edge(edge);
         if self.expect(who, &[Object::Edge(edge)], outcome).is_some() {
-            let running = &mut self.running[who];
-            running.own.edges.remove(&edge);
-            running.written.insert(Object::Edge(edge));
+            self.running[who].forget_edge(edge);
         }
     }
 
