@@ -129,6 +129,7 @@ fn load_options(args: &LoadArgs) -> Result<LoadOptions, Error> {
     options.rejects.clone_from(&args.rejects);
     options.threads = args.threads.unwrap_or(options.threads);
     options.max_rejects = args.max_rejects.unwrap_or(options.max_rejects);
+    options.element_bytes_max = args.max_element_size.map_or(options.element_bytes_max, |size| size.bytes);
     Ok(options)
 }
 

@@ -28,6 +28,9 @@ use crate::load_sink::TransactionSink;
 /// How much is written at once.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// The longest name: file systems take 255 bytes, and a file that is not whole has some more in its name.
+const NAME_BYTES_MAX: usize = 200;
+
 /// Where files may be, if anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct FileAccess {
@@ -56,11 +59,14 @@ impl FileAccess {
                  --io-directory DIR, or call Database::set_io_directory()",
             ));
         };
-        let refused = |reason: &str| Error::invalid(format!("io('{given}'): {reason}"));
+        let refused = |reason: &str| Error::invalid(format!("io('{}'): {reason}", given.escape_debug()));
         let mut names = Vec::new();
         for component in Path::new(given).components() {
             match component {
-                Component::Normal(name) => names.push(name),
+                Component::Normal(name) => {
+                    check_name(name.as_encoded_bytes()).map_err(|reason| refused(&reason))?;
+                    names.push(name);
+                }
                 Component::CurDir => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
                     return Err(refused("a path here goes down from the directory of io(), without `..` or a root"));
@@ -159,6 +165,17 @@ impl Files for FileAccess {
             _ => error,
         })
     }
+}
+
+/// Refuses names that no file system takes.
+fn check_name(name: &[u8]) -> Result<(), String> {
+    if name.contains(&0) {
+        return Err("a name of a file has no character NUL".to_owned());
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(format!("a name in the path has {} bytes, more than {NAME_BYTES_MAX}", name.len()));
+    }
+    Ok(())
 }
 
 /// Refuses what is there and is no plain file.

@@ -136,6 +136,29 @@ fn nothing_leads_out_of_the_directory() {
     refused(&graph, "g.io('none.json').read()", ErrorKind::NotFound, "io('none.json')");
 }
 
+#[test]
+fn names_that_no_file_system_takes_are_the_clients_mistake() {
+    let place = Place::new("names");
+    let graph = place.graph();
+    let long = "n".repeat(300);
+    for (path, part) in [
+        ("a\\u0000b.json".to_owned(), "no character NUL"),
+        ("folder\\u0000/b.json".to_owned(), "no character NUL"),
+        (format!("{long}.json"), "305 bytes, more than 200"),
+        (format!("{long}/b.json"), "300 bytes, more than 200"),
+        ("folder/".repeat(900) + "b.json", "'folder'"),
+    ] {
+        for mode in ["with(IO.reader, IO.graphson).read()", "with(IO.writer, IO.graphson).write()"] {
+            refused(&graph, &format!("g.io('{path}').{mode}"), ErrorKind::InvalidArgument, part);
+        }
+    }
+    // As long as a name may be, a file can be written and read.
+    let longest = format!("{}.json", "n".repeat(195));
+    values(&graph, PEOPLE);
+    assert_eq!(values(&graph, &format!("g.io('{longest}').write()")), []);
+    assert_eq!(values(&place.graph(), &format!("g.io('{longest}').read()")), []);
+}
+
 #[cfg(unix)]
 #[test]
 fn links_and_pipes_are_refused() {

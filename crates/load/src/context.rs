@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use crate::batch::VertexTable;
 use crate::id_map::{FileId, IdMap, IdSet, SpaceId};
 use crate::identity::{ElementKey, Identities, VertexIdentity};
+use crate::load::LoadOptions;
 use crate::owned::OwnedValues;
 use crate::plan::GLOBAL_SPACE;
 use crate::progress::{FileReport, Progress};
@@ -42,6 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) upsert: bool,
     /// How many threads parse.
     pub(crate) threads: NonZeroUsize,
+    /// How long an element or a line of a file may be.
+    pub(crate) element_bytes_max: u64,
     /// The size of each file.
     sizes: Vec<u64>,
     bytes_total: u64,
@@ -64,7 +67,7 @@ impl<'a> Context<'a> {
         rejects: Rejects,
         files: &[PathBuf],
         identities: Option<Identities>,
-        threads: NonZeroUsize,
+        options: &LoadOptions,
     ) -> Self {
         let mut ids = IdMap::default();
         let global = ids.space(GLOBAL_SPACE);
@@ -82,7 +85,8 @@ impl<'a> Context<'a> {
             owned: OwnedValues::default(),
             rejects,
             files: files.iter().map(report).collect(),
-            threads,
+            threads: options.threads,
+            element_bytes_max: options.element_bytes_max,
             sizes: vec![0; files.len()],
             bytes_total: 0,
             bytes_done: 0,

@@ -15,7 +15,7 @@
 
 use std::path::Path;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
@@ -418,6 +418,8 @@ impl<'a> Table<'a> {
     /// The columns that become properties; the id column among them where it is `kept`.
     fn properties(&self, kept: Option<usize>) -> Result<Vec<PropertyPlan>> {
         let mut plans: Vec<PropertyPlan> = Vec::new();
+        // Of each key, the slot and the types of its columns.
+        let mut met: HashMap<SmolStr, (usize, Vec<Option<ColumnType>>)> = HashMap::new();
         for (at, column) in self.columns.iter().enumerate() {
             let plan = match &column.role {
                 Role::Property { kind, cardinality } => self.property(at, column, kind.clone(), *cardinality)?,
@@ -426,15 +428,14 @@ impl<'a> Table<'a> {
             };
             let Some(mut plan) = plan else { continue };
             // Columns with the same key are different kinds of values for it, of which a row has one.
-            let same =
-                |other: &PropertyPlan| other.key == plan.key && (other.kind.is_none() || other.kind == plan.kind);
-            if plans.iter().any(|other| same(other) || (other.key == plan.key && plan.kind.is_none()))
-                || self.rule.constants.contains_key(plan.key.as_str())
-            {
+            let slot_count = met.len();
+            let (slot, kinds) = met.entry(plan.key.clone()).or_insert_with(|| (slot_count, Vec::new()));
+            let is_same = |other: &Option<ColumnType>| other.is_none() || plan.kind.is_none() || *other == plan.kind;
+            if kinds.iter().any(is_same) || self.rule.constants.contains_key(plan.key.as_str()) {
                 return Err(Error::invalid(format!("two columns would be the property '{}': rename one", plan.key)));
             }
-            let shared = plans.iter().find(|other| other.key == plan.key).map(|other| other.slot);
-            plan.slot = shared.unwrap_or_else(|| plans.iter().map(|other| other.slot + 1).max().unwrap_or(0));
+            kinds.push(plan.kind.clone());
+            plan.slot = *slot;
             plans.push(plan);
         }
         Ok(plans)

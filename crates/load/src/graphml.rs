@@ -23,14 +23,14 @@ use crate::column_type::ColumnType;
 use crate::context::{Context, Pass};
 use crate::id_map::FileId;
 use crate::identity::{EdgeIdentity, key_text};
-use crate::input::Input;
+use crate::input::{Bounded, Input};
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 
 /// Loads the nodes of a document.
 pub(crate) fn load_vertices(ctx: &mut Context<'_>, file: usize, path: &Path) -> Result<()> {
     let pass = Pass { file, path };
     let mut batches = VertexBatches::new(BatchFile { pass, keeps_rows: false });
-    Document::open(path)?.each(ctx, &pass, Kind::Node, |ctx, line, element| {
+    Document::open(path, ctx.element_bytes_max)?.each(ctx, &pass, Kind::Node, |ctx, line, element| {
         let properties = match element.properties {
             Ok(properties) => properties,
             Err(reason) => return Ok(Err(reason)),
@@ -66,7 +66,7 @@ fn load_edges_with_ids(ctx: &mut Context<'_>, file: usize, path: &Path, ids: boo
     let pass = Pass { file, path };
     let mut batches = EdgeBatches::new(BatchFile { pass, keeps_rows: false });
     let mut others = false;
-    Document::open(path)?.each(ctx, &pass, Kind::Edge, |ctx, line, element| {
+    Document::open(path, ctx.element_bytes_max)?.each(ctx, &pass, Kind::Edge, |ctx, line, element| {
         if element.id.is_some() != ids {
             others = true;
             return Ok(Ok(()));
@@ -134,7 +134,7 @@ struct Element {
 
 /// A document being read.
 struct Document {
-    reader: Reader<BufReader<Input>>,
+    reader: Reader<BufReader<Bounded>>,
     lines: LineFinder,
     /// Whether the document says that it is XML 1.1.
     is_xml11: bool,
@@ -149,8 +149,8 @@ struct Document {
 }
 
 impl Document {
-    fn open(path: &Path) -> Result<Self> {
-        let mut reader = Reader::from_reader(BufReader::with_capacity(256 * 1024, Input::open(path)?));
+    fn open(path: &Path, element_bytes_max: u64) -> Result<Self> {
+        let mut reader = Reader::from_reader(Bounded::buffered(Input::open(path)?, element_bytes_max));
         reader.config_mut().expand_empty_elements = true;
         Ok(Document {
             reader,
@@ -175,16 +175,24 @@ impl Document {
         let mut buffer = Vec::new();
         let mut root = false;
         let mut depth = 0_usize;
+        let length = self.reader.get_ref().get_ref().element();
         loop {
             buffer.clear();
+            if self.element.is_none() {
+                length.end();
+            }
             let event = self.reader.read_event_into(&mut buffer);
             let position = self.reader.buffer_position();
             let event = match event {
                 Ok(Event::Eof) => break,
                 Ok(event) => event,
                 Err(e) => {
-                    let at = self.reader.error_position();
-                    return Err(self.place(damaged(&format!("not XML: {e}")), at));
+                    let (what, at) = match e {
+                        // The file's own: that it cannot be read, or is not to be.
+                        quick_xml::Error::Io(e) => (e.to_string(), position),
+                        e => (format!("not XML: {e}"), self.reader.error_position()),
+                    };
+                    return Err(self.place(damaged(&what), at));
                 }
             };
             match &event {
@@ -206,7 +214,7 @@ impl Document {
                     ctx.reject(pass, line, &reason, tag.as_bytes())?;
                 }
             }
-            ctx.row(pass, self.reader.get_ref().get_ref().bytes_taken())?;
+            ctx.row(pass, self.reader.get_ref().get_ref().input().bytes_taken())?;
         }
         let position = self.reader.buffer_position();
         if depth > 0 {
@@ -327,12 +335,13 @@ impl Document {
     fn finish(&mut self, kind: Kind) -> Option<Element> {
         let mut element = self.element.take()?;
         if let Ok(properties) = &mut element.properties {
-            for key in self.keys.values().filter(|key| key.of.is_none_or(|of| of == kind)) {
-                let Some(default) = &key.default else { continue };
-                if properties.iter().all(|(name, _)| *name != key.name) {
-                    properties.push((key.name.clone(), default.clone()));
-                }
+            let defaults = self.keys.values().filter(|key| key.of.is_none_or(|of| of == kind));
+            let mut defaults: BTreeMap<&str, &Value> =
+                defaults.filter_map(|key| Some((key.name.as_str(), key.default.as_ref()?))).collect();
+            for (name, _) in properties.iter() {
+                defaults.remove(name.as_str());
             }
+            properties.extend(defaults.into_iter().map(|(name, default)| (name.to_owned(), default.clone())));
         }
         Some(element)
     }
@@ -344,22 +353,19 @@ fn value_of<'v>(properties: &'v [(String, Value)], name: &str) -> Option<&'v Val
 
 /// Gives the current row its properties; data that stands under one key more than once are several values.
 fn set_properties(table: &mut VertexTable, properties: Vec<(String, Value)>) {
-    let mut several: Vec<MultiProperty> = Vec::new();
-    let mut met: Vec<(String, Value)> = Vec::new();
+    let mut by_key: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (key, value) in properties {
-        let values = |value| MultiValue { value, meta: Vec::new() };
-        if let Some(multi) = several.iter_mut().find(|multi| *multi.key == *key) {
-            multi.values.push(values(value));
-        } else if let Some(at) = met.iter().position(|(other, _)| *other == key) {
-            let (_, first) = met.swap_remove(at);
-            let values = vec![values(first), values(value)];
-            several.push(MultiProperty { row: table.row(), key: key.into(), cardinality: Cardinality::List, values });
-        } else {
-            met.push((key, value));
-        }
+        by_key.entry(key).or_default().push(value);
     }
-    met.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
-    table.multi.extend(several);
+    for (key, mut values) in by_key {
+        if values.len() == 1 {
+            values.drain(..).for_each(|value| table.columns.set_key(&key, value));
+            continue;
+        }
+        let values = values.into_iter().map(|value| MultiValue { value, meta: Vec::new() }).collect();
+        let multi = MultiProperty { row: table.row(), key: key.into(), cardinality: Cardinality::List, values };
+        table.multi.push(multi);
+    }
 }
 
 fn damaged(what: &str) -> Error {

@@ -4,8 +4,8 @@
 //!
 //! The file is read twice: all vertices, then all edges, so that an edge may point forward. Of adjacency only `outE` is
 //! read, since the other end of every edge says the same again under `inE`. Lines are parsed by several threads, some
-//! hundred thousand bytes of them at a time; of a document that is one object, one vertex is in memory at a time. Both are of at
-//! most [`OBJECT_BYTES_MAX`].
+//! hundred thousand bytes of them at a time; of a document that is one object, one vertex is in memory at a time. Both are at
+//! most as long as the load's options allow.
 //!
 //! What is not JSON, or neither a vertex nor an edge, stops the load: the file is damaged or something else. A vertex
 //! or edge that is whole but cannot be taken (its id exists, its target does not) is rejected.
@@ -21,15 +21,12 @@ use serde_json::{Map, Value as Json};
 use crate::batch::{BatchFile, EdgeBatches, Place, VertexBatches, VertexTable};
 use crate::context::{Context, Pass};
 use crate::identity::{EdgeIdentity, key_text};
-use crate::input::Input;
+use crate::input::{Bounded, Element, Input, too_long};
 use crate::parallel::in_order;
 use crate::sink::{Cardinality, MultiProperty, MultiValue};
 use crate::typed_json::{damaged, read_plain_value, read_value};
 
 type Object = Map<String, Json>;
-
-/// The longest line: a longer one is no vertex.
-const OBJECT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// How many bytes of lines a thread parses at once.
 const LINES_BYTES: usize = 256 * 1024;
@@ -238,7 +235,7 @@ fn each_object(
     pass: &Pass<'_>,
     mut each: impl FnMut(&mut Context<'_>, Place<'_>, &Object) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = BufReader::with_capacity(256 * 1024, Input::open(pass.path)?);
+    let mut reader = Bounded::buffered(Input::open(pass.path)?, ctx.element_bytes_max);
     if is_wrapped(reader.fill_buf()?) {
         each_wrapped(ctx, pass, reader, &mut each)?;
     } else {
@@ -277,14 +274,15 @@ type Parsed = (Lines, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
 fn each_line(
     ctx: &mut Context<'_>,
     pass: &Pass<'_>,
-    mut reader: BufReader<Input>,
+    mut reader: BufReader<Bounded>,
     each: &mut EachObject<'_>,
 ) -> Result<()> {
     let mut next = 1;
+    let (length, bytes_max) = (reader.get_ref().element(), ctx.element_bytes_max);
     in_order(
         ctx.threads,
         || {
-            let lines = next_lines(&mut reader, next)?;
+            let lines = next_lines(&mut reader, next, &length, bytes_max)?;
             next += lines.as_ref().map_or(0, |(_, count)| *count);
             Ok(lines.map(|(lines, _)| lines))
         },
@@ -309,20 +307,26 @@ fn each_line(
 }
 
 /// Reads about as many lines as [`LINES_BYTES`] hold, and how many they are.
-fn next_lines(reader: &mut BufReader<Input>, first: u64) -> Result<Option<(Lines, u64)>> {
+fn next_lines(
+    reader: &mut BufReader<Bounded>,
+    first: u64,
+    length: &Element,
+    bytes_max: u64,
+) -> Result<Option<(Lines, u64)>> {
     let (mut text, mut count) = (Vec::with_capacity(LINES_BYTES + LINES_BYTES / 4), 0);
     while text.len() < LINES_BYTES {
-        let taken = reader.by_ref().take(OBJECT_BYTES_MAX).read_until(b'\n', &mut text)?;
+        length.end();
+        let taken = reader.by_ref().take(bytes_max.saturating_add(1)).read_until(b'\n', &mut text)?;
         if taken == 0 {
             break;
         }
-        if taken as u64 == OBJECT_BYTES_MAX {
-            let error = damaged(&format!("the line is longer than {OBJECT_BYTES_MAX} bytes"));
+        if taken as u64 > bytes_max {
+            let error = Error::new(ErrorKind::Syntax, too_long("line", bytes_max));
             return Err(error.context(format!("line {}", first + count)));
         }
         count += 1;
     }
-    let bytes_taken = reader.get_ref().bytes_taken();
+    let bytes_taken = reader.get_ref().input().bytes_taken();
     Ok((count > 0).then_some((Lines { text, first, bytes_taken }, count)))
 }
 
@@ -352,14 +356,15 @@ fn vertex_or_edge(json: &Json) -> Result<&Object> {
 fn each_wrapped(
     ctx: &mut Context<'_>,
     pass: &Pass<'_>,
-    reader: BufReader<Input>,
+    reader: BufReader<Bounded>,
     each: &mut EachObject<'_>,
 ) -> Result<()> {
     let mut failure = None;
     let mut number = 0;
-    let taken_bytes = reader.get_ref().counter();
+    let (taken_bytes, length) = (reader.get_ref().input().counter(), reader.get_ref().element());
     let take = |json: Json| {
         number += 1;
+        length.end();
         let place = |e: Error| if e.kind() == ErrorKind::Syntax { e.context(format!("vertex {number}")) } else { e };
         let text = if ctx.rejects.keeps_rows() { json.to_string() } else { String::new() };
         let taken = vertex_or_edge(&json)
@@ -372,6 +377,7 @@ fn each_wrapped(
     let read = Document { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     match (failure, read) {
         (Some(failure), _) => Err(failure),
+        (None, Err(e)) if e.is_io() => Err(damaged(&e.to_string()).context(format!("after vertex {number}"))),
         (None, Err(e)) => Err(damaged(&format!("not JSON: {e}"))),
         (None, Ok(())) => Ok(()),
     }

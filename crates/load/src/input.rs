@@ -8,7 +8,7 @@
 //! Loads read files more than once, which standard input does not allow: it is written to a temporary file first.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,6 +129,63 @@ impl Read for Input {
             From::Unpacked(unpacked) => unpacked.read(buffer),
         }
     }
+}
+
+/// How many bytes of a file are read at a time where it is read element by element.
+pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A file of which no element is longer than a limit. A packed file of some megabytes may hold one of gigabytes, and
+/// whoever parses it has it in memory whole.
+pub(crate) struct Bounded {
+    input: Input,
+    element: Element,
+    bytes_max: u64,
+}
+
+/// How many bytes were read since the last element ended.
+#[derive(Clone, Default)]
+pub(crate) struct Element(Arc<AtomicU64>);
+
+impl Element {
+    /// An element ends; the next one begins.
+    pub(crate) fn end(&self) {
+        // Relaxed: one thread reads and parses.
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Bounded {
+    /// Buffered, around a file.
+    pub(crate) fn buffered(input: Input, bytes_max: u64) -> BufReader<Bounded> {
+        BufReader::with_capacity(BUFFER_BYTES, Bounded { input, element: Element::default(), bytes_max })
+    }
+
+    /// See [`Element`].
+    pub(crate) fn element(&self) -> Element {
+        self.element.clone()
+    }
+
+    /// The file.
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let since = self.element.0.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
+        // What was read may belong to several elements: at most a buffer of it to others than the last.
+        if since > self.bytes_max.saturating_add(BUFFER_BYTES as u64) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, too_long("element", self.bytes_max)));
+        }
+        Ok(read)
+    }
+}
+
+/// Why an element, or a line, is not read.
+pub(crate) fn too_long(what: &str, bytes_max: u64) -> String {
+    format!("the {what} is longer than {bytes_max} bytes; if it is meant to be, raise the limit (--max-element-size)")
 }
 
 fn read_up_to(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {

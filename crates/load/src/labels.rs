@@ -38,7 +38,7 @@ pub(crate) fn of(
     let paths: Vec<_> = listing.files.iter().map(|file| file.path.clone()).collect();
     let mut progress = |_: crate::Progress<'_>| {};
     let rejects = Rejects::new(None, u64::MAX);
-    let mut ctx = Context::new(&mut labels, &mut progress, rejects, &paths, None, options.threads);
+    let mut ctx = Context::new(&mut labels, &mut progress, rejects, &paths, None, options);
     for plan in plans {
         let (column, all) = match &plan.rows {
             Rows::Vertices(plan) => (plan.label.column, &mut of_columns.vertices),

@@ -12,6 +12,9 @@ use crate::record::{Dialect, Outcome, RecordReader, detect_delimiter};
 /// How much of a file is looked at for its delimiter.
 const PEEK_BYTES: u64 = 64 * 1024;
 
+/// The most columns of a table: each costs some hundred bytes before a row is read.
+const COLUMN_COUNT_MAX: usize = 1 << 18;
+
 /// How the fields of a file are separated and quoted: as its rule or the defaults say, else as its first line looks.
 pub(crate) fn dialect(path: &Path, rule: &FileRule, defaults: &Defaults, delimiter: Option<char>) -> Result<Dialect> {
     let given = rule.delimiter.or(defaults.delimiter).or(delimiter);
@@ -67,6 +70,9 @@ pub(crate) fn names(path: &Path, rule: &FileRule, dialect: Dialect, header: bool
             row.len()
         ))),
         (Some(columns), _, _) => Ok(columns.clone()),
+        (None, true, Some(row)) if row.len() > COLUMN_COUNT_MAX => {
+            Err(Error::invalid(format!("the header has {} columns, more than {COLUMN_COUNT_MAX}", row.len())))
+        }
         (None, true, Some(row)) => {
             Ok((0..row.len()).map(|at| String::from_utf8_lossy(row.field(at)).into_owned()).collect())
         }

@@ -61,7 +61,7 @@ mod typed_json;
 
 pub use dry_run::{ColumnReport, DryRun, TableReport, dry_run};
 pub use identity::{EdgeIdentity, ElementKey, UpsertKeys, VertexIdentity};
-pub use load::{FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
+pub use load::{ELEMENT_BYTES_MAX_DEFAULT, FileGroup, Format, LoadOptions, MAX_REJECTS_DEFAULT, load};
 pub use mapping::Mapping;
 pub use progress::{FileReport, LoadReport, Progress, TextColumn, UpsertCounts};
 pub use sink::{Cardinality, Column, EdgeBatch, MultiProperty, MultiValue, Sink, Upserted, VertexBatch};

@@ -32,6 +32,9 @@ use crate::{graphml, graphson, table};
 /// How many rows may be rejected before a load stops, unless the options say otherwise.
 pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
+/// How long an element of a file may be, unless the options say otherwise.
+pub const ELEMENT_BYTES_MAX_DEFAULT: u64 = 64 << 20;
+
 /// How many threads parse unless the options say otherwise: more than keep the one busy that takes what they parsed only hold memory.
 const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is not zero");
 
@@ -99,6 +102,9 @@ pub struct LoadOptions {
     pub max_rejects: u64,
     /// How many threads parse; what is loaded does not depend on it.
     pub threads: NonZeroUsize,
+    /// How long an element may be: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON. It is
+    /// in memory whole, and a packed file of some megabytes may hold one of gigabytes.
+    pub element_bytes_max: u64,
     /// The time since some fixed point, for the report.
     pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,
 }
@@ -115,6 +121,7 @@ impl Default for LoadOptions {
             upsert: None,
             max_rejects: MAX_REJECTS_DEFAULT,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(THREADS_DEFAULT_MAX),
+            element_bytes_max: ELEMENT_BYTES_MAX_DEFAULT,
             clock: Arc::new(|| Duration::ZERO),
         }
     }
@@ -130,6 +137,7 @@ impl fmt::Debug for LoadOptions {
             .field("upsert", &self.upsert.is_some())
             .field("max_rejects", &self.max_rejects)
             .field("threads", &self.threads)
+            .field("element_bytes_max", &self.element_bytes_max)
             .finish_non_exhaustive()
     }
 }
@@ -210,7 +218,7 @@ pub(crate) fn load_seeing(
     let mut plans = plan_tables(&listing, options)?;
     let identities = identities(&listing, &plans, options)?;
     let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
-    let mut ctx = Context::new(sink, progress, rejects, &paths, identities, options.threads);
+    let mut ctx = Context::new(sink, progress, rejects, &paths, identities, options);
     for plan in &plans {
         // One pass to load it, and one more to type it.
         (0..1 + u32::from(plan.untyped())).try_for_each(|_| ctx.expect_pass(plan.file, &plan.path))?;

@@ -21,13 +21,13 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::input::too_long;
+use crate::load::ELEMENT_BYTES_MAX_DEFAULT;
+
 const CHUNK_BYTES: u64 = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The longest row: a longer one has lost a quote.
 pub(crate) const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// The longest line, quotes or not: a longer one is no line of a table.
-const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// How a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,8 @@ pub(crate) struct RecordReader<R> {
     input: R,
     dialect: Dialect,
     chunk_bytes: u64,
+    /// The longest line, quotes or not.
+    line_bytes_max: u64,
     buffer: Vec<u8>,
     /// The unread part of `buffer` begins here.
     start: usize,
@@ -117,6 +119,7 @@ impl<R: Read> RecordReader<R> {
             input,
             dialect,
             chunk_bytes: CHUNK_BYTES,
+            line_bytes_max: ELEMENT_BYTES_MAX_DEFAULT,
             buffer: Vec::new(),
             start: 0,
             at_end: false,
@@ -129,6 +132,11 @@ impl<R: Read> RecordReader<R> {
             unescaped: Vec::new(),
             broken: Vec::new(),
         }
+    }
+
+    /// With lines of at most so many bytes.
+    pub(crate) fn with_lines_of(self, line_bytes_max: u64) -> Self {
+        RecordReader { line_bytes_max, ..self }
     }
 
     /// The line, counted from 1, on which the current row begins.
@@ -232,9 +240,8 @@ impl<R: Read> RecordReader<R> {
                 return Ok(Some(searched + found));
             }
             searched = unread.len();
-            if searched > LINE_BYTES_MAX {
-                let message =
-                    format!("line {} is longer than {LINE_BYTES_MAX} bytes: is this a table?", self.lines + 1);
+            if searched as u64 > self.line_bytes_max {
+                let message = format!("line {}: {}", self.lines + 1, too_long("line", self.line_bytes_max));
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             if !self.fill()? {

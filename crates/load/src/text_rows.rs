@@ -26,8 +26,8 @@ struct Chunks {
 
 impl Chunks {
     /// Opens the file of a plan; its header, where it has one, goes to `head`.
-    fn open(plan: &TablePlan, form: &TextForm, head: &mut Vec<u8>) -> Result<Self> {
-        let mut reader = RecordReader::new(Input::open(&plan.path)?, form.dialect);
+    fn open(plan: &TablePlan, form: &TextForm, line_bytes_max: u64, head: &mut Vec<u8>) -> Result<Self> {
+        let mut reader = RecordReader::new(Input::open(&plan.path)?, form.dialect).with_lines_of(line_bytes_max);
         if form.header {
             match reader.next()? {
                 Outcome::Row => head.extend_from_slice(reader.raw()),
@@ -54,7 +54,7 @@ pub(crate) fn each_batch(
     mut take: impl FnMut(&mut Context<'_>, RowBatch) -> Result<()>,
 ) -> Result<()> {
     let mut head = Vec::new();
-    let mut chunks = Chunks::open(plan, form, &mut head)?;
+    let mut chunks = Chunks::open(plan, form, ctx.element_bytes_max, &mut head)?;
     ctx.rejects.set_header(plan.file, &head);
     in_order(
         ctx.threads,
@@ -73,7 +73,7 @@ pub(crate) fn infer_types(ctx: &mut Context<'_>, plan: &mut TablePlan, form: &Te
     let seen = plan.clone();
     let untyped: Vec<usize> = plan.properties().iter().filter(|p| p.kind.is_none()).map(|p| p.column).collect();
     let mut inferences = vec![Inference::default(); untyped.len()];
-    let mut chunks = Chunks::open(&seen, form, &mut Vec::new())?;
+    let mut chunks = Chunks::open(&seen, form, ctx.element_bytes_max, &mut Vec::new())?;
     in_order(
         ctx.threads,
         || chunks.next(),

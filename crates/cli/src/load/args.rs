@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::args::GraphArgs;
+use crate::quantity::Size;
 
 /// `mangrove load`.
 #[derive(Args, Debug)]
@@ -72,6 +73,11 @@ pub struct LoadArgs {
     /// How many rows may be rejected before the load stops [default: 1000]
     #[arg(long, value_name = "COUNT")]
     pub max_rejects: Option<u64>,
+
+    /// How long an element of a file may be, which is in memory whole: a line of a table or of JSON, a node or an edge of
+    /// GraphML, a vertex of GraphSON [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub max_element_size: Option<Size>,
 
     /// A Gremlin script to run on the graph afterwards; may be given several times
     #[arg(long = "query", value_name = "SCRIPT")]
