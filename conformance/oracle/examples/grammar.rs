@@ -64,6 +64,11 @@ const REFUSED: &[Refused] = &[
         why: "a range that has no members is said so with the script",
     },
     Refused {
+        error: "`next` takes a whole number that is not negative",
+        shape: |_, at| at.starts_with("next("),
+        why: "how many results are asked for is a number that there can be",
+    },
+    Refused {
         error: "a set holds literals only",
         shape: |_, at| at.starts_with('{'),
         why: "sets are values, which traversals and tokens in them are not",
@@ -100,6 +105,9 @@ const REFUSED: &[Refused] = &[
 const ACCEPTED: &[(&str, &str)] = &[
     ("expecting {EmptyStringLiteral, 'g'}", "a source has any name, and a script may be empty"),
     (",]'", "a list may end in a comma, as arguments may"),
+    (",)'", "a list may end in a comma, as arguments may"),
+    ("(__)'", "`__` alone is the traversal without steps"),
+    (".none()'", "none() without a test is the discard() of earlier versions"),
     ("withStrategies()'", "a source may be given no strategies"),
 ];
 
