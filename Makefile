@@ -5,8 +5,8 @@ SHELL := /bin/bash
 CARGO ?= cargo
 PYTHON ?= python3
 
-# How many times as many random cases as CI `make test-full` runs (an hour or two), how many traversals of the oracle's own checks (with the
-# differential tests half an hour on two cores), and how long `make soak` goes on.
+# How many times as many random cases as CI `make test-full` runs (an hour or two), how many traversals of the oracle's own
+# checks, and how long `make soak` goes on.
 FULL_TIMES ?= 20
 FULL_CASES ?= 100000
 SOAK_HOURS ?= 4
