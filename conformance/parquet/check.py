@@ -189,6 +189,38 @@ def check_duckdb(checks, name, folder, person):
     checks.equal(f"{name}: DuckDB", (count, total, least, price, micro, items, words), expected)
 
 
+def check_plain(checks, folder):
+    """Plain columns of values of several types: Arrow sees one type a key, and DuckDB takes them without a cast."""
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    moment = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+    typed = lambda kind, value: {"@type": kind, "@value": value}
+    rows = [
+        {"age": typed("g:Int32", 3), "score": 1, "joined": typed("gx:OffsetDateTime", moment.isoformat()), "id": 5, "mixed": 1},
+        {"age": 5_000_000_000, "score": 0.5, "joined": typed("gx:OffsetDateTime", moment.astimezone(zone).isoformat()), "id": 6, "mixed": "x"},
+        {"age": typed("g:Int32", 4), "score": 2.25, "dst": "there", "huge": typed("gx:BigInteger", 2**64)},
+    ]
+    lines = [{"vertex": at, "label": "person", "properties": row} for at, row in enumerate(rows)]
+    lines += [{"edge": 9, "label": "knows", "from": 0, "to": 1, "properties": {"src": "book", "weight": 0.5}}]
+    (folder / "plain.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    mangrove("export", "--load", folder / "plain.jsonl", "--format", "parquet", "--plain", "-o", folder / "plain")
+    people = pq.read_table(folder / "plain" / "vertices_person.parquet").sort_by("id")
+    types = {field.name: str(field.type) for field in people.schema}
+    expected = {
+        "id": "int64", "label": "string", "age": "int64", "score": "double", "joined": "timestamp[us, tz=UTC]", "id_property": "int64",
+        "mixed": "string", "dst_property": "string", "huge": "decimal128(20, 0)",
+    }
+    checks.equal("plain: types", types, expected)
+    checks.equal("plain: ages", people.column("age").to_pylist(), [3, 5_000_000_000, 4])
+    checks.equal("plain: times", [normal(time) for time in people.column("joined").to_pylist() if time], [moment, moment])
+    checks.equal("plain: mixed", people.column("mixed").to_pylist(), ["1", "x", None])
+    checks.equal("plain: ids as properties", people.column("id_property").to_pylist(), [5, 6, None])
+    found = duckdb.sql(
+        "select sum(p.age), sum(p.score), max(p.huge), count(distinct p.joined), any_value(e.src_property)"
+        f" from '{folder}/plain/vertices_person.parquet' p left join '{folder}/plain/edges_knows.parquet' e on e.src = p.id"
+    ).fetchall()
+    checks.equal("plain: DuckDB", found, [(5_000_000_007, 3.75, decimal.Decimal(2**64), 1, "book")])
+
+
 def check_duckdb_writes(checks, folder):
     """A file that DuckDB wrote."""
     path = folder / "thing.parquet"
@@ -228,6 +260,7 @@ def main():
         deltas = {"text": "DELTA_BYTE_ARRAY", "large": "DELTA_LENGTH_BYTE_ARRAY", "i32": "DELTA_BINARY_PACKED", "f64": "BYTE_STREAM_SPLIT"}
         check_way(checks, folder, "deltas", use_dictionary=False, column_encoding=deltas)
         check_duckdb_writes(checks, folder)
+        check_plain(checks, folder)
         check_refusals(checks, folder)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return 1 if checks.failed else 0
