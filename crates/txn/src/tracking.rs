@@ -29,7 +29,7 @@ use mangrove_store::{StoreView, Watch};
 use crate::reads::{Moment, ReadMark};
 use crate::status::StatusAt;
 use crate::sync::between_steps;
-use crate::transaction::{Tracking, Transaction};
+use crate::transaction::{PinnedView, Tracking, Transaction};
 
 /// Where newer versions were met in a batch, portions of this many rows are tried at the begin again: mostly there are a few
 /// rows with newer versions, and a row on its own costs about ten times one of a batch.
@@ -277,7 +277,7 @@ impl Transaction {
         };
         let moment = match read_before {
             Moment::Begin => {
-                read(&*self.view()?, out)?;
+                read(&*self.view_of_own(tracking)?, out)?;
                 row_items.iter().for_each(|item| tracking.reads.lock().add_in_spite(*item));
                 return Ok(());
             }
@@ -299,6 +299,15 @@ impl Transaction {
                 row_items.iter().for_each(|item| tracking.reads.lock().add(*item, begun));
             }
             return Ok(());
+        }
+    }
+
+    /// The begin with all own writes. Those on an element that came after the begin are seen at a later moment only; an item
+    /// that is read there, and has changed since the begin, makes the commit fail like any that was read at the begin.
+    fn view_of_own(&self, tracking: &Tracking) -> Result<PinnedView<'_>> {
+        match tracking.sets_newer() {
+            true => self.view_at(self.snapshot_at(tracking.reads.lock().latest())),
+            false => self.view(),
         }
     }
 

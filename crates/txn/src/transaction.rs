@@ -185,7 +185,12 @@ impl Transaction {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot<'static> {
-        Snapshot::new(self.begin_ts(), self.number(), self.finished.load(Ordering::Acquire))
+        self.snapshot_at(self.begin_ts())
+    }
+
+    /// What was committed up to a moment, with the transaction's own finished statements.
+    pub(crate) fn snapshot_at(&self, moment: u64) -> Snapshot<'static> {
+        Snapshot::new(moment, self.number(), self.finished.load(Ordering::Acquire))
     }
 
     /// The graph as this transaction sees it now: at its begin, with its own finished statements.

@@ -320,6 +320,25 @@ fn a_fractured_read_does_not_commit() {
     check_conflict(reader.commit());
 }
 
+/// Also where the property was read at the begin, which shows no such element.
+#[test]
+fn a_property_set_on_a_newer_element_is_read_again() {
+    let graph = Graph::new();
+    let txn = graph.serializable();
+    let other = graph.begin();
+    let newer = other.insert_vertex(graph.person, None).unwrap();
+    other.commit().unwrap();
+    let mut seen = vec![newer];
+    txn.retain_vertices(&mut seen).unwrap();
+    assert_eq!(seen, [newer], "a pre-read");
+    assert_eq!(graph.get(&txn, newer), None);
+    graph.set(&txn, newer, 7).unwrap();
+    txn.finish_statement().unwrap();
+    assert_eq!(graph.get(&txn, newer), Some(7));
+    txn.commit().unwrap();
+    assert_eq!(graph.get(&graph.begin(), newer), Some(7));
+}
+
 /// That an edge could be added is a read of its ends, also where the edge is gone again before the commit.
 #[test]
 fn an_end_of_an_edge_that_was_added_and_deleted_again_is_not_deleted_before() {
