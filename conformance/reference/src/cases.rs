@@ -2,7 +2,7 @@
 //!
 //! TinkerPop's barriers between steps, which merge equal traversers when there are many, are taken out of what writes, calls or
 //! carries sacks: a merged traverser writes once for all it stands for, is answered by a service once for each of them (and
-//! every answer counts for all), and how often traversers merge is nobody's promise.
+//! every answer counts for all), and no document says how often traversers merge.
 //!
 //! The oracle is asked two things; what it answers plays no part. The first is whether a case stays within its budget. The
 //! second is whether a traversal fails once every step sees all its input. If it does, one side may fail alone: that side

@@ -135,7 +135,7 @@ impl Read for Input {
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A file of which no element is longer than a limit. A packed file of some megabytes may hold one of gigabytes, and
-/// whoever parses it has it in memory whole.
+/// the parser keeps an element in memory whole.
 pub(crate) struct Bounded {
     input: Input,
     element: Element,

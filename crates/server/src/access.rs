@@ -3,7 +3,8 @@
 //! A [`Caller`] is made where a connection proves who it is (or, where the server asks for no proof, for everybody
 //! alike) and goes with every request to the engine, which is where rights are looked at: what a traversal does is
 //! known there and nowhere else. It has the rights of one moment; [`Caller::current`] looks them up again, when a request
-//! begins and before anything is committed, so that a right that is taken away counts at once. Rights are a level for each graph; a higher one includes the lower ones.
+//! begins and before anything is committed, so that a right that is taken away counts at once. Rights are a level for each
+//! graph; a higher one includes the lower ones.
 //!
 //! A graph on which a caller has no right does not exist for it: its traversal sources are neither listed nor
 //! distinguished from names that mean nothing.

@@ -1,7 +1,7 @@
 //! How much a client may send before it has logged in.
 //!
-//! A WebSocket's library puts a whole message into memory before anybody can look at it, up to the largest that a user may
-//! send. So the bytes of a stranger are counted below it: [`Allowed`] reads no more than the [`Allowance`] has left, and
+//! The WebSocket library reads a whole message into memory before it hands the message over, up to the largest that a user
+//! may send. So the bytes of a stranger are counted below it: [`Allowed`] reads no more than the [`Allowance`] has left, and
 //! when that is spent the connection is told so ([`Allowance::spent`]) and ends. A login lifts the limit.
 
 use std::io;

@@ -86,7 +86,7 @@ pub struct Limits {
     pub authentication_timeout: Duration,
     /// Sessions at once.
     pub session_count_max: usize,
-    /// Of those, sessions of one user; where the server asks nobody who they are, this does not count.
+    /// Of those, sessions of one user. A server without users does not count them.
     pub session_count_user_max: usize,
     /// Of those, sessions of one address.
     pub session_count_address_max: usize,

@@ -182,8 +182,13 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
     (kind, text).into_response()
 }
 
-/// `ok`; `read-only` with the reasons on graphs that the caller may read, still with status 200 since queries are answered; `closing` with 503, so that nobody
-/// is sent here any more. Who is not known is told no more than that.
+/// The health of the server, one of:
+///
+/// - `ok`;
+/// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are answered;
+/// - `closing`, with status 503, so that a load balancer sends no more clients here.
+///
+/// A client that has not logged in is told no reasons.
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Whether some graph takes no writes is for everybody; which one, and why, for its readers.
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();

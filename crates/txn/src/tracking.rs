@@ -302,8 +302,11 @@ impl Transaction {
         }
     }
 
-    /// The begin with all own writes. Those on an element that came after the begin are seen at a later moment only; an item
-    /// that is read there, and has changed since the begin, makes the commit fail like any that was read at the begin.
+    /// What to read again where it was read at the begin: the begin, with the transaction's own writes.
+    ///
+    /// The begin does not show an element that came after it, nor what the transaction has set there. Once there is such a
+    /// write, the moment of the latest pre-read takes the begin's place. The item still counts as read at the begin: if it has
+    /// changed in between, the commit fails.
     fn view_of_own(&self, tracking: &Tracking) -> Result<PinnedView<'_>> {
         match tracking.sets_newer() {
             true => self.view_at(self.snapshot_at(tracking.reads.lock().latest())),

@@ -309,18 +309,19 @@ impl Transaction {
         });
     }
 
-    /// Keeps that a property of an element was set which the begin does not show, if it does not.
+    /// Remembers that the transaction has set a property of an element that came after its begin, if this one did. An element
+    /// that the transaction has added itself did not, even in the running statement.
     fn note_element<T>(
         &self,
         element: T,
         retain: impl FnOnce(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<()> {
-        let Some(tracking) = self.tracking.as_ref().filter(|tracking| tracking.latest.load(Ordering::Acquire) > 0)
-        else {
-            return Ok(());
-        };
+        // Without a read at a later moment, writes are made at the begin, which shows what they meet.
+        let may_be_newer = |tracking: &&Tracking| tracking.latest.load(Ordering::Acquire) > 0 && !tracking.sets_newer();
+        let Some(tracking) = self.tracking().filter(may_be_newer) else { return Ok(()) };
+        let running = self.finished.load(Ordering::Acquire) + 1;
         let mut shown = vec![element];
-        retain(&*self.view()?, &mut shown)?;
+        retain(&*self.view_at(Snapshot::new(self.begin_ts(), self.number(), running))?, &mut shown)?;
         if shown.is_empty() {
             tracking.sets_newer.store(true, Ordering::Release);
         }

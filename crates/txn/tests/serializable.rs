@@ -339,6 +339,21 @@ fn a_property_set_on_a_newer_element_is_read_again() {
     assert_eq!(graph.get(&graph.begin(), newer), Some(7));
 }
 
+/// A vertex that the transaction adds is none that came after its begin, also where the statement still runs that adds it.
+#[test]
+fn a_search_after_an_own_insertion_is_no_scan() {
+    let graph = Graph::new();
+    let txn = graph.serializable();
+    let other = graph.begin();
+    let newer = other.insert_vertex(graph.person, None).unwrap();
+    other.commit().unwrap();
+    txn.retain_vertices(&mut vec![newer]).unwrap();
+    named(&graph, &txn, "own");
+    txn.finish_statement().unwrap();
+    assert_eq!(with_name(&graph, &txn, "own"), 1);
+    txn.commit().unwrap();
+}
+
 /// That an edge could be added is a read of its ends, also where the edge is gone again before the commit.
 #[test]
 fn an_end_of_an_edge_that_was_added_and_deleted_again_is_not_deleted_before() {

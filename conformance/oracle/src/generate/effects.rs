@@ -5,8 +5,8 @@
 //!
 //! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. One that stands
 //!   for several counts as often as it does.
-//! - Every other scope tries its child once for a traverser, so a merged traverser counts once there. How often traversers
-//!   merge is nobody's promise: in these scopes the objects of the stream are all different.
+//! - Every other scope tries its child once for a traverser, so a merged traverser counts once there. No
+//!   document says how often traversers merge. So in these scopes the objects of the stream are all different.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Comparison, Instruction};
@@ -77,7 +77,7 @@ impl Generator {
         }
     }
 
-    /// Walks by which many traversers come to one vertex, and a step at which these become one.
+    /// Walks that bring many traversers to one vertex, each followed by a step that merges them into one.
     pub fn meet_again(&mut self, chain: &mut Chain) {
         if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
             return;

@@ -84,7 +84,7 @@ impl Place {
         &self.folder
     }
 
-    /// The answer to a request over HTTP, of somebody who proves who they are.
+    /// The answer to a request over HTTP that has the user's password.
     pub async fn ask(&self, user: &str, line: &str, body: &str) -> String {
         let request = format!(
             "{line} HTTP/1.1\r\nHost: localhost\r\n{}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -101,7 +101,7 @@ impl Place {
         users.write(&self.file()).unwrap();
     }
 
-    /// A connection of somebody who has proved who they are.
+    /// A connection that has logged in as a user.
     pub async fn connect(&self, user: &str) -> Client {
         let mut client = Client::connect(self.address).await;
         let first = client.send_eval("", "g.inject(1)", &[]).await;
