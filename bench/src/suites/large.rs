@@ -1,5 +1,5 @@
-//! Transactions with a read set of a million items, and with a write set of a million elements; what they cost, and
-//! how long small transactions beside them wait.
+//! Transactions with a read set of a million items, with a write set of a million elements, and with a million commits
+//! beside them; what they cost, and how long small transactions beside them wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,6 +44,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     others("alone", &alone, report);
     reads(&graph, &vertices, threads, report)?;
     writes(&graph, &blueprint, &vertices, threads, report)?;
+    old_writers(&graph, &vertices, report)?;
     audit::check(&graph.database).map(drop)
 }
 
@@ -174,6 +175,49 @@ fn writes(
     report.push(row(CASE, "to write, each", Metric::Time, write / elements, "ns"));
     report.push(row(CASE, "commit", Metric::Time, commit, "ns").with("each", commit / elements, "ns"));
     others("beside a write set", &besides, report);
+    Ok(())
+}
+
+/// Commits beside a transaction that has read, and that commits after all of them.
+const COMMITS_MAX: usize = 1_000_000;
+const COMMITS_A_VERTEX: usize = 16;
+
+/// Commits `count` transactions that each change a property of one vertex; how long each took.
+fn commit_others(database: &Database, vertices: &[VertexId], count: usize) -> Result<f64> {
+    let before = Instant::now();
+    for (n, &vertex) in vertices.iter().cycle().take(count).enumerate() {
+        let transaction = database.begin()?;
+        transaction.set_vertex_property(UPDATED, &[(vertex, Value::I64(n as i64))])?;
+        transaction.commit()?;
+    }
+    Ok(before.elapsed().as_nanos() as f64 / count as f64)
+}
+
+/// A writer that has read one property, or one of every vertex, commits after very many commits of others.
+fn old_writers(graph: &Graph, vertices: &[VertexId], report: &mut Growing<'_>) -> Result<()> {
+    const CASE: &str = "old writer";
+    let database = &graph.database;
+    let count = COMMITS_MAX.min(vertices.len() * COMMITS_A_VERTEX);
+    report.push(row(CASE, "commits of others", Metric::Count, count as f64, ""));
+    let alone = commit_others(database, vertices, count)?;
+    report.push(row(CASE, "others: each commit, alone", Metric::Time, alone, "ns"));
+    for (read, said) in [(1, "one item read"), (vertices.len(), "all vertices read")] {
+        let transaction = database.begin()?;
+        let mut values = ValueRows::default();
+        for batch in vertices[..read].chunks(BATCH) {
+            values.clear();
+            transaction.view().vertex_values(batch, graph.names.name, &mut values)?;
+        }
+        transaction.insert_vertex(graph.names.labels[0], None)?;
+        let beside = commit_others(database, vertices, count)?;
+        let bytes = database.commit_history_bytes() as f64;
+        let before = Instant::now();
+        transaction.commit()?;
+        let commit = before.elapsed().as_nanos() as f64;
+        report.push(row(CASE, &format!("others: each commit, {said}"), Metric::Time, beside, "ns"));
+        report.push(row(CASE, &format!("history a commit, {said}"), Metric::Size, bytes / count as f64, "B"));
+        report.push(row(CASE, &format!("commit, {said}"), Metric::Time, commit, "ns"));
+    }
     Ok(())
 }
 

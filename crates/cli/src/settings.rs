@@ -59,17 +59,21 @@ pub struct GraphSettings {
     pub gc_workers: u64,
     /// How old a snapshot may get that holds garbage back; 0: any age.
     pub max_snapshot_age_ms: u64,
+    /// How much memory recent commits may take that serializable transactions are checked against.
+    pub commit_history_bytes: u64,
     /// Where `io()` finds its files.
     pub io_directory: Option<PathBuf>,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
-        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, .. } = Settings::default();
+        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, commit_history_bytes, .. } =
+            Settings::default();
         GraphSettings {
             garbage_collection: garbage_collection.into_inner(),
             gc_workers: gc_workers.into_inner() as u64,
             max_snapshot_age_ms: max_snapshot_age_ms.into_inner(),
+            commit_history_bytes: commit_history_bytes.into_inner(),
             io_directory: None,
         }
     }
@@ -82,6 +86,7 @@ impl GraphSettings {
         database.configure("garbage_collection", &Value::Bool(self.garbage_collection))?;
         database.configure("gc_workers", &number(self.gc_workers))?;
         database.configure("max_snapshot_age_ms", &number(self.max_snapshot_age_ms))?;
+        database.configure("commit_history_bytes", &number(self.commit_history_bytes))?;
         database.set_io_directory(self.io_directory.as_deref())
     }
 }
@@ -176,6 +181,8 @@ pub const SETTINGS: &[Setting] = settings! {
     "gc_workers" "COUNT" graph_settings.gc_workers: "By so many threads a graph";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "How old a snapshot may get that holds garbage back; 0: any age";
+    "commit_history_bytes" "SIZE" graph_settings.commit_history_bytes:
+        "Memory a graph for what recent commits wrote; above it the oldest serializable transactions cannot commit";
     "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, if its request names no time";
     "evaluation_timeout_max" "TIME" server.limits.evaluation_timeout_max:

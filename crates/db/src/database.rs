@@ -452,6 +452,11 @@ impl Database {
         self.inner.manager.oldest_snapshot_age_ms()
     }
 
+    /// The memory for what recent commits wrote, which running serializable transactions are checked against.
+    pub fn commit_history_bytes(&self) -> u64 {
+        self.inner.manager.commit_history_bytes()
+    }
+
     /// Whether two handles are of the same graph.
     pub fn is_same(&self, other: &Database) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)

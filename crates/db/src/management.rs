@@ -84,6 +84,10 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
         "max_snapshot_age_ms",
         "transactions open for longer are ended, so that garbage can be collected; 0: no limit (integer)",
     ),
+    (
+        "commit_history_bytes",
+        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit (integer)",
+    ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 
@@ -146,6 +150,7 @@ impl Database {
                     "garbage_collection" => settings.garbage_collection.load(Ordering::Relaxed).into(),
                     "gc_workers" => count(settings.gc_workers.load(Ordering::Relaxed) as u64),
                     "max_snapshot_age_ms" => count(settings.max_snapshot_age_ms.load(Ordering::Relaxed)),
+                    "commit_history_bytes" => count(settings.commit_history_bytes.load(Ordering::Relaxed)),
                     _ => count(if limit == u64::MAX { 0 } else { limit }),
                 };
                 (name, value)
@@ -165,6 +170,7 @@ impl Database {
                 settings.gc_workers.store(workers.min(GC_WORKERS_MAX), Ordering::Relaxed);
             }
             "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
+            "commit_history_bytes" => settings.commit_history_bytes.store(number(name, value)?, Ordering::Relaxed),
             "memory_limit_bytes" => {
                 let limit = number(name, value)?;
                 self.inner.manager.store().set_memory_limit(if limit == 0 { u64::MAX } else { limit });

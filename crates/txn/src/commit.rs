@@ -32,6 +32,11 @@ const LARGE_WRITES: usize = if cfg!(feature = "model") { 2 } else { 1 << 12 };
 /// Stamped at a time.
 const PORTION_WRITES: usize = if cfg!(feature = "model") { 1 } else { 1 << 12 };
 
+/// So few timestamps may be left to look at when a timestamp is drawn.
+const CHECKED_AFTER_DRAW: u64 = 64;
+/// How often it looks for more of them before: others may be faster than it is.
+const CHECKS_MAX: usize = 16;
+
 /// A transaction that has entered validation: it writes no more, its commit timestamp is drawn, and those that read
 /// after it may already rely on its commit. Dropping it aborts it.
 #[derive(Debug)]
@@ -103,8 +108,7 @@ impl Validating {
     fn draw(&mut self) -> Result<()> {
         let shared = &self.transaction.shared;
         let writes = Arc::new(shared.store.write_set(&self.log));
-        let published = shared.recent.published();
-        if let Err(cause) = self.check_to(published) {
+        if let Err(cause) = self.check_published() {
             self.abort(cause);
             return Err(abort_error(cause));
         }
@@ -112,8 +116,24 @@ impl Validating {
         self.prepare()?;
         let shared = &self.transaction.shared;
         let slot = self.transaction.slot();
-        self.timestamp = shared.recent.enter(writes, |ts| shared.status.set(slot, Status::Validating(ts)));
+        let oldest = || shared.status.oldest_validated(&shared.recent);
+        self.timestamp = shared.recent.enter(writes, oldest, |ts| shared.status.set(slot, Status::Validating(ts)));
         self.progress = Progress::Drawn;
+        Ok(())
+    }
+
+    /// Looks at what is published. What comes while it looks is looked at in turn, until that is little: others wait for the
+    /// rest, which is looked at after the timestamp was drawn.
+    fn check_published(&mut self) -> std::result::Result<(), AbortCause> {
+        let mut checked = 0;
+        for _ in 0..CHECKS_MAX {
+            let published = self.transaction.shared.recent.published();
+            if published <= checked + CHECKED_AFTER_DRAW {
+                break;
+            }
+            self.check_to(published)?;
+            checked = published;
+        }
         Ok(())
     }
 
@@ -236,8 +256,9 @@ impl Validating {
         self.progress = Progress::Finished;
         self.transaction.end();
         let shared = &self.transaction.shared;
-        if shared.recent.is_trim_due(self.timestamp) {
-            shared.recent.trim(shared.status.oldest(&shared.recent));
+        let bytes_max = shared.settings.commit_history_bytes.load(std::sync::atomic::Ordering::Relaxed);
+        if shared.recent.is_trim_due(self.timestamp, bytes_max) {
+            shared.recent.trim(shared.status.oldest_validated(&shared.recent), bytes_max);
         }
         shared.recent.wait_for(self.timestamp);
         shared.hand_over(std::mem::take(&mut self.log), self.timestamp);

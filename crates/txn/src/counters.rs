@@ -14,7 +14,7 @@ pub enum AbortCause {
     ReadConflict,
     /// It hung on another transaction, which ended the other way.
     Dependency,
-    /// It had been running for longer than the list of recent commits reaches back.
+    /// What others had committed since its begin took more memory than `commit_history_bytes` allows.
     TooOld,
     /// Its owner rolled it back, or dropped it.
     Rollback,

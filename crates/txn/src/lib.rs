@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `manager`, `transaction` | begin; reads and writes of one transaction |
 //! | `status` | TST: what each running transaction is doing |
-//! | `recent` | RCT: clock, recent write sets and outcomes, watermark |
+//! | `recent`, `history` | RCT: clock, recent write sets and outcomes, watermark; what was written before those |
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | what a commit log is told, and who waits for it |
@@ -29,7 +29,7 @@
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!
 //! The protocol, with its proof and invariants, is in `docs/design/transactions.md`. Lock order: a transaction's log,
-//! its read set, the ordered step, a ring entry; none is held while the store is read or written, but the log's.
+//! its read set, the trimming of the ring, the ordered step, a ring entry, the history; none is held while the store is read or written, but the log's.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -39,6 +39,7 @@ mod bulk;
 mod collector;
 mod commit;
 mod counters;
+mod history;
 mod hold;
 mod lists;
 mod log;

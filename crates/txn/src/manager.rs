@@ -38,6 +38,13 @@ pub struct TransactionOptions {
     pub read_only: bool,
 }
 
+impl TransactionOptions {
+    /// Returns true if its reads are kept, and checked before it commits.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.isolation == Isolation::Serializable && !self.read_only
+    }
+}
+
 /// What the manager and its transactions share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -92,7 +99,7 @@ impl TransactionManager {
         Self::with_options(store, RecentOptions::default())
     }
 
-    /// As [`TransactionManager::new`], with another measure of how far back validation can look.
+    /// As [`TransactionManager::new`], with another way to keep recent commits.
     pub fn with_options(store: Arc<Store>, recent: RecentOptions) -> Self {
         Self::resuming(store, recent, 0)
     }
@@ -141,7 +148,7 @@ impl TransactionManager {
         let Shared { status, recent, clock, .. } = &*self.shared;
         let registration = match options.read_only {
             true => status.register_reader(recent, clock.now()),
-            false => status.register(recent, clock.now()),
+            false => status.register(recent, clock.now(), options.is_validated()),
         };
         // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
         if self.shared.loading.load(Ordering::SeqCst) {
@@ -219,6 +226,11 @@ impl TransactionManager {
     /// How many milliseconds ago the oldest snapshot was taken that anything is kept for; 0 where there is none.
     pub fn oldest_snapshot_age_ms(&self) -> u64 {
         self.shared.oldest_age_ms()
+    }
+
+    /// The bytes that write sets of recent commits take, which serializable transactions are checked against.
+    pub fn commit_history_bytes(&self) -> u64 {
+        self.shared.recent.bytes()
     }
 
     /// How transactions ended so far.

@@ -12,7 +12,9 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::LabelFilter;
-use mangrove_store::footprint::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature, WriteSet};
+use mangrove_store::footprint::{
+    ElementKind, Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadMoments, Signature, WriteSet,
+};
 
 /// Fewer items that were read together at a later moment are kept one by one.
 const BATCH_MIN: usize = 8;
@@ -219,6 +221,30 @@ impl ReadSet {
         (self.names_vertex_labels && newest.vertex >= known.label_sets)
             || (self.names_edge_labels && newest.edge >= known.label_sets)
             || (self.misses_keys && newest.key >= known.keys)
+    }
+
+    /// The items, each with the moment it was read at; frozen.
+    pub(crate) fn moments(&self, begin_ts: u64) -> ReadMoments {
+        let mut moments = ReadMoments::default();
+        moments.add_all(&self.base, begin_ts);
+        self.later.iter().for_each(|(item, later)| moments.add(*item, later.moment));
+        self.batches.iter().for_each(|(later, items)| moments.add_all(items, later.moment));
+        moments.freeze();
+        moments
+    }
+
+    /// As [`ReadSet::meets`], of merged writes; `moments` are those of this set.
+    pub(crate) fn meets_merged(
+        &self,
+        writes: &MergedWrites,
+        moments: &ReadMoments,
+        begin_ts: u64,
+        known: KnownNames,
+    ) -> bool {
+        writes.change(moments)
+            || self.predicates.iter().any(|predicate| writes.meet_after(begin_ts, predicate))
+            || self.is_newer_name(writes.newest(), known)
+            || writes.large().any(|(ts, writes)| ts > begin_ts && self.meets(writes, ts, known))
     }
 
     /// Whether what was written at `ts` changes what was read; frozen.

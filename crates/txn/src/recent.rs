@@ -12,13 +12,17 @@
 //! Invariants:
 //!
 //! 1. `watermark ≤ clock`, and both only grow.
-//! 2. An entry is taken over by the timestamp one round later only when the watermark has passed it. A transaction that
-//!    is that far ahead waits *before* it draws, holding no lock; those it waits for have timestamps already.
+//! 2. An entry is taken over by the timestamp one round later only when the watermark has passed it, and the history
+//!    (`history`) has what it says. A transaction that is that far ahead waits *before* it draws, holding no lock; those it
+//!    waits for have timestamps already. Or it moves old entries into the history itself.
 //! 3. Every timestamp drawn is decided and finished, during a panic too (`commit::Validating`). A timestamp that stayed
 //!    unfinished would stop the watermark for good.
-//! 4. A validator that needs an entry, or a write set, that is gone aborts as too old. Gone are entries a whole ring
-//!    behind; write sets that no running transaction is old enough to need; and, when all together take more than their
-//!    share of memory, the oldest ones.
+//! 4. The write sets of the ring and of the history together keep to their share of memory. Write sets that no running
+//!    serializable transaction is old enough to need are dropped first. When that is not enough, the oldest ones are: a
+//!    validator that needs one of them aborts as too old.
+//!
+//! *Trimming* does both, and moves entries into the history long before their places are needed: every few hundred commits
+//! one of the committers does it, under a lock that others do not wait for.
 //!
 //! An entry's words are read as with a sequence lock: number, content, number again. Most validators are through with
 //! most entries when they have compared signatures.
@@ -26,28 +30,37 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::footprint::{NewestNames, Signature, WriteSet};
+use mangrove_store::footprint::{MergedWrites, NewestNames, Signature, WriteSet};
 
+use crate::history::{Block, History};
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
 
-/// How much of the past validators can look at.
+/// How recent commits are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentOptions {
-    /// How many commits are remembered; at least 2.
+    /// How many commits the ring holds one by one; at least 2.
     pub entries: usize,
-    /// How many bytes their write sets may take together.
-    pub bytes_max: u64,
+    /// A commit's write set is merged with others once so many commits came after it; less than `entries`.
+    pub merge_after: usize,
 }
 
 impl Default for RecentOptions {
     fn default() -> Self {
-        RecentOptions { entries: 1 << 16, bytes_max: 256 << 20 }
+        RecentOptions { entries: 1 << 16, merge_after: 1 << 15 }
+    }
+}
+
+impl RecentOptions {
+    /// A small ring, which a few commits fill: for tests.
+    #[doc(hidden)]
+    pub fn small(entries: usize) -> Self {
+        RecentOptions { entries, merge_after: entries / 2 }
     }
 }
 
 /// Entries are made this many at a time, so that a small graph does not pay for the whole ring.
 const CHUNK: usize = 1 << 10;
-/// How often write sets that nobody needs are looked for, in commits.
+/// How often the ring is trimmed, in commits. So many commits are a block of the history.
 const TRIM_EVERY: u64 = 256;
 
 const FINISHED: u64 = 4;
@@ -83,7 +96,7 @@ pub(crate) enum Met {
     Nothing,
     /// Writes to be looked at.
     Writes(Arc<WriteSet>, Outcome),
-    /// What was there is forgotten.
+    /// What was there is not in the ring: it is in the history, or forgotten.
     Gone,
 }
 
@@ -104,7 +117,8 @@ impl Entry {
     /// Takes the entry over; the write set that was there.
     fn publish(&self, ts: u64, writes: Arc<WriteSet>) -> Option<Arc<WriteSet>> {
         let mut place = self.writes.lock();
-        self.word.store(0, Ordering::Relaxed);
+        // Release: a reader that finds the entry gone looks into the history, which had it before `enter` came here.
+        self.word.store(0, Ordering::Release);
         // Whoever reads any of what follows reads another word afterwards (see `meet`).
         fence(Ordering::Release);
         let words = self.signature.iter().chain(&self.newest);
@@ -136,7 +150,8 @@ pub(crate) struct RecentCommits {
     options: RecentOptions,
     /// The bytes of the write sets in the ring.
     bytes: CachePadded<AtomicU64>,
-    /// Write sets up to this timestamp were dropped.
+    history: History,
+    /// Write sets up to this timestamp are not in the ring. Held while the ring is trimmed.
     trimmed: Mutex<u64>,
 }
 
@@ -144,14 +159,16 @@ impl RecentCommits {
     /// A clock at `last`: nothing drawn after it, everything up to it stable.
     pub(crate) fn resuming(options: RecentOptions, last: u64) -> Self {
         let entries = options.entries.max(2);
+        let merge_after = options.merge_after.min(entries - 1);
         RecentCommits {
             clock: CachePadded::new(AtomicU64::new(last)),
             stable: CachePadded::new(AtomicU64::new(last)),
             durable: CachePadded::new(AtomicU64::new(u64::MAX)),
             order: CachePadded::new(Mutex::new(())),
             ring: (0..entries.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
-            options: RecentOptions { entries, ..options },
+            options: RecentOptions { entries, merge_after },
             bytes: CachePadded::default(),
+            history: History::after(last),
             trimmed: Mutex::new(last),
         }
     }
@@ -185,7 +202,12 @@ impl RecentCommits {
 
     /// The bytes of the write sets that are remembered.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed) + self.history.bytes()
+    }
+
+    /// What was written before the ring.
+    pub(crate) fn history(&self) -> &History {
+        &self.history
     }
 
     fn entry(&self, ts: u64) -> &Entry {
@@ -197,10 +219,11 @@ impl RecentCommits {
         &chunk[at % CHUNK]
     }
 
-    /// Draws a timestamp for a transaction that has finished writing. `drawn` is told it inside the ordered step.
+    /// Draws a timestamp for a transaction that has finished writing. `drawn` is told it inside the ordered step. `oldest`
+    /// is asked when the ring is full: what up to there was written, nobody needs.
     ///
     /// The caller owes [`RecentCommits::decide`] and [`RecentCommits::finish`].
-    pub(crate) fn enter(&self, writes: Arc<WriteSet>, drawn: impl FnOnce(u64)) -> u64 {
+    pub(crate) fn enter(&self, writes: Arc<WriteSet>, oldest: impl Fn() -> u64, drawn: impl FnOnce(u64)) -> u64 {
         let bytes = writes.bytes() as u64;
         let (ts, before) = loop {
             let turn = self.order.lock();
@@ -209,6 +232,12 @@ impl RecentCommits {
             if self.stable() + round < ts {
                 drop(turn);
                 self.wait_for(ts - round);
+                continue;
+            }
+            if self.history.merged() + round < ts {
+                drop(turn);
+                let oldest = oldest();
+                self.move_to_history(&mut self.trimmed.lock(), ts - round, oldest);
                 continue;
             }
             drawn(ts);
@@ -250,7 +279,7 @@ impl RecentCommits {
     /// How the validator at a timestamp ended; `None` when that is forgotten.
     pub(crate) fn outcome(&self, ts: u64) -> Option<Outcome> {
         let word = self.entry(ts).word.load(Ordering::Acquire);
-        Entry::is_of(word, ts).then(|| Outcome::of(word))
+        if Entry::is_of(word, ts) { Some(Outcome::of(word)) } else { self.history.outcome(ts) }
     }
 
     /// Waits until a validator is decided. Its timestamp is lower than the caller's, if that has one: so nobody waits
@@ -271,7 +300,8 @@ impl RecentCommits {
         loop {
             let word = self.entry(ts).word.load(Ordering::Acquire);
             if !Entry::is_of(word, ts) {
-                return None;
+                // Finished, or it would not have lost its entry.
+                return self.history.outcome(ts);
             }
             if word & FINISHED != 0 {
                 return Some(Outcome::of(word));
@@ -321,7 +351,7 @@ impl RecentCommits {
         let (signature, newest) = entry.summary();
         // Its partner is the fence in `publish`: of a summary that changed, the number changed before.
         fence(Ordering::Acquire);
-        if !Entry::is_of(entry.word.load(Ordering::Relaxed), ts) {
+        if !Entry::is_of(entry.word.load(Ordering::Acquire), ts) {
             return Met::Gone;
         }
         if !may_matter(&signature, newest) {
@@ -338,36 +368,68 @@ impl RecentCommits {
         }
     }
 
-    /// Whether it is time for [`RecentCommits::trim`], for the transaction that committed at `ts`.
-    pub(crate) fn is_trim_due(&self, ts: u64) -> bool {
-        ts.is_multiple_of(TRIM_EVERY) || self.bytes() > self.options.bytes_max
+    /// Returns true if it is time for [`RecentCommits::trim`], for the transaction that committed at `ts`.
+    pub(crate) fn is_trim_due(&self, ts: u64, bytes_max: u64) -> bool {
+        let every = TRIM_EVERY.min(self.options.merge_after as u64).max(1);
+        ts.is_multiple_of(every) || self.bytes() > bytes_max
     }
 
-    /// Drops the write sets that no transaction with a begin of at least `oldest` can meet, and more of the oldest
-    /// ones while all together take too much memory.
-    pub(crate) fn trim(&self, oldest: u64) {
+    /// Drops the write sets that no serializable transaction with a begin of at least `oldest` can meet, moves those from
+    /// the ring into the history that many commits came after, and drops more of the oldest ones while all together
+    /// take too much memory.
+    pub(crate) fn trim(&self, oldest: u64, bytes_max: u64) {
         let Some(mut trimmed) = self.trimmed.try_lock() else { return };
-        // Those before the ring are gone anyway.
         let stable = self.stable();
-        *trimmed = (*trimmed).max(stable.saturating_sub(self.options.entries as u64));
-        while *trimmed < stable && (*trimmed < oldest || self.bytes() > self.options.bytes_max) {
-            *trimmed += 1;
-            let entry = self.entry(*trimmed);
-            let mut place = entry.writes.lock();
-            // Under the place's lock the entry does not change hands.
-            let writes = match Entry::is_of(entry.word.load(Ordering::Relaxed), *trimmed) {
-                true => place.take(),
-                false => None,
-            };
-            drop(place);
-            self.account(0, writes);
+        self.move_to_history(&mut trimmed, stable.saturating_sub(self.options.merge_after as u64), oldest);
+        if self.bytes() > bytes_max {
+            // Merged they take less.
+            self.move_to_history(&mut trimmed, stable, oldest);
         }
+        while self.bytes() > bytes_max && self.history.forget_oldest().is_some() {}
+    }
+
+    /// Moves what is up to `to`, which is stable, from the ring into the history, but for what nobody needs.
+    fn move_to_history(&self, trimmed: &mut u64, to: u64, oldest: u64) {
+        // The watermark of a caller may be older than the bound.
+        self.history.forget(oldest.min(self.stable()));
+        while self.history.merged() < to {
+            let after = self.history.merged();
+            self.history.push(self.block(after, to.min(after + TRIM_EVERY)));
+        }
+        // Those before the ring are gone anyway.
+        let merged = self.history.merged();
+        *trimmed = (*trimmed).max(merged.saturating_sub(self.options.entries as u64));
+        while *trimmed < merged {
+            *trimmed += 1;
+            self.account(0, self.take_writes(*trimmed));
+        }
+    }
+
+    /// What the ring says of the stable timestamps after one, up to another.
+    fn block(&self, after: u64, last: u64) -> Block {
+        let (mut sets, mut aborted) = (Vec::new(), Vec::new());
+        for ts in after + 1..=last {
+            let entry = self.entry(ts);
+            // The entry is not taken over before the history has it: invariant 2.
+            match Outcome::of(entry.word.load(Ordering::Acquire)) {
+                Outcome::Aborted => aborted.push(ts),
+                _ => sets.extend(entry.writes.lock().clone().map(|writes| (ts, writes))),
+            }
+        }
+        Block::new(after, last, MergedWrites::of(after, &sets), aborted)
+    }
+
+    fn take_writes(&self, ts: u64) -> Option<Arc<WriteSet>> {
+        let entry = self.entry(ts);
+        let mut place = entry.writes.lock();
+        // Under the place's lock the entry does not change hands.
+        if Entry::is_of(entry.word.load(Ordering::Relaxed), ts) { place.take() } else { None }
     }
 
     /// Draws a timestamp for nothing, and finishes it.
     #[cfg(test)]
     pub(crate) fn draw_empty(&self) -> u64 {
-        let ts = self.enter(Arc::default(), |_| ());
+        let ts = self.enter(Arc::default(), || 0, |_| ());
         self.decide(ts, Outcome::Committed);
         self.finish(ts);
         ts
@@ -380,11 +442,11 @@ mod tests {
     use super::*;
 
     fn recent(entries: usize) -> RecentCommits {
-        RecentCommits::resuming(RecentOptions { entries, ..RecentOptions::default() }, 0)
+        RecentCommits::resuming(RecentOptions::small(entries), 0)
     }
 
     fn draw(recent: &RecentCommits) -> u64 {
-        recent.enter(Arc::default(), |_| ())
+        recent.enter(Arc::default(), || 0, |_| ())
     }
 
     #[test]
@@ -401,18 +463,25 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_remembered_for_a_round() {
+    fn outcomes_are_remembered_beyond_the_ring() {
         let recent = recent(4);
         let one = draw(&recent);
         assert_eq!(recent.outcome(one), Some(Outcome::Validating));
         recent.decide(one, Outcome::Aborted);
         recent.finish(one);
         assert_eq!(recent.wait_until_finished(one), Some(Outcome::Aborted));
-        assert_eq!((0..3).map(|_| recent.draw_empty()).last(), Some(4));
-        assert_eq!(recent.outcome(one), Some(Outcome::Aborted));
-        recent.draw_empty();
-        assert_eq!(recent.outcome(one), None);
+        for _ in 0..3 {
+            recent.draw_empty();
+        }
+        assert!(matches!(recent.meet(one, |_, _| true), Met::Nothing));
+        for _ in 0..1_000 {
+            recent.draw_empty();
+        }
         assert!(matches!(recent.meet(one, |_, _| true), Met::Gone));
+        assert_eq!((recent.outcome(one), recent.outcome(one + 1)), (Some(Outcome::Aborted), Some(Outcome::Committed)));
+        assert_eq!(recent.wait_until_finished(one), Some(Outcome::Aborted));
+        recent.trim(one, u64::MAX);
+        assert_eq!((recent.outcome(one), recent.outcome(one + 1)), (None, Some(Outcome::Committed)));
     }
 
     #[test]
@@ -420,24 +489,37 @@ mod tests {
         let recent = recent(64);
         assert_eq!((0..10).map(|_| recent.draw_empty()).last(), Some(10));
         let each = recent.bytes() / 10;
-        recent.trim(6);
-        assert_eq!(recent.bytes(), 4 * each);
+        recent.trim(6, u64::MAX);
+        assert_eq!((recent.bytes(), recent.history().merged()), (4 * each, 6));
         assert!(matches!(recent.meet(6, |_, _| true), Met::Gone));
+        assert!(recent.history().since(5).is_none());
         assert!(matches!(recent.meet(7, |_, _| true), Met::Writes(_, Outcome::Committed)));
         assert!(matches!(recent.meet(7, |_, _| false), Met::Nothing));
     }
 
     #[test]
+    fn write_sets_move_into_the_history_when_many_came_after_them() {
+        let recent = recent(64);
+        assert_eq!((0..50).map(|_| recent.draw_empty()).last(), Some(50));
+        recent.trim(3, u64::MAX);
+        assert_eq!(recent.history().merged(), 50 - 32);
+        assert!(matches!(recent.meet(18, |_, _| true), Met::Gone));
+        assert_eq!(recent.history().since(3).unwrap().last().unwrap().last(), 18);
+        assert!(matches!(recent.meet(19, |_, _| true), Met::Writes(_, Outcome::Committed)));
+    }
+
+    #[test]
     fn write_sets_keep_to_their_share_of_memory() {
         let size = WriteSet::default().bytes() as u64;
-        let recent = RecentCommits::resuming(RecentOptions { entries: 64, bytes_max: 3 * size }, 0);
-        for _ in 0..10 {
+        let recent = recent(64);
+        for _ in 0..500 {
             let ts = recent.draw_empty();
-            if recent.is_trim_due(ts) {
-                recent.trim(0);
+            if recent.is_trim_due(ts, 3 * size) {
+                recent.trim(0, 3 * size);
             }
+            assert!(recent.bytes() <= 3 * size);
         }
-        assert_eq!(recent.bytes(), 3 * size);
+        assert!(recent.history().since(0).is_none());
     }
 
     #[test]

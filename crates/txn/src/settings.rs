@@ -18,7 +18,13 @@ pub struct Settings {
     /// A transaction that has been open for more milliseconds than this may be ended, so that its snapshot no longer
     /// holds collection back; 0, the default: no limit.
     pub max_snapshot_age_ms: AtomicU64,
+    /// How many bytes the write sets of recent commits may take, which serializable transactions are checked against. Above
+    /// that the oldest ones are dropped, and a running transaction that would need them cannot commit.
+    pub commit_history_bytes: AtomicU64,
 }
+
+/// Enough for a transaction of a minute beside 100,000 small commits a second.
+const COMMIT_HISTORY_BYTES: u64 = 1 << 30;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -28,6 +34,7 @@ impl Default for Settings {
             garbage_collection: AtomicBool::new(true),
             gc_workers: AtomicUsize::new(1),
             max_snapshot_age_ms: AtomicU64::new(0),
+            commit_history_bytes: AtomicU64::new(COMMIT_HISTORY_BYTES),
         }
     }
 }

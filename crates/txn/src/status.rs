@@ -99,9 +99,27 @@ fn is(tenant: u64, tenure: Tenure) -> bool {
     tenant & TENURE_MASK == tenure as u64
 }
 
+/// What a slot says of its transaction's begin: the timestamp, and whether the transaction will be validated, so that write
+/// sets since its begin are kept for it. Never 0. Both in one word: a slot's next owner never has only one of them.
+#[derive(Clone, Copy)]
+struct Begin {
+    ts: u64,
+    is_validated: bool,
+}
+
+impl Begin {
+    fn to_word(self) -> u64 {
+        (self.ts + 1) << 1 | u64::from(self.is_validated)
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        Some(Begin { ts: (word >> 1).checked_sub(1)?, is_validated: word & 1 == 1 })
+    }
+}
+
 #[derive(Debug, Default)]
 struct Slot {
-    /// 0 when free, else the begin timestamp + 1.
+    /// 0 when free, else a [`Begin`].
     begin: AtomicU64,
     /// The number of the last transaction to use it.
     number: AtomicU64,
@@ -178,20 +196,22 @@ impl StatusTable {
         &self.level(id.level)[id.at]
     }
 
-    /// Registers a transaction that begins now, which is `born` by the clock, and reads at the watermark.
-    pub(crate) fn register(&self, recent: &RecentCommits, born: u64) -> Registration {
-        self.register_at(|| recent.stable(), born)
+    /// Registers a transaction that begins now, which is `born` by the clock, and reads at the watermark. Write sets are kept
+    /// for one that will be validated.
+    pub(crate) fn register(&self, recent: &RecentCommits, born: u64, is_validated: bool) -> Registration {
+        self.register_at(|| recent.stable(), born, is_validated)
     }
 
     /// As [`StatusTable::register`], for one that only reads.
     pub(crate) fn register_reader(&self, recent: &RecentCommits, born: u64) -> Registration {
-        self.register_at(|| recent.readable(), born)
+        self.register_at(|| recent.readable(), born, false)
     }
 
     /// Registers a transaction that reads at what `begin` says: a number that never falls.
-    fn register_at(&self, begin: impl Fn() -> u64, born: u64) -> Registration {
+    fn register_at(&self, begin: impl Fn() -> u64, born: u64, is_validated: bool) -> Registration {
+        let word = |ts| Begin { ts, is_validated }.to_word();
         let lower_bound = begin();
-        let id = self.claim(thread_number(), lower_bound + 1);
+        let id = self.claim(thread_number(), word(lower_bound));
         let slot = self.slot(id);
         // After the slot is claimed: whoever reads a larger `next_ordinal` (Acquire) finds the slot in use. Until its tenant
         // is there the slot counts as that of the oldest transaction of all.
@@ -205,7 +225,7 @@ impl StatusTable {
         slot.number.store(number, Ordering::Release);
         let begin_ts = begin();
         if begin_ts != lower_bound {
-            slot.begin.store(begin_ts + 1, Ordering::SeqCst);
+            slot.begin.store(word(begin_ts), Ordering::SeqCst);
         }
         Registration { slot: id, number, begin_ts, ordinal }
     }
@@ -306,13 +326,13 @@ impl StatusTable {
         there.flat_map(|(level, slots)| slots.iter().enumerate().map(move |(at, slot)| (SlotId { level, at }, &**slot)))
     }
 
-    /// The slots in use, with their begin timestamps.
-    fn running(&self) -> impl Iterator<Item = (u64, &Slot)> {
-        self.slots().filter_map(|(_, slot)| Some((slot.begin.load(Ordering::SeqCst).checked_sub(1)?, slot)))
+    /// The slots in use, with their begins.
+    fn running(&self) -> impl Iterator<Item = (Begin, &Slot)> {
+        self.slots().filter_map(|(_, slot)| Some((Begin::from_word(slot.begin.load(Ordering::SeqCst))?, slot)))
     }
 
     /// Begin and tenant of those for whom something is kept.
-    fn reading(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn reading(&self) -> impl Iterator<Item = (Begin, u64)> {
         // Begin first, tenant second, the reverse of `release`: a forgotten tenant is never the predecessor of the one
         // whose begin was read.
         let running = self.running().map(|(begin, slot)| (begin, slot.tenant.load(Ordering::Acquire)));
@@ -328,7 +348,14 @@ impl StatusTable {
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
         // A reader may begin at what is durable, which is behind.
         let readable = recent.readable();
-        self.reading().map(|(begin, _)| begin).fold(readable, u64::min)
+        self.reading().map(|(begin, _)| begin.ts).fold(readable, u64::min)
+    }
+
+    /// No running or future transaction that is validated has a begin timestamp below this.
+    pub(crate) fn oldest_validated(&self, recent: &RecentCommits) -> u64 {
+        // The watermark first, the slots second, as in `oldest`.
+        let stable = recent.stable();
+        self.reading().filter(|(begin, _)| begin.is_validated).map(|(begin, _)| begin.ts).fold(stable, u64::min)
     }
 
     /// When the oldest transaction began for which something is kept.
@@ -432,7 +459,7 @@ mod tests {
     #[test]
     fn the_table_grows_and_slots_come_back() {
         let (table, recent) = parts();
-        let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent, 0)).collect();
+        let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent, 0, true)).collect();
         assert_eq!(table.count(), 1_000);
         for one in &all {
             let id = SlotId::from_number(one.slot.number());
@@ -447,7 +474,7 @@ mod tests {
     #[test]
     fn a_burst_of_transactions_leaves_few_slots_to_look_at() {
         let (table, recent) = parts();
-        let all: Vec<Registration> = (0..20_000).map(|_| table.register(&recent, 0)).collect();
+        let all: Vec<Registration> = (0..20_000).map(|_| table.register(&recent, 0, true)).collect();
         let last = all.last().unwrap().slot;
         all[..19_999].iter().for_each(|one| table.release(one.slot));
         assert!(last.level > 5, "{last:?}");
@@ -461,9 +488,9 @@ mod tests {
     fn the_oldest_snapshot_holds_the_bound() {
         let (table, recent) = parts();
         recent.draw_empty();
-        let old = table.register(&recent, 0);
+        let old = table.register(&recent, 0, true);
         recent.draw_empty();
-        let new = table.register(&recent, 0);
+        let new = table.register(&recent, 0, true);
         assert_eq!((old.begin_ts, new.begin_ts, table.oldest(&recent)), (1, 2, 1));
         table.release(old.slot);
         assert_eq!(table.oldest(&recent), 2);
@@ -471,13 +498,26 @@ mod tests {
     }
 
     #[test]
+    fn only_those_that_are_validated_hold_the_bound_of_write_sets() {
+        let (table, recent) = parts();
+        let reader = table.register_reader(&recent, 0);
+        let snapshot = table.register(&recent, 0, false);
+        recent.draw_empty();
+        let serializable = table.register(&recent, 0, true);
+        recent.draw_empty();
+        assert_eq!((table.oldest(&recent), table.oldest_validated(&recent)), (0, 1));
+        [reader, snapshot, serializable].iter().for_each(|one| table.release(one.slot));
+        assert_eq!((table.oldest(&recent), table.oldest_validated(&recent)), (2, 2));
+    }
+
+    #[test]
     fn an_expired_transaction_holds_nothing_back_once_it_is_forgotten() {
         let (table, recent) = parts();
-        let old = table.register(&recent, 10);
-        let kept = table.register(&recent, 10);
+        let old = table.register(&recent, 10, true);
+        let kept = table.register(&recent, 10, true);
         assert!(table.keep(&kept) && table.keep(&kept));
         recent.draw_empty();
-        let young = table.register(&recent, 20);
+        let young = table.register(&recent, 20, true);
         let expired = table.expire(20);
         assert_eq!((expired.len(), table.expire(20).len()), (1, 0), "once, and neither the young nor the kept one");
         assert!(table.is_expired(&old) && !table.is_expired(&kept) && !table.is_expired(&young));
@@ -489,7 +529,7 @@ mod tests {
         assert_eq!(table.oldest_ordinal(table.next_ordinal()), young.ordinal);
         // The slot's next owner has a life of its own.
         table.release(old.slot);
-        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 20)).collect();
+        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 20, true)).collect();
         table.forget(&expired);
         assert!(others.iter().all(|other| !table.is_expired(other)));
     }
@@ -497,13 +537,13 @@ mod tests {
     #[test]
     fn a_claim_leads_to_its_owner_until_the_slot_is_used_again() {
         let (table, recent) = parts();
-        let one = table.register(&recent, 0);
+        let one = table.register(&recent, 0, true);
         table.set(one.slot, Status::Validating(7));
         assert_eq!(table.status_of(one.number), Some(Status::Validating(7)));
         table.set(one.slot, Status::Committed(7));
         table.release(one.slot);
         assert_eq!(table.status_of(one.number), Some(Status::Committed(7)), "late look-ups are answered");
-        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 0)).collect();
+        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 0, true)).collect();
         assert_eq!(table.status_of(one.number), None);
         assert!(others.iter().all(|other| other.number != one.number && other.number != 0));
     }

@@ -104,8 +104,7 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn new(shared: Hold<Shared>, options: TransactionOptions, registration: Registration) -> Self {
-        let is_tracked = options.isolation == Isolation::Serializable && !options.read_only;
-        let tracking = is_tracked.then(|| {
+        let tracking = options.is_validated().then(|| {
             Box::new(Tracking {
                 reads: Mutex::default(),
                 pre_reads: shared.settings.optimistic_pre_read.load(std::sync::atomic::Ordering::Relaxed),

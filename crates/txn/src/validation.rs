@@ -6,10 +6,16 @@
 //! Dependencies point to lower timestamps only, so nobody waits in a circle, and they are at most as many as
 //! validators at a time.
 //!
+//! What is older than the ring of recent commits is looked at in the history (`history`), many timestamps at a time. There
+//! everything is decided. It knows of an item when it was changed last, so a transaction without writes, whose place is
+//! at its last pre-read, may conflict with a change that came after that. A transaction with writes has a place after all
+//! of the history.
+//!
 //! It works in portions: what was published before the validator draws its own timestamp is looked at before, so that
 //! the part in which others have to wait for it is short even for large read sets.
 
 use mangrove_graph::Error;
+use mangrove_store::footprint::ReadMoments;
 
 use crate::counters::{AbortCause, Counters};
 use crate::reads::{KnownNames, ReadSet};
@@ -20,6 +26,9 @@ use crate::sync::Ordering;
 #[derive(Debug)]
 pub(crate) struct Validation {
     reads: ReadSet,
+    /// The reads as the history is asked for them; made when it is.
+    moments: Option<ReadMoments>,
+    begin_ts: u64,
     /// How many names there were when the transaction began.
     known: KnownNames,
     /// Whether a conflict with another validator becomes a dependency.
@@ -34,7 +43,7 @@ impl Validation {
     /// Validates reads of a transaction that began at `begin_ts`.
     pub(crate) fn new(mut reads: ReadSet, begin_ts: u64, known: KnownNames, is_optimistic: bool) -> Self {
         reads.freeze();
-        Validation { reads, known, is_optimistic, checked: begin_ts, rivals: Vec::new() }
+        Validation { reads, moments: None, begin_ts, known, is_optimistic, checked: begin_ts, rivals: Vec::new() }
     }
 
     /// What is validated.
@@ -45,25 +54,43 @@ impl Validation {
     /// Looks at the timestamps up to and including `ts`, which must have been published.
     pub(crate) fn check_to(&mut self, recent: &RecentCommits, ts: u64) -> Result<(), AbortCause> {
         while self.checked < ts {
-            self.checked += 1;
-            self.check(recent, self.checked)?;
+            if self.checked < recent.history().merged() {
+                self.check_history(recent)?;
+            } else if self.check(recent, self.checked + 1)? {
+                self.checked += 1;
+            }
         }
         Ok(())
     }
 
-    fn check(&mut self, recent: &RecentCommits, ts: u64) -> Result<(), AbortCause> {
+    /// Looks at the history, all of it.
+    fn check_history(&mut self, recent: &RecentCommits) -> Result<(), AbortCause> {
+        let blocks = recent.history().since(self.checked).ok_or(AbortCause::TooOld)?;
+        let moments = self.moments.get_or_insert_with(|| self.reads.moments(self.begin_ts));
+        for block in &blocks {
+            if self.reads.meets_merged(block.writes(), moments, self.begin_ts, self.known) {
+                return Err(AbortCause::ReadConflict);
+            }
+            self.checked = block.last();
+        }
+        Ok(())
+    }
+
+    /// Looks at a timestamp in the ring. False if it was moved into the history meanwhile.
+    fn check(&mut self, recent: &RecentCommits, ts: u64) -> Result<bool, AbortCause> {
         let known = self.known;
         match recent.meet(ts, |signature, newest| self.reads.may_meet(signature, newest, known)) {
-            Met::Nothing => Ok(()),
+            Met::Nothing => Ok(true),
+            Met::Gone if ts <= recent.history().merged() => Ok(false),
             Met::Gone => Err(AbortCause::TooOld),
-            Met::Writes(writes, _) if !self.reads.meets(&writes, ts, known) => Ok(()),
+            Met::Writes(writes, _) if !self.reads.meets(&writes, ts, known) => Ok(true),
             Met::Writes(_, Outcome::Validating) if self.is_optimistic => {
                 // Relied on to commit, and to abort: that cannot be.
                 if self.reads.writers().contains(&ts) {
                     return Err(AbortCause::ReadConflict);
                 }
                 self.rivals.push(ts);
-                Ok(())
+                Ok(true)
             }
             Met::Writes(..) => Err(AbortCause::ReadConflict),
         }
@@ -100,8 +127,9 @@ pub(crate) fn abort_error(cause: AbortCause) -> Error {
             "this transaction depended on how another one would end, and that ended the other way; run it again"
         }
         AbortCause::TooOld => {
-            "this transaction ran for longer than recent commits are remembered, so what it read cannot be checked any \
-             more; run it again, in smaller parts if it is long, or as a read-only or snapshot transaction"
+            "this transaction could not be checked any more: what others have committed since its begin takes more memory than \
+             commit_history_bytes allows; run it again, in smaller parts if it is long, or as a read-only or snapshot \
+             transaction, or raise commit_history_bytes"
         }
         AbortCause::WriteConflict
         | AbortCause::Rollback

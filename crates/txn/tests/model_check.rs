@@ -13,7 +13,7 @@ use common::Graph;
 use mangrove_graph::{Direction, ErrorKind, GraphView, Value, ValueRows, VertexId};
 use mangrove_store::Write;
 use mangrove_txn::{
-    CommitLog, IndexChange, PreparedCommit, RecentOptions, Transaction, TransactionOptions, Watermarks,
+    AbortCause, CommitLog, IndexChange, PreparedCommit, RecentOptions, Transaction, TransactionOptions, Watermarks,
 };
 use shuttle::sync::Mutex;
 use shuttle::thread;
@@ -31,7 +31,7 @@ struct Setting {
 }
 
 fn setting(vertices: usize) -> Arc<Setting> {
-    let graph = Graph::with_recent(RecentOptions { entries: 16, ..RecentOptions::default() });
+    let graph = Graph::with_recent(RecentOptions::small(16));
     let ids = graph.persons(vertices);
     Arc::new(Setting { graph, ids })
 }
@@ -80,6 +80,40 @@ fn write_skew_of_two() {
 #[test]
 fn write_skew_of_three() {
     skew(3);
+}
+
+/// As [`skew`] of two, while a third thread's commits push what the two have written out of the ring: one finds the other's
+/// write in the ring, in the history, or on its way.
+#[test]
+fn write_skew_beside_commits_that_are_merged() {
+    explore(move || {
+        let graph = Graph::with_recent(RecentOptions { entries: 4, merge_after: 1 });
+        let ids = graph.persons(3);
+        let setting = Arc::new(Setting { graph, ids });
+        let mut bodies: Vec<Box<dyn FnOnce() -> bool + Send>> = Vec::new();
+        for who in 0..2 {
+            let setting = setting.clone();
+            bodies.push(Box::new(move || {
+                let txn = setting.graph.serializable();
+                let seen = setting.get(&txn, 1 - who);
+                let set = setting.set(&txn, who, 1);
+                thread::yield_now();
+                set && txn.commit().is_ok() && seen == 0
+            }));
+        }
+        let third = setting.clone();
+        bodies.push(Box::new(move || {
+            for n in 0..4 {
+                let txn = third.graph.begin();
+                assert!(third.set(&txn, 2, n));
+                txn.commit().unwrap();
+            }
+            false
+        }));
+        let on_old_state = race(bodies).into_iter().filter(|committed| *committed).count();
+        assert!(on_old_state < 2, "both committed");
+        assert_eq!(setting.graph.manager.counters().aborted(AbortCause::TooOld), 0);
+    });
 }
 
 /// How a thread looks at whether the writer of [`readers_of_one_transaction`] has happened.
@@ -470,7 +504,7 @@ impl ModelLog {
 fn what_was_acknowledged_or_read_is_durable() {
     explore(|| {
         let log = Arc::new(ModelLog::default());
-        let recent = RecentOptions { entries: 16, ..RecentOptions::default() };
+        let recent = RecentOptions::small(16);
         let graph = Graph::with_log(recent, log.clone());
         let ids = graph.persons(2);
         let setting = Arc::new(Setting { graph, ids });

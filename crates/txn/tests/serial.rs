@@ -13,7 +13,7 @@ use common::{Graph, expand, find};
 use mangrove_graph::{
     Direction, Error, ErrorKind, GraphView, IndexRange, LabelFilter, ScanCursor, Share, UserId, Value, VertexId,
 };
-use mangrove_txn::{CommitInfo, Transaction, Validating};
+use mangrove_txn::{CommitInfo, RecentOptions, Transaction, Validating};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -136,7 +136,9 @@ struct History {
 impl History {
     fn new(seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let graph = Graph::new();
+        // Commits are merged as soon as they are finished, after a few others, or never.
+        let merge_after = [0, 3, 1 << 15][rng.random_range(0..3)];
+        let graph = Graph::with_recent(RecentOptions { merge_after, ..RecentOptions::default() });
         let settings = graph.manager.settings();
         settings.optimistic_pre_read.store(rng.random_ratio(3, 4), Ordering::Relaxed);
         settings.optimistic_validation.store(rng.random_ratio(3, 4), Ordering::Relaxed);

@@ -404,26 +404,186 @@ fn readers_alone_never_fail() {
     only.commit().unwrap();
 }
 
+/// Few places in the table of recent commits, so that a few commits fill it.
+fn small_ring() -> Graph {
+    Graph::with_recent(RecentOptions::small(16))
+}
+
+/// Commits so many transactions that set the balance of one vertex.
+fn commit_others(graph: &Graph, vertex: VertexId, count: i64) {
+    for n in 0..count {
+        let txn = graph.begin();
+        graph.set(&txn, vertex, n).unwrap();
+        txn.commit().unwrap();
+    }
+}
+
 #[test]
-fn a_transaction_older_than_the_memory_of_commits_is_too_old() {
-    let graph = Graph::with_recent(RecentOptions { entries: 16, ..RecentOptions::default() });
+fn a_writer_beside_two_hundred_thousand_commits_commits() {
+    let graph = Graph::new();
     let ids = graph.persons(2);
+    let old = graph.serializable();
+    assert_eq!(graph.get(&old, ids[0]), Some(0));
+    set_name(&graph, &old, ids[0], "x");
+    commit_others(&graph, ids[1], 200_000);
+    old.commit().unwrap();
+    assert_eq!(graph.manager.counters().aborted(AbortCause::TooOld), 0);
+    // When it has ended, nothing is kept for it.
+    commit_others(&graph, ids[1], 1_000);
+    assert!(graph.manager.commit_history_bytes() < 1 << 20, "{} bytes", graph.manager.commit_history_bytes());
+}
+
+#[test]
+fn a_conflict_is_found_however_many_commits_came_before_and_after_it() {
+    for (before, after) in [(0, 3), (0, 40), (0, 2_000), (3, 2_000), (1_000, 1_000), (2_000, 3), (2_000, 0)] {
+        for pre_read in [true, false] {
+            let graph = small_ring();
+            graph.manager.settings().optimistic_pre_read.store(pre_read, Ordering::Relaxed);
+            let ids = graph.persons(3);
+            commit_others(&graph, ids[1], 5);
+            let old = graph.serializable();
+            assert_eq!(graph.get(&old, ids[0]), Some(0));
+            set_name(&graph, &old, ids[2], "x");
+            commit_others(&graph, ids[1], before);
+            commit_others(&graph, ids[0], 1);
+            commit_others(&graph, ids[1], after);
+            check_conflict(old.commit());
+            assert_eq!(graph.manager.counters().aborted(AbortCause::ReadConflict), 1);
+        }
+    }
+}
+
+#[test]
+fn what_changed_before_the_begin_is_no_conflict_however_old_the_writer_is() {
+    // The begin lies among commits that are kept together.
+    for before in 1..40 {
+        let graph = small_ring();
+        let ids = graph.persons(3);
+        let holder = graph.serializable();
+        commit_others(&graph, ids[1], before);
+        let old = graph.serializable();
+        let found = with_name_and_labels(&graph, &old, "none", &LabelFilter::Any);
+        assert_eq!((graph.get(&old, ids[1]), found), (Some(before - 1), 0));
+        set_name(&graph, &old, ids[0], "x");
+        commit_others(&graph, ids[2], 3_000);
+        old.commit().unwrap();
+        drop(holder);
+    }
+}
+
+#[test]
+fn an_old_writer_loses_to_what_it_searched_for_and_to_nothing_else() {
+    for (value, conflicts) in [(50, true), (10, true), (9, false), (60, false)] {
+        let graph = small_ring();
+        let ids = graph.persons(3);
+        let old = graph.serializable();
+        let range = IndexRange::Between { low: Some((Value::I64(10), true)), high: Some((Value::I64(60), false)) };
+        let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
+        let any = LabelFilter::Any;
+        while !old.scan_vertices_where(&any, graph.balance, &range, Share::ALL, &mut cursor, 9, &mut out).unwrap() {}
+        assert_eq!(out.len(), 0);
+        set_name(&graph, &old, ids[0], "x");
+        commit_others(&graph, ids[1], 5);
+        let txn = graph.begin();
+        graph.set(&txn, ids[1], value).unwrap();
+        txn.commit().unwrap();
+        // Values on both sides of the range, and none in it.
+        for n in 0..2_000 {
+            let txn = graph.begin();
+            graph.set(&txn, ids[2], if n % 2 == 0 { n % 9 } else { 100 + n }).unwrap();
+            txn.commit().unwrap();
+        }
+        match conflicts {
+            true => check_conflict(old.commit()),
+            false => drop(old.commit().unwrap()),
+        }
+    }
+}
+
+#[test]
+fn an_old_writer_meets_large_commits_and_new_names() {
+    let large = |graph: &Graph, count: usize| {
+        let txn = graph.begin();
+        for _ in 0..count {
+            graph.add(&txn, 0);
+        }
+        txn.commit().unwrap();
+    };
+    for (reads_all, count, conflicts) in [(true, 1, true), (true, 5_000, true), (false, 5_000, false)] {
+        let graph = small_ring();
+        let ids = graph.persons(2);
+        let old = graph.serializable();
+        match reads_all {
+            true => assert_eq!(vertices(&old).len(), 2),
+            false => assert_eq!(graph.get(&old, ids[0]), Some(0)),
+        }
+        set_name(&graph, &old, ids[0], "x");
+        large(&graph, count);
+        commit_others(&graph, ids[1], 100);
+        match conflicts {
+            true => check_conflict(old.commit()),
+            false => drop(old.commit().unwrap()),
+        }
+    }
+    let graph = small_ring();
+    let ids = graph.persons(2);
+    let old = graph.serializable();
+    assert_eq!(old.key_of("new key"), None);
+    set_name(&graph, &old, ids[0], "x");
+    let key = graph.manager.store().catalog().intern_key("new key");
+    let writer = graph.begin();
+    writer.set_vertex_property(ids[1], key, Value::I64(1), WriteCardinality::Single, Vec::new()).unwrap();
+    writer.commit().unwrap();
+    commit_others(&graph, ids[1], 100);
+    check_conflict(old.commit());
+}
+
+#[test]
+fn how_a_writer_that_was_pre_read_ended_is_known_however_old_the_reader_is() {
+    for commits in [true, false] {
+        let graph = small_ring();
+        let ids = graph.persons(3);
+        let old = graph.serializable();
+        let writer = graph.serializable();
+        graph.set(&writer, ids[0], 7).unwrap();
+        let validating = writer.enter_validation().unwrap();
+        assert_eq!(graph.get(&old, ids[0]), Some(7));
+        match commits {
+            true => drop(validating.finish().unwrap()),
+            false => drop(validating),
+        }
+        commit_others(&graph, ids[1], 500);
+        let set = graph.set(&old, ids[2], 1);
+        assert_eq!(set.is_ok(), commits, "{set:?}");
+        commit_others(&graph, ids[1], 500);
+        assert_eq!(old.commit().is_ok(), commits);
+        assert_eq!(graph.manager.counters().aborted(AbortCause::TooOld), 0);
+    }
+}
+
+#[test]
+fn above_its_memory_the_oldest_writer_is_too_old_and_a_younger_one_is_not() {
+    let graph = small_ring();
+    graph.manager.settings().commit_history_bytes.store(60_000, Ordering::Relaxed);
+    let ids = graph.persons(3);
     let old = graph.serializable();
     graph.get(&old, ids[0]);
     set_name(&graph, &old, ids[0], "x");
-    for n in 0..20 {
-        let txn = graph.serializable();
-        graph.set(&txn, ids[1], n).unwrap();
-        txn.commit().unwrap();
-    }
+    commit_others(&graph, ids[2], 5_000);
+    let young = graph.serializable();
+    graph.get(&young, ids[0]);
+    set_name(&graph, &young, ids[1], "x");
+    commit_others(&graph, ids[2], 500);
+    assert!(graph.manager.commit_history_bytes() <= 61_000, "{} bytes", graph.manager.commit_history_bytes());
     let error = old.commit().unwrap_err();
-    assert!(error.message().contains("longer than recent commits are remembered"), "{error}");
+    assert!(error.message().contains("commit_history_bytes"), "{error}");
     assert_eq!(graph.manager.counters().aborted(AbortCause::TooOld), 1);
+    young.commit().unwrap();
 }
 
 #[test]
 fn blind_writes_need_no_memory_of_commits() {
-    let graph = Graph::with_recent(RecentOptions { entries: 16, ..RecentOptions::default() });
+    let graph = Graph::with_recent(RecentOptions::small(16));
     let ids = graph.persons(2);
     let old = graph.serializable();
     set_name(&graph, &old, ids[0], "x");

@@ -22,8 +22,10 @@
 //!
 //! What is immutable (the labels of an element, its id, the ends of an edge) is no item.
 //!
-//! `set` keeps many items, `writes` makes a write set of a transaction's log.
+//! `set` keeps many items, `writes` makes a write set of a transaction's log, `merged` keeps the write sets of many
+//! transactions.
 
+mod merged;
 mod set;
 mod writes;
 
@@ -35,6 +37,7 @@ use mangrove_graph::{
     Direction, EdgeId, ElementRef, IndexRange, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId,
 };
 
+pub use merged::{MERGED_SPAN_MAX, MergedWrites, ReadMoments};
 pub use set::ItemSet;
 pub use writes::WriteSet;
 
@@ -258,6 +261,13 @@ impl NewestNames {
             ElementKind::Vertex => &mut self.vertex,
             ElementKind::Edge => &mut self.edge,
         }
+    }
+
+    /// Takes the younger of each.
+    pub fn join(&mut self, other: NewestNames) {
+        self.vertex = self.vertex.max(other.vertex);
+        self.edge = self.edge.max(other.edge);
+        self.key = self.key.max(other.key);
     }
 
     /// All as two words.

@@ -79,6 +79,13 @@ impl Ids {
         }
     }
 
+    fn each(&self, then: impl FnMut(u64)) {
+        match self {
+            Ids::Dense(ids) => ids.iter().for_each(then),
+            Ids::Hashed(ids) => ids.iter().copied().for_each(then),
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Ids::Dense(ids) => ids.serialized_size() + 64 * ids.bitmaps().count(),
@@ -215,6 +222,19 @@ impl ItemSet {
         self.few.iter().chain(self.some.iter().flat_map(|table| table.iter())).copied()
     }
 
+    /// Calls a function with every item of a frozen set, in no order.
+    pub fn each(&self, mut then: impl FnMut(Item)) {
+        self.plain().for_each(&mut then);
+        for (facet, ids) in self.large.iter().flat_map(|large| large.iter()) {
+            ids.each(|id| then(Item { facet: *facet, id }));
+        }
+    }
+
+    /// Returns true if items are in the bitmaps.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.large.is_some()
+    }
+
     /// Whether two frozen sets have an item in common: the smaller one's items are looked for in the other.
     pub fn meets(&self, other: &ItemSet) -> bool {
         if !self.signature.meets(&other.signature) {
@@ -288,6 +308,10 @@ mod tests {
             assert_eq!((set_a.len(), set_a.is_empty()), (a.len(), a.is_empty()));
             assert_eq!(set_a.contains(probe), a.contains(&probe));
             assert!(a.iter().all(|item| set_a.contains(*item)));
+            let mut each = Vec::new();
+            set_a.each(|item| each.push(item));
+            each.sort_unstable();
+            assert!(each.iter().eq(&a));
             let expected = !a.is_disjoint(&b);
             assert_eq!((set_a.meets(&set_b), set_b.meets(&set_a)), (expected, expected));
             met[usize::from(expected)] += 1;

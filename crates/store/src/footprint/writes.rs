@@ -26,11 +26,11 @@ const INLINE_IMAGES: usize = 2;
 
 /// A value that an element has or had.
 #[derive(Debug)]
-struct Image {
-    kind: ElementKind,
-    key: KeyId,
-    labels: LabelSetId,
-    value: Value,
+pub(super) struct Image {
+    pub(super) kind: ElementKind,
+    pub(super) key: KeyId,
+    pub(super) labels: LabelSetId,
+    pub(super) value: Value,
 }
 
 /// Smallest and largest image of a key and label set.
@@ -59,6 +59,23 @@ impl WriteSet {
     /// The youngest names among what it writes.
     pub fn newest(&self) -> NewestNames {
         self.newest
+    }
+
+    /// Returns true if it is compressed: its items into bitmaps, or its images into spans.
+    pub(super) fn is_large(&self) -> bool {
+        self.items.is_compressed() || self.spans.is_some()
+    }
+
+    /// The images that are kept one by one.
+    pub(super) fn images(&self) -> &[Image] {
+        &self.images
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_items(items: impl IntoIterator<Item = Item>) -> Self {
+        let mut set = WriteSet::default();
+        items.into_iter().for_each(|item| set.items.add(item));
+        set
     }
 
     fn add_label_set(&mut self, kind: ElementKind, labels: LabelSetId) {
