@@ -9,11 +9,12 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::disk::DiskError;
+use crate::disk::{DiskError, FILE_MODE};
 
 /// The name of the file.
 const LOCK_FILE: &str = "LOCK";
@@ -29,7 +30,7 @@ impl DirectoryLock {
     /// Locks a directory, which is there. Fails with `Closed` where another process has it.
     pub fn acquire(directory: &Path) -> Result<Self> {
         let path = directory.join(LOCK_FILE);
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
         let mut file = opened.map_err(|error| failed("open", &path, &error))?;
         try_lock(&path, &mut file)?;
         let noted = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));

@@ -12,6 +12,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use mangrove_failpoint::{Point, check};
@@ -92,7 +93,7 @@ pub(crate) fn remove(directory: &Path) -> Result<()> {
 
 /// The directories of the graphs below a directory, which is made if it is not there. What is left of others is removed.
 pub(crate) fn graphs_below(home: &Path) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(home).map_err(|error| failed(home, error))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(|error| failed(home, error))?;
     let mut graphs = Vec::new();
     for entry in fs::read_dir(home).map_err(|error| failed(home, error))? {
         let path = entry.map_err(|error| failed(home, error))?.path();

@@ -1,15 +1,22 @@
 //! A directory of the operating system.
 //!
 //! Files are read and written at offsets, so that a handle may be shared by threads. `sync_data` is `fdatasync`, which
-//! includes the length; a directory is synced by syncing a handle on it.
+//! includes the length; a directory is synced by syncing a handle on it. What is made is for its owner only, whatever the
+//! process' umask.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Disk, DiskError, DiskFile, DiskResult};
+
+/// Of files that are made: a graph is its owner's. What its owner allows others later, stays.
+pub(crate) const FILE_MODE: u32 = 0o600;
+
+/// Of directories that are made.
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -53,7 +60,7 @@ impl LocalDisk {
 
 impl Disk for LocalDisk {
     fn create(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
-        self.file("create", path, OpenOptions::new().read(true).write(true).create_new(true))
+        self.file("create", path, OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE))
     }
 
     fn open(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
@@ -65,7 +72,8 @@ impl Disk for LocalDisk {
     }
 
     fn create_dir(&self, path: &str) -> DiskResult<()> {
-        self.failed("make the directory", path, fs::create_dir_all(self.at(path)))
+        let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(self.at(path));
+        self.failed("make the directory", path, made)
     }
 
     fn sync_dir(&self, path: &str) -> DiskResult<()> {

@@ -22,6 +22,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use error::DiskError;
+pub(crate) use local::FILE_MODE;
 pub use local::LocalDisk;
 pub use sim::SimDisk;
 
