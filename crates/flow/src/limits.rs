@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
@@ -103,14 +104,7 @@ impl QueryContext {
             return Ok(());
         }
         match self.limits.time_nanos {
-            Some(limit) if self.elapsed_nanos() > limit => Err(Error::new(
-                ErrorKind::Timeout,
-                format!(
-                    "the query ran longer than its time limit of {} ms; narrow it, or raise the limit \
-                     (`evaluationTimeout` of the request, `evaluation_timeout` of a server)",
-                    limit / 1_000_000
-                ),
-            )),
+            Some(limit) if self.elapsed_nanos() > limit => Err(Error::time_limit(Duration::from_nanos(limit))),
             _ => Ok(()),
         }
     }

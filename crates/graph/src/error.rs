@@ -5,6 +5,7 @@
 //! out. Adding detail to a message is free; adding a kind or a remedy is a design decision.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A result of this project.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -133,6 +134,16 @@ impl Error {
     /// [`ErrorKind::Unsupported`].
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// [`ErrorKind::Timeout`]: a query that was to take so long, and to wait included, has not ended.
+    pub fn time_limit(limit: Duration) -> Self {
+        let message = format!(
+            "the query did not end within its time limit of {} ms; ask for less, or raise the limit: the request's option \
+             evaluationTimeout (milliseconds, up to the setting evaluation_timeout_max), or the setting evaluation_timeout",
+            limit.as_millis()
+        );
+        Self::new(ErrorKind::Timeout, message)
     }
 
     /// [`ErrorKind::Conflict`].

@@ -28,15 +28,7 @@ impl Reason {
     /// What the client, if there still is one, is told.
     pub fn error(self) -> Error {
         match self {
-            Reason::Timeout(limit) => Error::new(
-                ErrorKind::Timeout,
-                format!(
-                    "the query did not end within its time limit of {} ms; ask for less, or raise the limit: the \
-                     request's option evaluationTimeout (milliseconds, up to the setting evaluation_timeout_max), or the setting \
-                     evaluation_timeout",
-                    limit.as_millis()
-                ),
-            ),
+            Reason::Timeout(limit) => Error::time_limit(limit),
             Reason::Gone => Error::new(ErrorKind::Cancelled, "the query was cancelled: its connection ended"),
             Reason::Killed => Error::new(ErrorKind::Cancelled, "the query was killed (mangrove.kill)"),
         }

@@ -280,6 +280,8 @@ impl Work {
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
         let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
         drop(span);
+        // The engine says that it was cancelled; the reason is known here.
+        let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
         outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
