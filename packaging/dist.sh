@@ -24,7 +24,7 @@ fi
 
 folder=target/dist/$name
 rm -rf "$folder"
-mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions" "$folder/docs"
+mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions" "$folder/docs" "$folder/monitoring"
 install -m 755 "$program" "$folder/bin/mangrove"
 # Line tables would be most of the archive.
 strip --strip-debug "$folder/bin/mangrove"
@@ -45,6 +45,7 @@ printf 'mangrove %s, commit %s\n%s\n' "$version" "$commit" "$linkage" >"$folder/
 cp README.md LICENSE CHANGELOG.md "$folder/"
 cp docs/operations.md docs/wire.md docs/gremlin.md docs/isolation.md "$folder/docs/"
 cp packaging/{mangrove.service,mangrove.toml,sysusers.conf,logrotate.conf,install.sh} "$folder/"
+cp packaging/monitoring/* "$folder/monitoring/"
 tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
 rm -rf "$folder"
 echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), $linkage"

@@ -424,6 +424,17 @@ impl Database {
         self.inner.manager.store().memory()
     }
 
+    /// How many vertices and edges there are, those of transactions that have not ended included: from counters, without a
+    /// scan.
+    pub fn element_counts(&self) -> (u64, u64) {
+        self.inner.manager.store().live_counts()
+    }
+
+    /// An error where the graph uses as much memory as it may, so that writes are refused.
+    pub fn check_memory(&self) -> Result<()> {
+        self.inner.manager.store().check_memory()
+    }
+
     /// How the adjacency lies in memory, by a walk over all of it.
     pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
         self.inner.manager.store().adjacency_layout()

@@ -73,6 +73,11 @@ pub struct Durability {
 }
 
 impl Durability {
+    /// Where the files of checkpoints are.
+    pub fn checkpoint_directory(&self) -> PathBuf {
+        self.directory.join(mangrove_durable::checkpoint::SEGMENT_DIR)
+    }
+
     /// Why the graph takes no writes, if it takes none.
     pub fn read_only_cause(&self) -> Option<&str> {
         match &self.log.state {

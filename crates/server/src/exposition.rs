@@ -3,7 +3,7 @@
 //! A family is written whole before the next begins, as the format asks: its head once, then its samples. What may stand
 //! in a label's value is escaped here and nowhere else.
 
-use std::fmt::{Display, Write};
+use std::fmt::{self, Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -61,6 +61,16 @@ impl Exposition {
     /// The text.
     pub fn into_text(self) -> String {
         self.0
+    }
+}
+
+/// A number that may be infinite.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure(pub f64);
+
+impl Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == f64::INFINITY { f.write_str("+Inf") } else { self.0.fmt(f) }
     }
 }
 

@@ -161,7 +161,7 @@ impl Meters {
             ("mangrove_sessions", Gauge, "Sessions now.", now.sessions as u64),
             ("mangrove_workers_busy", Gauge, "Threads that run a query now.", now.workers as u64),
             ("mangrove_workers_max", Gauge, "Threads that may run queries.", now.workers_max as u64),
-            ("mangrove_connections_total", Counter, "Connections taken.", load(&self.connections_accepted)),
+            ("mangrove_connections_accepted_total", Counter, "Connections accepted.", load(&self.connections_accepted)),
             (
                 "mangrove_connections_unheard_total",
                 Counter,

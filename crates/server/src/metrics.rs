@@ -15,7 +15,8 @@ use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
 
 use crate::exposition::Kind::{self, Counter, Gauge, Histogram};
-use crate::exposition::{self, Exposition};
+use crate::exposition::{self, Exposition, Figure};
+use crate::process::{self, Space};
 
 /// What clients asked of one graph.
 #[derive(Debug, Default)]
@@ -64,6 +65,8 @@ struct Sample<'a> {
     retries: u64,
     snapshot_lag: u64,
     snapshot_age_ms: u64,
+    /// Vertices and edges.
+    elements: (u64, u64),
     /// Of a graph in a directory.
     durability: Option<Durability>,
 }
@@ -81,6 +84,7 @@ impl<'a> Sample<'a> {
             retries: database.retry_count(),
             snapshot_lag: database.snapshot_lag(),
             snapshot_age_ms: database.snapshot_age_ms(),
+            elements: database.element_counts(),
             durability: database.durability(),
         }
     }
@@ -104,7 +108,6 @@ const METRICS: &[Metric] = &[
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
     ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
-    ("mangrove_oldest_snapshot_age_milliseconds", Gauge, "Age of the oldest running snapshot.", |s| s.snapshot_age_ms),
     ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
     ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
     ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
@@ -118,9 +121,22 @@ const METRICS: &[Metric] = &[
     ("mangrove_executors_busy", Gauge, "Executor threads that run a query now.", |s| s.executors.busy),
     ("mangrove_executor_queue", Gauge, "Queries that wait for their turn on an executor.", |s| s.executors.queued),
     ("mangrove_executor_turns_total", Counter, "Turns of queries on executors.", |s| s.executors.turns),
-    ("mangrove_memory_limit_bytes", Gauge, "Writes are refused while the graph uses this much.", |s| {
-        s.memory.limit_bytes
-    }),
+    ("mangrove_vertices", Gauge, "Vertices, those of transactions that have not ended included.", |s| s.elements.0),
+    ("mangrove_edges", Gauge, "Edges, those of transactions that have not ended included.", |s| s.elements.1),
+];
+
+/// A gauge that is no whole number.
+type FigureMetric = (&'static str, &'static str, fn(&Sample<'_>) -> f64);
+
+const FIGURES: &[FigureMetric] = &[
+    ("mangrove_oldest_snapshot_age_seconds", "Age of the oldest running snapshot.", |s| s.snapshot_age_ms as f64 / 1e3),
+    (
+        "mangrove_memory_limit_bytes",
+        "Writes are refused while the graph uses this much; +Inf: there is no limit.",
+        |s| {
+            if s.memory.limit_bytes == u64::MAX { f64::INFINITY } else { s.memory.limit_bytes as f64 }
+        },
+    ),
 ];
 
 /// A metric of a graph in a directory.
@@ -160,10 +176,39 @@ fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
             family.sample(&[("graph", graph)], value(durability));
         }
     }
+    on_disk(text, &durable);
     let mut family = text.family("mangrove_log_sync_seconds", Histogram, "How long the syncs of the log took.");
     for (graph, Durability { log, .. }) in &durable {
         let bounds = SYNC_TIME_BOUNDS_US.iter().map(|micros| *micros as f64 / 1e6);
         family.buckets(&[("graph", graph)], bounds, log.sync_times.iter().copied(), log.sync_us as f64 / 1e6);
+    }
+}
+
+/// A gauge of a file system.
+type SpaceMetric = (&'static str, &'static str, fn(&Space) -> u64);
+
+/// What the file systems that the graphs are on have to say.
+fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
+    let spaces = graphs.iter().map(|(graph, durability)| (*graph, Space::of(&durability.directory)));
+    let spaces: Vec<(&str, Space)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
+    let of_space: [SpaceMetric; 2] = [
+        ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
+        ("mangrove_disk_size_bytes", "Bytes of the file system that the graph's directory is on.", |space| {
+            space.size_bytes
+        }),
+    ];
+    for (name, meaning, value) in of_space {
+        let mut family = text.family(name, Gauge, meaning);
+        for (graph, space) in &spaces {
+            family.sample(&[("graph", graph)], value(space));
+        }
+    }
+    let meaning = "When the last checkpoint was written that had something to write, in seconds since 1970.";
+    let mut family = text.family("mangrove_last_checkpoint_timestamp_seconds", Gauge, meaning);
+    for (graph, durability) in graphs {
+        if let Some(seconds) = process::newest_file(&durability.checkpoint_directory()) {
+            family.sample(&[("graph", graph)], seconds);
+        }
     }
 }
 
@@ -176,6 +221,12 @@ pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
         let mut family = text.family(name, kind, meaning);
         for sample in &samples {
             family.sample(&[("graph", sample.graph)], value(sample));
+        }
+    }
+    for &(name, meaning, value) in FIGURES {
+        let mut family = text.family(name, Gauge, meaning);
+        for sample in &samples {
+            family.sample(&[("graph", sample.graph)], Figure(value(sample)));
         }
     }
     let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");

@@ -3,6 +3,8 @@
 //! Read from `/proc`; where there is none, the samples are missing and nothing else is.
 
 use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
 
 use crate::exposition::{Exposition, Kind};
 
@@ -22,25 +24,84 @@ pub fn exposition() -> String {
     if let Some(bytes) = resident_bytes() {
         text.single("process_resident_memory_bytes", Kind::Gauge, "Memory of the process that is in use.", bytes);
     }
+    if let Some(bytes) = virtual_bytes() {
+        text.single("process_virtual_memory_bytes", Kind::Gauge, "Addresses that the process has taken.", bytes);
+    }
+    if let Some(seconds) = start_seconds() {
+        let meaning = "When the process was started, in seconds since 1970.";
+        text.single("process_start_time_seconds", Kind::Gauge, meaning, seconds);
+    }
+    if let Some(count) = open_files_max() {
+        text.single("process_max_fds", Kind::Gauge, "File descriptors that may be open.", count);
+    }
     if let Some(count) = open_files() {
         text.single("process_open_fds", Kind::Gauge, "Open file descriptors, connections included.", count);
     }
     text.into_text()
 }
 
-fn cpu_seconds() -> Option<f64> {
+/// A field of the process' line, counted as the manual page counts them, from 1.
+fn stat(field: usize) -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The second field is the program's name in parentheses, which may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let (user, system): (f64, f64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some((user + system) / TICKS_PER_SECOND)
+    let fields = stat.rsplit_once(')')?.1;
+    fields.split_ascii_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+}
+
+fn cpu_seconds() -> Option<f64> {
+    Some((stat(14)? + stat(15)?) / TICKS_PER_SECOND)
+}
+
+fn start_seconds() -> Option<f64> {
+    let machine = fs::read_to_string("/proc/stat").ok()?;
+    let booted: f64 = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Some(booted + stat(22)? / TICKS_PER_SECOND)
 }
 
 fn resident_bytes() -> Option<u64> {
+    kilobytes("VmRSS:")
+}
+
+fn virtual_bytes() -> Option<u64> {
+    kilobytes("VmSize:")
+}
+
+fn kilobytes(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+fn open_files_max() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The file system that a directory is on.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// Bytes that are free for others than root.
+    pub free_bytes: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+impl Space {
+    /// That of a directory; `None` where the system does not say.
+    pub fn of(directory: &Path) -> Option<Space> {
+        let space = rustix::fs::statvfs(directory).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+        Some(Space { free_bytes: bytes(space.f_bavail), size_bytes: bytes(space.f_blocks) })
+    }
+}
+
+/// When the newest file in a directory was written, in seconds since 1970; `None` where there is none.
+pub fn newest_file(directory: &Path) -> Option<f64> {
+    let written = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.metadata().ok()?.modified().ok();
+    let newest: SystemTime = fs::read_dir(directory).ok()?.filter_map(written).max()?;
+    newest.duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }
 
 fn open_files() -> Option<usize> {
@@ -57,5 +118,17 @@ mod tests {
         assert!(resident_bytes().unwrap() > 1 << 20);
         assert!(open_files().unwrap() >= 3);
         assert!(cpu_seconds().unwrap() >= 0.0);
+        assert!(virtual_bytes().unwrap() > resident_bytes().unwrap());
+        assert!(open_files_max().unwrap() >= open_files().unwrap() as u64);
+        // A file that is made now is younger than the process, and not by days.
+        let folder = std::env::temp_dir().join(format!("mangrove-process-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(newest_file(&folder), None);
+        fs::write(folder.join("a"), "").unwrap();
+        let age = newest_file(&folder).unwrap() - start_seconds().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!((-2.0..86_400.0).contains(&age), "{age}");
+        let space = Space::of(&std::env::temp_dir()).unwrap();
+        assert!(space.size_bytes > space.free_bytes);
     }
 }

@@ -329,6 +329,17 @@ fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool
     count as u64
 }
 
+/// How many vertices and edges there are, from the pages' counters.
+pub(crate) fn live_counts(store: &Store) -> (u64, u64) {
+    fn sum<'a>(pages: impl Iterator<Item = &'a PageCore>) -> u64 {
+        pages.map(PageCore::live_count).sum()
+    }
+    (
+        sum(store.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| &page.core))),
+        sum(store.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| &page.core))),
+    )
+}
+
 /// Numbers for the planner, from the pages' counters.
 pub(crate) fn statistics(store: &Store) -> Statistics {
     fn by_label<'a>(pages: impl Iterator<Item = &'a PageCore>) -> Vec<(LabelSetId, u64)> {

@@ -154,6 +154,16 @@ impl Store {
         self.memory.limit_bytes()
     }
 
+    /// How many vertices and edges there are, those of transactions that have not ended included: from counters.
+    pub fn live_counts(&self) -> (u64, u64) {
+        crate::scan::live_counts(self)
+    }
+
+    /// An error where the limit is reached and writes are refused.
+    pub fn check_memory(&self) -> mangrove_graph::Result<()> {
+        self.memory.check()
+    }
+
     /// Changes how much memory the graph may use before writes are refused.
     pub fn set_memory_limit(&self, bytes: u64) {
         self.memory.set_limit(bytes);

@@ -48,6 +48,42 @@ fn families(text: &str) -> BTreeMap<String, Family> {
     families
 }
 
+/// Base units, and no name that is another's with the ending that counters have: OpenMetrics would take them for one family.
+fn check_names(families: &BTreeMap<String, Family>) {
+    for name in families.keys() {
+        let unit = name.trim_end_matches("_total").rsplit('_').next().unwrap();
+        let is_scaled =
+            ["milliseconds", "microseconds", "minutes", "kilobytes", "megabytes", "percent"].contains(&unit);
+        assert!(!is_scaled, "{name} is not in a base unit");
+        let twin = name.strip_suffix("_total").filter(|twin| families.contains_key(*twin));
+        assert_eq!(twin, None, "{name}");
+    }
+    for usual in ["process_start_time_seconds", "process_max_fds", "process_virtual_memory_bytes"] {
+        assert!(families.contains_key(usual), "{usual}");
+    }
+}
+
+/// Names of metrics in a text: words that begin as ours, and those of the process.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("mangrove_") || word.starts_with("process_")).map(str::to_owned).collect()
+}
+
+/// The dashboard and the rules that come with the program ask for metrics that there are.
+fn check_monitoring(families: &BTreeMap<String, Family>) {
+    for file in ["grafana-dashboard.json", "prometheus-alerts.yml"] {
+        let path = format!("{}/../../packaging/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let named = named(&text);
+        assert!(named.len() >= 8, "{file} names {named:?}");
+        for name in named {
+            let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let is_there = families.contains_key(&name) || family.is_some_and(|name| families.contains_key(name));
+            assert!(is_there, "{file} asks for {name}, which is no metric");
+        }
+    }
+}
+
 #[test]
 fn every_metric_is_explained_in_the_manual() {
     let folder = Folder::new("metrics");
@@ -55,14 +91,18 @@ fn every_metric_is_explained_in_the_manual() {
     let serving = Serving::start(&["--data", &directory, "--slow-query", "1ms"]);
     let url = format!("ws://{}", serving.address);
     succeed(&["query", "--url", &url, "g.addV('person')"]);
+    succeed(&["checkpoint", "--url", &url]);
     succeed(&["query", "--url", &url, "g.inject(1).repeat(__.map(__.sum())).times(20000)"]);
     fail(1, &["query", "--url", &url, "g.V().fail()"]);
     serving.get("/health");
     let answer = serving.get("/metrics");
     let (head, text) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{head}");
+    let all = families(text);
+    check_names(&all);
+    check_monitoring(&all);
     let mut table = String::from("| metric | labels | what it is |\n|---|---|---|\n");
-    for (name, Family { meaning, kind, labels }) in families(text) {
+    for (name, Family { meaning, kind, labels }) in all {
         let labels: Vec<String> = labels.iter().filter(|label| *label != "le").map(|l| format!("`{l}`")).collect();
         let meaning = if kind == "histogram" { format!("{meaning} (histogram, seconds)") } else { meaning };
         table.push_str(&format!("| `{name}` | {} | {meaning} |\n", labels.join(", ")));
@@ -71,6 +111,9 @@ fn every_metric_is_explained_in_the_manual() {
         "mangrove_query_errors_total{graph=\"g\",error=\"Evaluation\"} 1",
         "mangrove_commits_total{graph=\"g\"} 1",
         "mangrove_http_requests_total{path=\"/health\",method=\"GET\",status=\"200\"} 1",
+        "mangrove_vertices{graph=\"g\"} 1",
+        "mangrove_edges{graph=\"g\"} 0",
+        "mangrove_memory_limit_bytes{graph=\"g\"} +Inf",
     ] {
         assert!(text.contains(&format!("{line}\n")), "{line}\n{text}");
     }
