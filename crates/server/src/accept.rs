@@ -23,11 +23,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use mangrove_graph::Error;
+use mangrove_graph::{Error, ErrorKind};
 use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -35,6 +36,7 @@ use crate::admission::{Lobby, Place, Seat};
 use crate::allowance::{Allowance, Allowed};
 use crate::http;
 use crate::server::Shared;
+use crate::shutdown::Phase;
 use crate::stall::Stalling;
 use crate::tls::Tls;
 
@@ -70,16 +72,15 @@ pub enum Admission {
     Full(Error),
 }
 
-/// Accepts connections until the server is to stop. Those that are there end by themselves.
+/// Accepts connections for as long as it is polled. Those that come when the server takes no more requests may ask how it
+/// is, are refused everything else, and end with this. The others end by themselves.
 pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>) {
     let router = http::router(Arc::clone(&shared));
     let lobby = Arc::new(Lobby::new(LOBBY_COUNT_MAX));
-    let mut shutdown = shared.shutdown();
+    let mut late = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = shutdown.wait_for(|down| *down) => return,
-        };
+        let accepted = listener.accept().await;
+        while late.try_join_next().is_some() {}
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -94,13 +95,19 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
         if is_other_dismissed {
             shared.meters.dropped_unheard();
         }
-        let entrance = Entrance { shared: Arc::clone(&shared), peer, seat, place: Mutex::default() };
+        let is_late = shared.shutdown().phase() >= Phase::Draining;
+        // The end of the server waits for connections, but not for late ones.
+        let alive = if is_late { None } else { shared.alive() };
+        let entrance = Arc::new(Entrance { shared: Arc::clone(&shared), peer, seat, is_late, place: Mutex::default() });
         let (router, tls) = (router.clone(), tls.clone());
-        tokio::spawn(async move {
-            let _alive = entrance.shared.alive();
-            let entrance = Arc::new(entrance);
+        let serving = async move {
+            let _alive = alive;
             connection(stream, address, &entrance, router, tls).await;
-        });
+        };
+        match is_late {
+            true => drop(late.spawn(serving)),
+            false => drop(tokio::spawn(serving)),
+        }
     }
 }
 
@@ -110,6 +117,8 @@ struct Entrance {
     peer: SmolStr,
     /// Its seat in the lobby, until it has a place.
     seat: Seat,
+    /// Whether it came when the server took no more requests.
+    is_late: bool,
     place: Mutex<Option<Arc<Place>>>,
 }
 
@@ -123,6 +132,9 @@ impl Entrance {
         if http::is_for_watching(path) {
             return Admission::Watching;
         }
+        if self.is_late {
+            return Admission::Full(Error::new(ErrorKind::Closed, "the server shuts down"));
+        }
         match self.shared.capacity.take(&self.peer) {
             Ok(taken) => {
                 self.seat.leave();
@@ -134,7 +146,7 @@ impl Entrance {
 }
 
 async fn connection(
-    stream: TcpStream,
+    mut stream: TcpStream,
     address: SocketAddr,
     entrance: &Arc<Entrance>,
     router: Router,
@@ -146,8 +158,14 @@ async fn connection(
         tracing::debug!("TCP_NODELAY could not be set: {error}");
     }
     let Some(tls) = tls else { return http1(stream, entrance, router).await };
+    let handshake = async {
+        match Tls::has_refused_plain(&mut stream).await? {
+            true => Err(std::io::Error::other("the client speaks HTTP without TLS")),
+            false => tls.accept(stream).await,
+        }
+    };
     let handshake = tokio::select! {
-        handshake = timeout(shared.limits.handshake_timeout, tls.accept(stream)) => handshake,
+        handshake = timeout(shared.limits.handshake_timeout, handshake) => handshake,
         () = entrance.seat.dismissed() => return,
     };
     match handshake {
@@ -194,8 +212,12 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
         .with_upgrades();
     tokio::pin!(connection);
     let mut shutdown = shared.shutdown();
+    let is_late = entrance.is_late;
     let is_stopping = async {
-        let _ = shutdown.wait_for(|down| *down).await;
+        match is_late {
+            true => std::future::pending().await,
+            false => shutdown.reached(Phase::Draining).await,
+        }
     };
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
@@ -206,7 +228,11 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
         Some(ended) => ended,
         None => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            let mut shutdown = shared.shutdown();
+            tokio::select! {
+                ended = connection => ended,
+                () = shutdown.reached(Phase::Cutting) => return,
+            }
         }
     };
     if let Err(error) = ended {

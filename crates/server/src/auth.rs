@@ -38,7 +38,7 @@ use crate::access::{Caller, Rights, Standing};
 use crate::audit::{self, Act};
 use crate::lockout::{Guesses, Lockout, Refused};
 use crate::meters::Meters;
-use crate::tls::changed;
+use crate::tls::{changed, warn_if_public};
 use crate::users::{self, PASSWORD_BYTES_MAX, Users};
 
 /// How many passwords are hashed at once.
@@ -68,7 +68,10 @@ pub enum UsersSource {
 impl UsersSource {
     fn read(&self) -> Result<Users> {
         match self {
-            UsersSource::File(path) => Users::read(path),
+            UsersSource::File(path) => {
+                warn_if_public(path);
+                Users::read(path)
+            }
             UsersSource::Text(text) => Users::parse(text).map_err(|e| e.context("the users in MANGROVE_USERS")),
         }
     }

@@ -18,8 +18,10 @@ use crate::status::Failure;
 pub enum Reason {
     /// It ran longer than this.
     Timeout(Duration),
-    /// Its connection is gone, or the server shuts down.
+    /// Its connection is gone.
     Gone,
+    /// The server ends, and has waited for the query as long as it may.
+    Stopped,
     /// Somebody who may stopped it.
     Killed,
 }
@@ -30,6 +32,7 @@ impl Reason {
         match self {
             Reason::Timeout(limit) => Error::time_limit(limit),
             Reason::Gone => Error::new(ErrorKind::Cancelled, "the query was cancelled: its connection ended"),
+            Reason::Stopped => Error::new(ErrorKind::Cancelled, "the query was cancelled: the server shuts down"),
             Reason::Killed => Error::new(ErrorKind::Cancelled, "the query was killed (mangrove.kill)"),
         }
     }

@@ -97,9 +97,14 @@ pub struct Limits {
     pub session_remembered_min: Duration,
     /// How many times a request outside a session is run again after a conflict.
     pub conflict_retry_count_max: u32,
-    /// How long queries that run when the server is asked to stop may go on. Then they are cancelled.
+    /// How long a server that is asked to stop goes on taking requests, while `/health` says `closing`: time for a load
+    /// balancer to send clients elsewhere.
+    pub closing_min: Duration,
+    /// How long requests that run after that may go on. Then they are cancelled.
     pub drain_max: Duration,
-    /// How long a shutdown then waits for connections to end.
+    /// How long clients may take their answers after that. Then their connections are cut off.
+    pub farewell_max: Duration,
+    /// How long a shutdown then waits for requests that do not notice that they were cancelled.
     pub shutdown_grace: Duration,
 }
 
@@ -135,7 +140,9 @@ impl Default for Limits {
             session_idle_max: Duration::from_secs(600),
             session_remembered_min: Duration::from_secs(600),
             conflict_retry_count_max: 10,
+            closing_min: Duration::ZERO,
             drain_max: Duration::from_secs(10),
+            farewell_max: Duration::from_secs(1),
             shutdown_grace: Duration::from_secs(10),
         }
     }

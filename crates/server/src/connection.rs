@@ -7,7 +7,7 @@
 //! wait. A client that takes nothing at all for too long is dropped.
 //!
 //! Whatever ends the connection, its queries are cancelled and its sessions rolled back before the task ends. Only when the
-//! server is asked to stop, queries have some time to finish first ([`Limits::drain_max`]).
+//! server is asked to stop, queries have some time to finish first ([`Limits::drain_max`](crate::Limits::drain_max)).
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ use tracing::Instrument;
 
 use crate::accept::Peer;
 use crate::access::Caller;
-use crate::config::Limits;
 use crate::gate::{Gate, Known, Passage};
 use crate::job::{Call, Job, Reply, Work};
 use crate::outgoing::{Outgoing, outgoing};
@@ -31,6 +30,7 @@ use crate::program::{Evaluation, Program};
 use crate::protocol::{self, RawMessage, Refusal};
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
+use crate::shutdown::{Phase, Shutdown};
 use crate::sink::{ChannelSink, HeldMax};
 use crate::status::{Failure, Status};
 use crate::trace;
@@ -73,11 +73,11 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     tracing::debug!(connection = connection.id, "opened");
     let farewell = tokio::select! {
         farewell = connection.read(&mut stream) => farewell,
-        _ = shutdown.wait_for(|down| *down) => Some((close_code::AWAY, "the server shuts down".to_owned())),
+        () = shutdown.reached(Phase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
         _ = &mut writer => None,
     };
-    if *shutdown.borrow() {
-        connection.drain().await;
+    if shutdown.phase() >= Phase::Draining && !connection.drained(&mut shutdown).await {
+        writer.abort();
     }
     // In this order: what still waits in the queue of a session, a commit perhaps, must find itself cancelled.
     gone.send_replace(true);
@@ -85,12 +85,18 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     while connection.requests.join_next().await.is_some() {}
     if let Some((code, reason)) = farewell {
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
-        let _ = connection.outgoing.send(Message::Close(Some(frame))).await;
+        tokio::select! {
+            _ = connection.outgoing.send(Message::Close(Some(frame))) => {}
+            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+        }
     }
     tracing::debug!(connection = connection.id, "closed");
     drop(connection);
     if !writer.is_finished() {
-        let _ = writer.await;
+        tokio::select! {
+            _ = &mut writer => {}
+            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+        }
     }
 }
 
@@ -155,12 +161,12 @@ impl Connection {
         }
     }
 
-    /// Waits until everything that was read has been answered, but not for longer than it may take.
-    async fn drain(&self) {
-        let Limits { in_flight_count_max, drain_max, .. } = self.shared.limits;
-        let all = u32::try_from(in_flight_count_max).unwrap_or(u32::MAX);
-        if timeout(drain_max, self.in_flight.acquire_many(all)).await.is_err() {
-            tracing::info!(connection = self.id, "queries still run after {drain_max:?}; they are cancelled");
+    /// Waits until everything that was read has been answered. Returns false if the connection is cut off before.
+    async fn drained(&self, shutdown: &mut Shutdown) -> bool {
+        let all = u32::try_from(self.shared.limits.in_flight_count_max).unwrap_or(u32::MAX);
+        tokio::select! {
+            _ = self.in_flight.acquire_many(all) => true,
+            () = shutdown.reached(Phase::Cutting) => false,
         }
     }
 
@@ -229,7 +235,7 @@ impl Connection {
             Work::Close | Work::Authenticate(_) => None,
         };
         let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone() };
-        let watch = Watch::start(limit, self.gone.clone());
+        let watch = Watch::start(limit, self.gone.clone(), self.shared.shutdown());
         let job = Job { caller, work, reply, watch, permit };
         match session {
             Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,

@@ -187,8 +187,8 @@ impl Engine for DatabaseEngine {
 
     fn read_only(&self, caller: &Caller) -> Vec<(SmolStr, String)> {
         let cause = |(name, graph): (SmolStr, Arc<Graph>)| {
-            let durability = graph.database().durability()?;
-            Some((name, Places::told(caller, &graph).text(durability.read_only_cause()?).into_owned()))
+            let cause = read_only_cause(graph.database())?;
+            Some((name, Places::told(caller, &graph).text(&cause).into_owned()))
         };
         self.graphs(caller).into_iter().filter_map(cause).collect()
     }
@@ -329,6 +329,13 @@ impl Work {
             "slow query"
         );
     }
+}
+
+/// Why a graph takes no writes, if it takes none.
+fn read_only_cause(database: &Database) -> Option<String> {
+    let durability = database.durability();
+    let of_log = durability.as_ref().and_then(|durability| durability.read_only_cause()).map(str::to_owned);
+    of_log.or_else(|| database.check_memory().err().map(|error| error.message().to_owned()))
 }
 
 /// Refuses a caller who may not write to a graph, and notes that. A caller who sees a graph may read it.

@@ -30,13 +30,14 @@ use crate::http_status;
 use crate::lockout::Refused;
 use crate::process;
 use crate::server::Shared;
+use crate::shutdown::Phase;
 
 /// What a WebSocket reads at a time. It has this much of its own from its beginning on, and most are idle: the library's
 /// 128 KiB would be the most part of what one costs.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
 /// How the server is.
-const HEALTH: &str = "/health";
+pub const HEALTH: &str = "/health";
 
 /// What it counts.
 const METRICS: &str = "/metrics";
@@ -192,7 +193,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Whether some graph takes no writes is for everybody; which one, and why, for its readers.
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let (code, status) = match (*shared.shutdown().borrow(), is_writable) {
+    let (code, status) = match (shared.shutdown().phase() > Phase::Serving, is_writable) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),

@@ -115,7 +115,7 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
     let (sender, mut pieces) = mpsc::channel(shared.limits.outgoing_count_max);
     // Dropped with the response, or with this very task when the client goes away before there is one.
     let (here, gone) = watch::channel(false);
-    let mut watch = Watch::start(evaluation.timeout, gone);
+    let mut watch = Watch::start(evaluation.timeout, gone, shared.shutdown());
     let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits);
     let carrier = Carrier::Http(Box::new(answer));
     let held_max = HeldMax::of(&shared.limits);

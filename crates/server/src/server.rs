@@ -4,6 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
@@ -18,7 +19,10 @@ use crate::config::{Config, Limits};
 use crate::engine::Engine;
 use crate::meters::{Meters, Now};
 use crate::origin::Browsers;
+use crate::read_only;
 use crate::session::{ConnectionId, Sessions};
+use crate::shutdown::{Phase, Shutdown};
+use crate::starting::Starting;
 use crate::tls::Tls;
 use crate::worker::Workers;
 
@@ -43,7 +47,7 @@ pub struct Shared {
     /// Places for connections.
     pub capacity: Capacity,
     connection_count: AtomicU64,
-    shutdown: watch::Receiver<bool>,
+    shutdown: Shutdown,
     /// Held, in copies, by the tasks a shutdown waits for. Weak here, so that the last of them ends the wait.
     alive: mpsc::WeakSender<()>,
 }
@@ -66,8 +70,8 @@ impl Shared {
         self.connection_count.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Becomes true when the server is to stop.
-    pub fn shutdown(&self) -> watch::Receiver<bool> {
+    /// How far the end of the server is.
+    pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
 
@@ -82,7 +86,7 @@ pub struct Server {
     listener: TcpListener,
     tls: Option<Tls>,
     shared: Arc<Shared>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Phase>,
     alive: mpsc::Sender<()>,
     ended: mpsc::Receiver<()>,
 }
@@ -90,30 +94,28 @@ pub struct Server {
 impl Server {
     /// Checks the configuration and takes the port. Connections wait until [`serve`](Self::serve).
     pub async fn bind(config: Config, engine: Arc<dyn Engine>) -> Result<Server> {
-        config.check()?;
+        Starting::listen(config).await?.ready(engine).await
+    }
+
+    /// A server of a port that was taken.
+    pub(crate) fn new(
+        config: Config,
+        tls: Option<Tls>,
+        authenticator: Option<Authenticator>,
+        meters: Arc<Meters>,
+        listener: TcpListener,
+        engine: Arc<dyn Engine>,
+    ) -> Server {
         if let Some(risk) = config.risk() {
             tracing::warn!("{} can be reached from other machines and {risk}", config.listen);
         }
-        let tls = config.tls.map(Tls::read).transpose()?;
-        let meters = Arc::new(Meters::new());
         if config.browsers.allows_any() && config.users.is_none() {
             tracing::warn!(
                 "allowed_origins is `*` and nobody is asked who they are: any page that a browser near here shows may read \
                  and change everything"
             );
         }
-        let authenticator = config.users.map(|users| Authenticator::new(users, config.lockout, Arc::clone(&meters)));
-        let authenticator = authenticator.transpose()?;
-        let listener = TcpListener::bind(config.listen).await.map_err(|e| {
-            Error::new(
-                ErrorKind::Io,
-                format!(
-                    "cannot listen on {}: {e}; choose another address or port, or stop what uses it",
-                    config.listen
-                ),
-            )
-        })?;
-        let (stop, shutdown) = watch::channel(false);
+        let (stop, shutdown) = Shutdown::new();
         let (alive, ended) = mpsc::channel(1);
         let limits = config.limits;
         let shared = Arc::new(Shared {
@@ -130,7 +132,7 @@ impl Server {
             alive: alive.downgrade(),
             limits,
         });
-        Ok(Server { listener, tls, shared, stop, alive, ended })
+        Server { listener, tls, shared, stop, alive, ended }
     }
 
     /// Where it listens, the port included that was free.
@@ -138,34 +140,59 @@ impl Server {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Serves until `shutdown` completes. Then no connection is accepted and no request read anymore, running queries
-    /// are given [`Limits::drain_max`] to finish and then cancelled, open transactions rolled back, and connections closed; what does not end within
-    /// [`Limits::shutdown_grace`] is left behind with an error that says so.
+    /// Serves until `shutdown` completes, and for [`Limits::closing_min`] after that. Then no request is read anymore, new
+    /// connections are told how the server is and refused everything else, and requests that run are given
+    /// [`Limits::drain_max`] to finish. Those that remain are cancelled and answered, open transactions rolled back, and
+    /// connections closed. An error says that requests did not notice that within [`Limits::shutdown_grace`], and were left
+    /// behind.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Server { listener, tls, shared, stop, alive, mut ended } = self;
-        let Limits { drain_max: drain, shutdown_grace: grace, .. } = shared.limits;
-        let signal = async move {
-            shutdown.await;
-            stop.send_replace(true);
-            // Held until here, so that a task that begins any time before can hold it too.
-            drop(alive);
-        };
-        let signal = tokio::spawn(signal);
-        let mut watches = JoinSet::new();
+        let Limits { closing_min, drain_max, farewell_max, shutdown_grace, .. } = shared.limits;
+        let mut tasks = JoinSet::new();
         if let Some(tls) = tls.clone() {
-            watches.spawn(tls.watch());
+            tasks.spawn(tls.watch());
         }
         if let Some(authenticator) = shared.authenticator.clone() {
-            watches.spawn(authenticator.watch());
+            tasks.spawn(authenticator.watch());
         }
-        accept(listener, shared, tls).await;
-        // It has sent the word that ended the loop; what is left of it takes no time.
-        let _ = signal.await;
-        timeout(drain.saturating_add(grace), ended.recv()).await.map(drop).map_err(|_| {
-            Error::new(
+        tasks.spawn(read_only::watch(Arc::clone(&shared.engine)));
+        tasks.spawn(accept(listener, Arc::clone(&shared), tls));
+        shutdown.await;
+        stop.send_replace(Phase::Closing);
+        tokio::time::sleep(closing_min).await;
+        stop.send_replace(Phase::Draining);
+        // Held until here, so that a task that begins any time before can hold it too.
+        drop(alive);
+        let mut waited = Duration::ZERO;
+        for (next, length) in [(Phase::Cancelling, drain_max), (Phase::Cutting, farewell_max)] {
+            if timeout(length, ended.recv()).await.is_ok() {
+                return end(tasks).await;
+            }
+            if next == Phase::Cancelling {
+                let running = shared.workers.busy_count();
+                tracing::warn!(running, "requests still run after {drain_max:?} (drain_seconds); they are cancelled");
+            }
+            stop.send_replace(next);
+            waited += length;
+        }
+        let is_over = timeout(shutdown_grace, ended.recv()).await.is_ok();
+        waited += shutdown_grace;
+        end(tasks).await?;
+        match is_over {
+            true => Ok(()),
+            false => Err(Error::new(
                 ErrorKind::Io,
-                format!("connections were still open {} s after the server was stopped", (drain + grace).as_secs_f32()),
-            )
-        })
+                format!(
+                    "requests still ran {} s after the server was stopped; they were left behind",
+                    waited.as_secs_f32()
+                ),
+            )),
+        }
     }
+}
+
+/// Ends what goes on beside the connections; then nothing listens anymore.
+async fn end(mut tasks: JoinSet<()>) -> Result<()> {
+    tasks.shutdown().await;
+    Ok(())
 }

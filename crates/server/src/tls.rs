@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use parking_lot::RwLock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -19,6 +20,9 @@ use tokio_rustls::server::TlsStream;
 
 /// How often the files are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How much is read of a client that was told that this port speaks TLS.
+const PLAIN_BYTES_MAX: u64 = 64 << 10;
 
 /// Where a server's certificate and key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +51,21 @@ impl Tls {
     pub async fn accept(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         let acceptor = self.current.read().clone();
         acceptor.accept(stream).await
+    }
+
+    /// Returns true if a client that has sent its first byte speaks HTTP and no TLS. It has been told, then, what this port
+    /// speaks.
+    pub async fn has_refused_plain(stream: &mut TcpStream) -> std::io::Result<bool> {
+        let mut first = [0];
+        // A handshake begins with the byte 22, a method of HTTP with a letter.
+        if stream.peek(&mut first).await? == 0 || !first[0].is_ascii_alphabetic() {
+            return Ok(false);
+        }
+        stream.write_all(plain_refusal().as_bytes()).await?;
+        stream.shutdown().await?;
+        // A connection that is closed with bytes unread is reset, and the answer may be lost.
+        tokio::io::copy(&mut stream.take(PLAIN_BYTES_MAX), &mut tokio::io::sink()).await?;
+        Ok(true)
     }
 
     /// Reads the files again when they change, for as long as it is polled.
@@ -80,6 +99,27 @@ impl TlsFiles {
     }
 }
 
+/// The answer to a request without TLS.
+fn plain_refusal() -> String {
+    let body = "{\"message\":\"this port speaks TLS: use https:// or wss://\"}";
+    format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Logs a warning if every user of the machine may read or change a file of secrets, or its group may change it.
+pub(crate) fn warn_if_public(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(metadata) = std::fs::metadata(path) else { return };
+    if metadata.mode() & 0o027 != 0 {
+        let (path, mode) = (path.display(), metadata.mode() & 0o777);
+        tracing::warn!(
+            "{path} has secrets, and others than its owner may read or change it (mode {mode:o}): chmod 600 {path}"
+        );
+    }
+}
+
 /// When a file was changed, and how long it is.
 pub(crate) fn changed(path: &Path) -> Option<(SystemTime, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
@@ -97,6 +137,7 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     if chain.is_empty() {
         return Err(fault(certificate, "certificate", "there is none in it".to_owned()));
     }
+    warn_if_public(key);
     let private = PrivateKeyDer::from_pem_file(key).map_err(|e| fault(key, "private key", e.to_string()))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)

@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::Span;
 
 use crate::cancel::{Cancellation, Reason};
+use crate::shutdown::{Phase, Shutdown};
 use crate::status::Failure;
 
 /// Messages up to this size are decoded on the thread that has read them: that takes less time than to wake another.
@@ -44,13 +45,14 @@ pub struct Watch {
     deadline: Option<(Instant, Duration)>,
     /// Becomes true when the connection is lost.
     gone: watch::Receiver<bool>,
+    shutdown: Shutdown,
 }
 
 impl Watch {
     /// A watch that starts now.
-    pub fn start(timeout: Option<Duration>, gone: watch::Receiver<bool>) -> Self {
+    pub fn start(timeout: Option<Duration>, gone: watch::Receiver<bool>, shutdown: Shutdown) -> Self {
         let deadline = timeout.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
-        Watch { cancellation: Cancellation::new(), deadline, gone }
+        Watch { cancellation: Cancellation::new(), deadline, gone, shutdown }
     }
 
     /// Fires when it is dropped: a task that is not there anymore cannot watch.
@@ -58,12 +60,14 @@ impl Watch {
         FireOnDrop(self.cancellation.clone())
     }
 
-    /// Fires the cancellation at the deadline or when the connection is lost, whichever comes first.
+    /// Fires the cancellation at the deadline, when the connection is lost or when the server cancels what runs, whichever
+    /// comes first.
     async fn fire(&mut self) -> Reason {
         let reason = tokio::select! {
             limit = passed(self.deadline) => Reason::Timeout(limit),
             // The sender is dropped when the connection's task ends: that, too, means gone.
             _ = self.gone.wait_for(|gone| *gone) => Reason::Gone,
+            () = self.shutdown.reached(Phase::Cancelling) => Reason::Stopped,
         };
         self.cancellation.fire(reason);
         reason

@@ -9,7 +9,7 @@ use common::client::Client;
 use common::engine::FakeEngine;
 use common::{Running, eventually, http};
 use mangrove_graph::Value;
-use mangrove_server::{Config, Server};
+use mangrove_server::{Config, Server, Starting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -156,6 +156,107 @@ async fn a_stop_lets_queries_finish() {
     assert!(client.response().await.is_none());
 }
 
+/// A script as a request of HTTP.
+fn post(script: &str) -> String {
+    let body = format!("{{\"gremlin\": \"{script}\"}}");
+    format!("POST /gremlin HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_cancels_requests_of_http_too_and_says_so() {
+    let server = Running::start(|limits| limits.drain_max = Duration::from_millis(300)).await;
+    let (address, state) = (server.address, server.engine.0.clone());
+    let asking = tokio::spawn(async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(post("g.inject('hang')").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    });
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('hang')", &[]).await;
+    eventually("the queries run", || state.running.load(Ordering::SeqCst) == 2).await;
+    let began = Instant::now();
+    server.stop().await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "it took {:?}", began.elapsed());
+    let answer = asking.await.unwrap();
+    assert!(answer.contains("the server shuts down"), "{answer}");
+    let answer = client.response().await.unwrap();
+    assert!(answer.message.contains("the server shuts down"), "{answer:?}");
+}
+
+/// A client that takes nothing of its answer does not keep the server from ending, and is no error.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_waits_for_no_client_that_takes_no_answer() {
+    let server = Running::start(|limits| limits.drain_max = Duration::from_millis(300)).await;
+    let state = server.engine.0.clone();
+    let mut over_http = TcpStream::connect(server.address).await.unwrap();
+    over_http.write_all(post("g.inject('range', 100000000)").as_bytes()).await.unwrap();
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('range', 100000000)", &[]).await;
+    eventually("the queries run", || state.running.load(Ordering::SeqCst) == 2).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let began = Instant::now();
+    server.stop().await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(4), "it took {:?}", began.elapsed());
+    assert_eq!(state.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_says_closing_and_refuses_the_rest_until_its_queries_have_ended() {
+    let server = Running::start(|_| {}).await;
+    let (address, state) = (server.address, server.engine.0.clone());
+    let mut client = server.connect().await;
+    client.send_eval("", "g.inject('hang')", &[("evaluationTimeout", Value::I64(2_000))]).await;
+    eventually("the query runs", || state.running.load(Ordering::SeqCst) == 1).await;
+    let stopping = tokio::spawn(server.stop());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let closing = http(address, &get("/health")).await;
+    assert!(closing.starts_with("HTTP/1.1 503") && closing.contains("\"closing\""), "{closing}");
+    let refused = http(address, &post("g.inject('count')")).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("the server shuts down"), "{refused}");
+    assert_eq!(client.response().await.unwrap().code, 598);
+    stopping.await.unwrap().unwrap();
+    assert!(TcpStream::connect(address).await.is_err(), "nothing listens any more");
+}
+
+/// A load balancer that looks every second sees that a server will end while that still serves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_serves_on_while_it_says_that_it_is_closing() {
+    let server = Running::start(|limits| limits.closing_min = Duration::from_millis(800)).await;
+    let address = server.address;
+    let mut client = server.connect().await;
+    let stopping = tokio::spawn(server.stop());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let closing = http(address, &get("/health")).await;
+    assert!(closing.starts_with("HTTP/1.1 503") && closing.contains("\"closing\""), "{closing}");
+    assert_eq!(client.eval("g.inject('count')").await.values(), [0]);
+    assert_eq!(Client::connect(address).await.eval("g.inject('count')").await.values(), [0]);
+    stopping.await.unwrap().unwrap();
+    assert!(client.response().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_says_that_it_is_starting_until_its_graphs_are_there() {
+    let starting = Starting::listen(Config::new("127.0.0.1:0".parse().unwrap())).await.unwrap();
+    let address = starting.local_address().unwrap();
+    // Neither of them keeps the server from going on.
+    let silent = TcpStream::connect(address).await.unwrap();
+    let health = http(address, &get("/health")).await;
+    assert!(health.starts_with("HTTP/1.1 503") && health.contains("\"starting\""), "{health}");
+    assert!(health.to_lowercase().contains("retry-after"), "{health}");
+    let refused = http(address, &post("g.inject('count')")).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("is starting"), "{refused}");
+    let server = starting.ready(std::sync::Arc::new(FakeEngine::default())).await.unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    assert!(http(address, &get("/health")).await.starts_with("HTTP/1.1 200"));
+    drop(silent);
+}
+
 #[tokio::test]
 async fn a_port_in_use_is_named() {
     let server = Running::start(|_| {}).await;
@@ -242,10 +343,9 @@ async fn who_answers_no_ping_is_taken_for_gone() {
 async fn a_full_server_says_so_and_is_still_watched() {
     let server = Running::start(|limits| limits.connection_count_max = 2).await;
     let held = [server.connect().await, server.connect().await];
-    let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    assert!(http(server.address, &ask("/gremlin")).await.starts_with("HTTP/1.1 503"));
-    assert!(http(server.address, &ask("/health")).await.starts_with("HTTP/1.1 200"));
-    assert!(http(server.address, &ask("/metrics")).await.contains("mangrove_connections 2\n"));
+    assert!(http(server.address, &get("/gremlin")).await.starts_with("HTTP/1.1 503"));
+    assert!(http(server.address, &get("/health")).await.starts_with("HTTP/1.1 200"));
+    assert!(http(server.address, &get("/metrics")).await.contains("mangrove_connections 2\n"));
     // Silent connections take no place, however many come: those that ask are answered before them.
     let mut flood = Vec::new();
     for _ in 0..600 {
@@ -253,13 +353,13 @@ async fn a_full_server_says_so_and_is_still_watched() {
     }
     for path in ["/health", "/metrics"] {
         let began = Instant::now();
-        assert!(http(server.address, &ask(path)).await.starts_with("HTTP/1.1 200"), "{path}");
+        assert!(http(server.address, &get(path)).await.starts_with("HTTP/1.1 200"), "{path}");
         assert!(began.elapsed() < Duration::from_millis(900), "{path} took {:?}", began.elapsed());
     }
     drop(flood);
     drop(held);
     for _ in 0..100 {
-        if http(server.address, &ask("/metrics")).await.contains("mangrove_connections 0\n") {
+        if http(server.address, &get("/metrics")).await.contains("mangrove_connections 0\n") {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
