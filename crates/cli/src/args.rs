@@ -108,9 +108,17 @@ pub enum Command {
 /// `mangrove health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// The server [default: where MANGROVE_LISTEN says, or ws://127.0.0.1:8182]
+    /// The server [default: the one that the environment and the configuration file start, with any certificate]
     #[arg(long)]
     pub url: Option<String>,
+
+    /// The configuration file of the server
+    #[arg(long, value_name = "FILE", env = "MANGROVE_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Take any certificate from the server of --url
+    #[arg(long, requires = "url")]
+    pub insecure: bool,
 }
 
 /// `mangrove completions`.

@@ -18,11 +18,12 @@ use std::path::{Path, PathBuf};
 use mangrove::{Error, ErrorKind, IdRule, Isolation, Result};
 use mangrove_server::registry::{check_name, default_sources, isolation_name, isolation_of};
 use mangrove_server::{TlsFiles, UsersSource};
-use toml::{Spanned, Value};
+use toml::Value;
+use toml::de::{DeTable, DeValue};
 
 use crate::args::ServeArgs;
 use crate::quantity::Size;
-use crate::settings::{Options, Origin, SETTINGS, Setting, quoted};
+use crate::settings::{Options, Origin, SETTINGS, Setting, memory_limit, quoted};
 
 /// Where a server listens when nobody says: Gremlin Server's port.
 pub const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8182);
@@ -105,6 +106,7 @@ impl Setup {
             graph.memory_limit = graph.memory_limit.or(options.memory_limit);
         }
         secure(&mut options)?;
+        check_directories(&options, &graphs)?;
         Ok(Setup { options, graphs, origins })
     }
 
@@ -224,26 +226,32 @@ impl File {
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self> {
-        let table: BTreeMap<Spanned<String>, Value> = toml::from_str(text)
+        let table: BTreeMap<String, Value> = toml::from_str(text)
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("the configuration file does not parse: {e}")))?;
         let mut file = File::default();
         for (key, value) in table {
-            let line = text[..key.span().start].matches('\n').count() + 1;
-            file.take(key.get_ref(), value, folder).map_err(|e| e.context(format!("line {line}")))?;
+            file.take(&key, value, folder).map_err(|Fault { path, error }| match line_of(text, &path) {
+                Some(line) => error.context(format!("line {line}")),
+                None => error,
+            })?;
         }
         Ok(file)
     }
 
-    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
+    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<(), Fault> {
+        if let (GRAPHS, Value::Table(graphs)) = (key, &value) {
+            for (name, graph) in graphs {
+                let named = named_graph(name, graph.clone(), folder);
+                self.graphs.push(named.map_err(|fault| fault.below(name).below(GRAPHS))?);
+            }
+            return Ok(());
+        }
+        self.take_setting(key, value, folder).map_err(|error| Fault::at(key, error))
+    }
+
+    fn take_setting(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
         match (key, value) {
             (LOAD, value) => self.load = paths(LOAD, value, folder)?,
-            (GRAPHS, Value::Table(graphs)) => {
-                for (name, graph) in graphs {
-                    check_name(&name)?;
-                    let graph = named_graph(&name, graph, folder).map_err(|e| e.context(format!("graphs.{name}")))?;
-                    self.graphs.push(graph);
-                }
-            }
             (GRAPHS, _) => return Err(Error::invalid("graphs are tables: [graphs.NAME]")),
             (key, value) => {
                 let setting = Setting::find(key, &[LOAD, GRAPHS])?;
@@ -252,6 +260,37 @@ impl File {
         }
         Ok(())
     }
+}
+
+/// A mistake in the file, and the keys that lead to it.
+struct Fault {
+    path: Vec<String>,
+    error: Error,
+}
+
+impl Fault {
+    fn at(key: &str, error: Error) -> Self {
+        Fault { path: vec![key.to_owned()], error }
+    }
+
+    /// The same, in a table of this name.
+    fn below(mut self, name: &str) -> Self {
+        self.path.insert(0, name.to_owned());
+        self
+    }
+}
+
+/// The line of a key of the file, as far as the tables that lead to it are there.
+fn line_of(text: &str, path: &[String]) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let (mut table, mut place) = (document.get_ref(), None);
+    for name in path {
+        let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == name) else { break };
+        place = Some(key.span().start);
+        let DeValue::Table(inner) = value.get_ref() else { break };
+        table = inner;
+    }
+    Some(text[..place?].matches('\n').count() + 1)
 }
 
 /// A value of the file as the text a flag would have.
@@ -278,9 +317,11 @@ fn paths(key: &str, value: Value, folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A table `[graphs.NAME]`.
-fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
+fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fault> {
+    let of_graph = |error: Error| Fault { path: Vec::new(), error };
+    check_name(name).map_err(of_graph)?;
     let Value::Table(table) = value else {
-        return Err(Error::invalid(format!("a graph is a table: [graphs.{name}]")));
+        return Err(of_graph(Error::invalid(format!("a graph is a table: [graphs.{name}]"))));
     };
     let sources = default_sources(name).map(|(source, isolation)| (source.to_string(), isolation)).to_vec();
     let (name, ids) = (name.to_owned(), IdRule::Any);
@@ -295,31 +336,39 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup> {
         sources,
     };
     for (key, value) in table {
-        match key.as_str() {
+        let taken = graph.take(&key, value, folder);
+        taken.map_err(|error| Fault::at(&key, error.context(format!("graphs.{}", graph.name))))?;
+    }
+    Ok(graph)
+}
+
+impl GraphSetup {
+    /// Takes a key of its table.
+    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
+        match key {
             "data" => {
-                let location = scalar(&key, value)?;
+                let location = scalar(key, value)?;
                 // `memory:` and its like are no paths.
                 let is_path = !location.contains(':');
-                graph.data =
-                    Some(if is_path { folder.join(location).to_string_lossy().into_owned() } else { location });
+                self.data = Some(if is_path { folder.join(location).to_string_lossy().into_owned() } else { location });
             }
-            LOAD => graph.load = paths(&key, value, folder)?,
-            "map" => graph.map = Some(folder.join(scalar(&key, value)?)),
+            LOAD => self.load = paths(key, value, folder)?,
+            "map" => self.map = Some(folder.join(scalar(key, value)?)),
             "memory_limit" => {
-                let size = scalar(&key, value)?.parse().map_err(|e| Error::invalid(format!("{key}: {e}")))?;
-                graph.memory_limit = Some(size);
+                let size = memory_limit(&scalar(key, value)?).map_err(|e| Error::invalid(format!("{key}: {e}")))?;
+                self.memory_limit = Some(size);
             }
-            "ids" => graph.ids = id_rule(value)?,
-            "io_directory" => graph.io_directory = Some(folder.join(scalar(&key, value)?)),
-            "sources" => graph.sources = sources_of(value)?,
+            "ids" => self.ids = id_rule(value)?,
+            "io_directory" => self.io_directory = Some(folder.join(scalar(key, value)?)),
+            "sources" => self.sources = sources_of(value)?,
             unknown => {
                 let hint = mangrove_gremlin::suggest(unknown, GRAPH_KEYS.into_iter());
                 let known = GRAPH_KEYS.join(", ");
                 return Err(Error::invalid(format!("a graph has no setting `{unknown}`, but {known}{hint}")));
             }
         }
+        Ok(())
     }
-    Ok(graph)
 }
 
 fn id_rule(value: Value) -> Result<IdRule> {
@@ -348,6 +397,30 @@ fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {
 fn first_shared_source<'a>(main: &'a GraphSetup, others: &[GraphSetup]) -> Option<&'a str> {
     let taken = |name: &str| others.iter().any(|graph| graph.sources.iter().any(|(source, _)| source == name));
     main.sources.iter().map(|(name, _)| name.as_str()).find(|name| taken(name))
+}
+
+/// The directory for graphs that are created is not that of a graph, nor has one in it: at the next start it would be taken for
+/// a graph that was created.
+fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
+    let Some(home) = &options.graphs_dir else { return Ok(()) };
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let own = absolute(home);
+    for GraphSetup { name, data, .. } in graphs {
+        let Some(directory) = data.as_ref().filter(|data| !data.contains(':')).map(|data| absolute(Path::new(data)))
+        else {
+            continue;
+        };
+        if own.starts_with(&directory) || directory.parent() == Some(&own) {
+            return Err(Error::invalid(format!(
+                "graphs_dir is {} and the graph {name} is kept in {}: graphs that are created need a directory of their own, \
+                 as {}",
+                home.display(),
+                directory.display(),
+                directory.with_file_name("graphs").display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Every graph can be reached, and a name and a source stand for one graph.
@@ -467,6 +540,15 @@ mod tests {
         for (name, file, part) in [
             ("key", "batch_size = 1\nlisen = \"127.0.0.1:1\"", "line 2: there is no setting `lisen`"),
             ("graph key", "[graphs.a]\nsource = {}", "did you mean `sources`"),
+            (
+                "graph key's line",
+                "batch_size = 1\n\n[graphs.a]\nlisten = \"x\"",
+                "line 4: graphs.a: a graph has no setting",
+            ),
+            ("inline", "[graphs]\nb = { data = \"b\",\n  limit = 1 }", "line 3: graphs.b"),
+            ("graphs in the graph", "data = \"gd\"\ngraphs_dir = \"gd\"", "a directory of their own"),
+            ("graphs below it", "data = \"gd\"\ngraphs_dir = \"gd/graphs\"", "a directory of their own"),
+            ("the graph in graphs", "graphs_dir = \"all\"\n[graphs.books]\ndata = \"all/books\"", "the graph books"),
             ("graph name", "[graphs.\"a b\"]", "cannot name a graph"),
             (
                 "source name",

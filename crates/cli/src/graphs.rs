@@ -24,18 +24,30 @@ pub enum Missing {
     Refuse,
 }
 
-/// Opens the graph at a location; of one in a directory it shows how recovery goes, and says what was found.
-pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
-    open_with(data, memory_limit, missing, DurabilityOptions::default())
+/// A graph that was opened.
+pub struct Opened {
+    /// It.
+    pub database: Database,
+    /// How long that took.
+    pub seconds: f64,
 }
 
-/// As [`open`], with a log and checkpoints as they are said to be.
+/// Opens the graph at a location; of one in a directory it shows how recovery goes, and prints what was found.
+pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
+    let Opened { database, seconds } = open_with(data, memory_limit, missing, DurabilityOptions::default())?;
+    if let (Some(found), Some(durability)) = (database.recovery(), database.durability()) {
+        eprintln!("{}: {}", durability.directory.display(), recovered(found, seconds));
+    }
+    Ok(database)
+}
+
+/// As [`open`], with a log and checkpoints as they are said to be, and without a word.
 pub fn open_with(
     data: Option<&str>,
     memory_limit: Option<Size>,
     missing: Missing,
     durability: DurabilityOptions,
-) -> Result<Database> {
+) -> Result<Opened> {
     let mut options = DatabaseOptions { durability, ..DatabaseOptions::default() };
     if let Some(limit) = memory_limit {
         options.memory_limit_bytes = limit.bytes;
@@ -45,11 +57,7 @@ pub fn open_with(
     let bar = RecoveryBar::new();
     let opened = Database::open_with_progress(data.unwrap_or(DATA_DEFAULT), &options, &|progress| bar.show(progress));
     bar.0.finish_and_clear();
-    let database = opened?;
-    if let (Some(found), Some(durability)) = (database.recovery(), database.durability()) {
-        eprintln!("{}: {}", durability.directory.display(), recovered(found, stopwatch.elapsed().as_secs_f64()));
-    }
-    Ok(database)
+    Ok(Opened { database: opened?, seconds: stopwatch.elapsed().as_secs_f64() })
 }
 
 /// One line about a recovery.
@@ -60,14 +68,21 @@ pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
         "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint_bytes} bytes and {commits_replayed} commits \
          in {bytes} bytes of log, in {seconds:.3} s"
     );
-    if let Some(torn) = &log.torn {
-        let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
-        line.push_str(&format!(
-            "; the last write of the log is not whole, as a crash before its acknowledgement leaves it: \
-             {bytes} bytes of {path} at byte {offset} do not count"
-        ));
+    if let Some(torn) = torn(found) {
+        line.push_str("; ");
+        line.push_str(&torn);
     }
     line
+}
+
+/// What is said of the end of a log that is not whole.
+pub fn torn(found: &RecoverySummary) -> Option<String> {
+    let torn = found.log.torn.as_ref()?;
+    let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
+    Some(format!(
+        "the last write of the log is not whole, as a crash before its acknowledgement leaves it: {bytes} bytes of {path} \
+         at byte {offset} do not count"
+    ))
 }
 
 /// Shows how far a recovery is, where standard error is a terminal. Told from several threads.

@@ -59,6 +59,10 @@ pub fn start(options: &Options) -> Result<Logging> {
         (registry.with(layer), traces)
     };
     registry.init();
+    if options.log_format == LogFormat::Json {
+        // A panic, too, is an object.
+        std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    }
     Ok(Logging {
         audit,
         #[cfg(feature = "otel")]

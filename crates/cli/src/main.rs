@@ -93,6 +93,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read the results wanted no more of them.
         Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Told) => ExitCode::FAILURE,
         Err(Failure::Error(error)) => {
             eprintln!("error: {}", error.message());
             ExitCode::FAILURE
@@ -105,6 +106,8 @@ fn main() -> ExitCode {
 enum Failure {
     /// The reader of standard output closed it (`mangrove query … | head`).
     ReaderGone,
+    /// Something went wrong, and the log says what.
+    Told,
     /// Something went wrong.
     Error(Error),
 }

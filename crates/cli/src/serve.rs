@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{Database, Error, ErrorKind, Result};
-use mangrove_server::{Config, DatabaseEngine, Server};
+use mangrove_server::{DatabaseEngine, Starting};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::ServeArgs;
 use crate::audit_log::AuditLog;
 use crate::config::{GraphSetup, Setup};
+use crate::graphs::Opened;
+use crate::logging::Logging;
 use crate::quantity::Size;
-use crate::settings::Options;
-use crate::{Failure, graphs, load, logging, notify};
+use crate::settings::{LogFormat, Options};
+use crate::{Failure, graphs, load, logging, notify, settings};
 
 /// How long a worker without a query lives. What it allocated and others have freed, answers that were sent above all, is
 /// given back when it ends: sooner than after tokio's ten seconds.
@@ -24,20 +26,46 @@ const WORKER_IDLE_MAX: Duration = Duration::from_secs(2);
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut setup = Setup::new(args)?;
+    let strangers = settings::unknown_variables()?;
     if args.print_config {
+        for name in strangers {
+            eprintln!("warning: {}", stranger(&name));
+        }
         io::stdout().lock().write_all(setup.print().as_bytes())?;
         return Ok(());
     }
     let logging = logging::start(&setup.options)?;
-    // Before minutes of loading, not after.
-    setup.options.server.check()?;
-    let engine = Arc::new(engine(&setup)?);
+    for name in strangers {
+        tracing::warn!("{}", stranger(&name));
+    }
+    let is_json = setup.options.log_format == LogFormat::Json;
+    match logged(setup, &logging) {
+        // Standard error has nothing but objects, to the last line.
+        Err(Failure::Error(error)) if is_json && tracing::enabled!(tracing::Level::ERROR) => {
+            tracing::error!("{}", error.message());
+            Err(Failure::Told)
+        }
+        outcome => outcome,
+    }
+}
+
+/// What is said of a variable of the environment that no setting has, and none has a name like it.
+fn stranger(name: &str) -> String {
+    format!("the environment has {name}, which is no setting of mangrove (`mangrove serve --print-config` shows all)")
+}
+
+/// All that the log tells of.
+fn logged(setup: Setup, logging: &Logging) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_keep_alive(WORKER_IDLE_MAX)
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    let served = runtime.block_on(serve(setup.options.server, Arc::clone(&engine), logging.audit.clone()));
+    // Before minutes of recovery and loading, in which `/health` says that the server is starting.
+    let starting = runtime.block_on(Starting::listen(setup.options.server.clone()))?;
+    let engine = Arc::new(engine(&setup)?);
+    let scheme = if setup.options.server.tls.is_some() { "wss" } else { "ws" };
+    let served = runtime.block_on(serve(starting, scheme, Arc::clone(&engine), logging.audit.clone()));
     // What still runs was left behind, and is not waited for any longer.
     runtime.shutdown_background();
     for (name, database) in &engine.databases() {
@@ -64,15 +92,22 @@ fn checkpoint(name: &str, database: &Database) {
     }
 }
 
-async fn serve(config: Config, engine: Arc<DatabaseEngine>, audit: Option<AuditLog>) -> Result<(), Failure> {
+async fn serve(
+    starting: Starting,
+    scheme: &str,
+    engine: Arc<DatabaseEngine>,
+    audit: Option<AuditLog>,
+) -> Result<(), Failure> {
     let stop = stop_signal()?;
     tokio::spawn(reopen_on_hangup(watch(SignalKind::hangup(), "SIGHUP")?, audit));
-    let scheme = if config.tls.is_some() { "wss" } else { "ws" };
-    let server = Server::bind(config, engine).await?;
+    let server = starting.ready(engine).await?;
     let address = server.local_address()?;
+    // The one line on standard output is for what starts a server and needs its address; the log has the same as an event.
     let mut out = io::stdout();
     writeln!(out, "mangrove {} listens on {scheme}://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(url = format!("{scheme}://{address}/gremlin"), version, "listens");
     notify::tell(notify::READY);
     server.serve(stop).await?;
     Ok(())
@@ -97,7 +132,9 @@ fn opener(options: &Options) -> impl Fn(Option<&Path>, Option<u64>) -> Result<Da
     move |directory, own_limit| {
         let location = directory.map(Path::to_string_lossy);
         let limit = own_limit.map(|bytes| Size { bytes }).or(memory_limit);
-        let database = graphs::open_with(location.as_deref(), limit, graphs::Missing::Create, durability.clone())?;
+        let Opened { database, seconds } =
+            graphs::open_with(location.as_deref(), limit, graphs::Missing::Create, durability.clone())?;
+        tell_recovery(&database, seconds);
         settings.apply(&database)?;
         Ok(database)
     }
@@ -105,7 +142,9 @@ fn opener(options: &Options) -> impl Fn(Option<&Path>, Option<u64>) -> Result<Da
 
 fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
     let durability = options.durability.clone();
-    let database = graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, durability)?;
+    let Opened { database, seconds } =
+        graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, durability)?;
+    tell_recovery(&database, seconds);
     options.graph_settings.apply(&database)?;
     database.set_id_rule(graph.ids);
     if let Some(directory) = &graph.io_directory {
@@ -118,6 +157,25 @@ fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
         tracing::info!(graph = graph.name, rejects = report.rejects, "loaded {}", load::summary(&report));
     }
     Ok(database)
+}
+
+/// Logs what was found in the directory of a graph.
+fn tell_recovery(database: &Database, seconds: f64) {
+    let (Some(found), Some(durability)) = (database.recovery(), database.durability()) else { return };
+    let directory = durability.directory.display();
+    tracing::info!(
+        %directory,
+        vertices = found.graph.vertices,
+        edges = found.graph.edges,
+        checkpoint_bytes = found.checkpoint_bytes,
+        commits = found.commits_replayed,
+        log_bytes = found.log.bytes,
+        seconds,
+        "recovered the graph"
+    );
+    if let Some(torn) = graphs::torn(found) {
+        tracing::warn!(%directory, "{torn}");
+    }
 }
 
 /// Completes when the process is asked to end.

@@ -224,12 +224,46 @@ pub const SETTINGS: &[Setting] = settings! {
     "session_idle_max" "TIME" server.limits.session_idle_max: "How long a session may be idle";
     "session_remembered_min" "TIME" server.limits.session_remembered_min:
         "How long the name of a session that expired is refused at least";
+    "closing_seconds" "SECONDS" server.limits.closing_min:
+        "How long a server that is asked to stop serves on while /health says `closing`, for a load balancer to notice";
     "drain_seconds" "SECONDS" server.limits.drain_max: "How long queries may go on when the server is asked to stop";
     "slow_query" "TIME" engine.slow_query: "Log queries that take longer, with their plans";
     "audit" "FILE" audit: "Write the audit log to a file of its own, an object of JSON a line";
     "log" "FILTER" log: "What is logged: info, debug, mangrove_audit=off, …";
     "log_format" "FORMAT" log_format: "text, or json: an object a line";
 };
+
+/// What the names of our variables of the environment begin with.
+const PREFIX: &str = "MANGROVE_";
+
+/// Variables that are no settings: those of `serve` itself, and of commands that ask a server.
+const OTHER_VARIABLES: [&str; 6] =
+    ["MANGROVE_CONFIG", "MANGROVE_USERS", "MANGROVE_URL", "MANGROVE_USER", "MANGROVE_PASSWORD", "MANGROVE_TLS_CA"];
+
+/// Variables of the environment that look like ours and mean nothing. One whose name is near a setting's is an error: a
+/// limit that is misspelt does not count.
+pub fn unknown_variables() -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
+    for (name, _) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        let Some(rest) = name.strip_prefix(PREFIX).filter(|_| !is_known(name)) else { continue };
+        let hint = mangrove_gremlin::suggest(rest, SETTINGS.iter().map(|setting| setting.name));
+        if !hint.is_empty() {
+            return Err(Error::invalid(format!("the environment has {name}, and there is no such setting{hint}")));
+        }
+        unknown.push(name.to_owned());
+    }
+    unknown.sort();
+    Ok(unknown)
+}
+
+/// Returns true if a variable of the environment has its meaning, or is one of those that Kubernetes sets for a service named
+/// `mangrove`.
+fn is_known(name: &str) -> bool {
+    let is_of_kubernetes =
+        name.starts_with("MANGROVE_SERVICE_") || name == "MANGROVE_PORT" || name.starts_with("MANGROVE_PORT_");
+    is_of_kubernetes || OTHER_VARIABLES.contains(&name) || SETTINGS.iter().any(|setting| setting.variable() == name)
+}
 
 impl Setting {
     /// The setting of a key in the file; an unknown one is an error that names the nearest.
@@ -261,7 +295,7 @@ impl Setting {
     }
 
     fn variable(&self) -> String {
-        format!("MANGROVE_{}", self.name.to_ascii_uppercase())
+        format!("{PREFIX}{}", self.name.to_ascii_uppercase())
     }
 
     fn arg(&self) -> Arg {
@@ -312,6 +346,18 @@ impl Display for Origin {
 /// What the command line and the environment set.
 #[derive(Clone, Debug, Default)]
 pub struct Given(pub Vec<(&'static Setting, String, Origin)>);
+
+impl Given {
+    /// What the environment sets.
+    pub fn from_environment() -> Self {
+        let given = |setting: &'static Setting| {
+            let variable = setting.variable();
+            let text = std::env::var(&variable).ok()?;
+            Some((setting, text, Origin::Environment(variable)))
+        };
+        Given(SETTINGS.iter().filter_map(given).collect())
+    }
+}
 
 impl Args for Given {
     fn augment_args(command: Command) -> Command {
@@ -444,9 +490,23 @@ impl Field for Option<Duration> {
     }
 }
 
+/// The smallest limit of memory that is meant: less is a unit that was forgotten.
+const MEMORY_LIMIT_MIN: u64 = 1 << 20;
+
+/// How much memory a graph may use.
+pub fn memory_limit(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse()?;
+    match size.bytes {
+        MEMORY_LIMIT_MIN.. => Ok(size),
+        bytes => Err(format!(
+            "`{text}` is {bytes} bytes, in which no graph fits: write a unit, as in 2GiB, and at least 1MiB"
+        )),
+    }
+}
+
 impl Field for Option<Size> {
     fn read(&mut self, text: &str) -> Result<(), String> {
-        *self = Some(text.parse()?);
+        *self = Some(memory_limit(text)?);
         Ok(())
     }
 

@@ -3,15 +3,15 @@
 //! Passwords come from standard input and never from the command line, where every process on the machine could read
 //! them. At a terminal they are asked for twice and not shown.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use mangrove::{Error, ErrorKind, Result, Value};
+use mangrove::{Error, Result, Value};
 use mangrove_server::users::Users;
 use mangrove_server::{Access, Rights};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::args::{Format, UserCommand};
+use crate::client::terminal::{ask, line};
 use crate::{Failure, output};
 
 /// `mangrove user`.
@@ -79,27 +79,6 @@ fn password() -> Result<String> {
         return Err(Error::invalid("the two passwords differ; nothing was changed"));
     }
     Ok(first)
-}
-
-/// Asks at the terminal, which shows nothing of the answer.
-fn ask(question: &str) -> Result<String> {
-    let failed = |e: rustix::io::Errno| Error::new(ErrorKind::Io, format!("the terminal cannot be made silent: {e}"));
-    eprint!("{question}");
-    let terminal = io::stdin();
-    let loud = tcgetattr(&terminal).map_err(failed)?;
-    let mut silent = loud.clone();
-    silent.local_modes -= LocalModes::ECHO;
-    tcsetattr(&terminal, OptionalActions::Flush, &silent).map_err(failed)?;
-    let answer = line();
-    tcsetattr(&terminal, OptionalActions::Flush, &loud).map_err(failed)?;
-    eprintln!();
-    answer
-}
-
-fn line() -> Result<String> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(|e| Error::from(e).context("standard input"))?;
-    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 #[cfg(test)]

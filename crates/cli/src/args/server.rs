@@ -89,10 +89,15 @@ pub struct QueriesArgs {
 #[derive(Args, Debug)]
 pub struct KillArgs {
     /// Its number, as `mangrove queries` shows it
+    #[arg(value_parser = query_number)]
     pub id: u64,
     /// Where.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+fn query_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a query is named by its number, as `mangrove queries` shows it".to_owned())
 }
 
 /// `mangrove user`.

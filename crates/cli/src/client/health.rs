@@ -6,13 +6,15 @@ use mangrove::{Error, ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::target::Target;
+use super::trust::Trust;
 
 /// More than `/health` ever says.
 const HEALTH_BYTES_MAX: u64 = 64 << 10;
 
 /// What a server answers to `GET /health`: the status of HTTP and the body.
-pub fn health(url: &str, patience: Duration) -> Result<(u16, String)> {
-    let target = Target::parse(url)?;
+pub fn health(url: &str, trust: Trust, patience: Duration) -> Result<(u16, String)> {
+    let mut target = Target::parse(url)?;
+    target.trust = trust;
     let failed = |why: String| Error::new(ErrorKind::Io, format!("{}: {why}", target.url()));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.to_string()))?;

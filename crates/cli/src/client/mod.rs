@@ -10,10 +10,12 @@
 //!
 //! `wss://` is TLS, with the system's certificates or those of `MANGROVE_TLS_CA`. Who asks is in the URL
 //! (`wss://ada@host`) or `MANGROVE_USER`; the password only ever in `MANGROVE_PASSWORD`, where other processes do not
-//! see it.
+//! see it, or asked for at a terminal.
 
 pub mod health;
 mod target;
+pub mod terminal;
+pub mod trust;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -29,12 +31,13 @@ use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-use self::target::{Socket, Target};
+use self::target::{CREDENTIALS, Socket, Target};
 
 /// How long to wait for a server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const NO_CONTENT: u16 = 204;
 const PARTIAL_CONTENT: u16 = 206;
+const AUTHENTICATE: u16 = 407;
 
 /// One question.
 #[derive(Clone, Copy)]
@@ -199,14 +202,12 @@ impl Client {
 
 fn open(runtime: &Runtime, target: &Target) -> Result<(Socket, SocketAddr)> {
     runtime.block_on(async {
-        let reason = match tokio::time::timeout(CONNECT_TIMEOUT, target.open()).await {
+        let error = match tokio::time::timeout(CONNECT_TIMEOUT, target.open()).await {
             Ok(Ok(opened)) => return Ok(opened),
-            Ok(Err(error)) => error.message().to_owned(),
-            Err(_) => format!("no answer in {} s", CONNECT_TIMEOUT.as_secs()),
+            Ok(Err(error)) => error,
+            Err(_) => Error::new(ErrorKind::Io, format!("no answer in {} s", CONNECT_TIMEOUT.as_secs())),
         };
-        let url = target.url();
-        let message = format!("cannot connect to {url}: {reason}; is a server running there (`mangrove serve`)?");
-        Err(Error::new(ErrorKind::Io, message))
+        Err(error.context(format!("cannot connect to {}", target.url())))
     })
 }
 
@@ -267,6 +268,10 @@ impl Answer<'_> {
         while self.ready.is_empty() && !self.is_over {
             let response = self.message().inspect_err(|_| self.is_over = true)?;
             self.is_over = response.code != PARTIAL_CONTENT;
+            if response.code == AUTHENTICATE {
+                let message = format!("the server asks for a name and a password; {CREDENTIALS}");
+                return Err(Error::new(ErrorKind::Forbidden, message));
+            }
             if !(200..300).contains(&response.code) {
                 return Err(Error::new(kind_of(response.code), response.message.to_string()));
             }

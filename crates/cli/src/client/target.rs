@@ -1,25 +1,27 @@
 //! Where a server is and who asks: a URL, a name, a password, and the certificates that are trusted.
 
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mangrove::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_tungstenite::tungstenite;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Where Debian and its kin keep the certificates that a system trusts.
-const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+use super::terminal;
+use super::trust::{self, Trust};
+
+/// Where a name and a password are looked for.
+pub const CREDENTIALS: &str =
+    "the name is in the URL (wss://ada@host) or MANGROVE_USER, the password in MANGROVE_PASSWORD";
 
 /// A connection below the WebSocket: TCP, or TLS over it.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin {}
@@ -30,13 +32,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire for T {}
 pub type Socket = WebSocketStream<Box<dyn Wire>>;
 
 /// Where a server is, and who asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Target {
     is_encrypted: bool,
     user: Option<String>,
     /// Host and port.
     pub authority: String,
     path: String,
+    /// Which certificates are taken.
+    pub trust: Trust,
+    /// The password that was asked for at the terminal: once, for all connections.
+    asked: Arc<OnceLock<String>>,
 }
 
 impl Target {
@@ -62,7 +68,8 @@ impl Target {
                 "--url: a password in a URL can be read by every process on this machine; put it into MANGROVE_PASSWORD",
             ));
         }
-        Ok(Target { is_encrypted, user, authority: authority.to_owned(), path: path.to_owned() })
+        let (authority, path) = (authority.to_owned(), path.to_owned());
+        Ok(Target { is_encrypted, user, authority, path, trust: Trust::Named, asked: Arc::default() })
     }
 
     /// The URL with nothing left out, and without who asks.
@@ -74,10 +81,21 @@ impl Target {
     /// The header that says who asks, where somebody does.
     fn authorization(&self) -> Result<Option<HeaderValue>> {
         let Some(user) = self.user.clone().or_else(|| std::env::var("MANGROVE_USER").ok()) else { return Ok(None) };
-        let password = std::env::var("MANGROVE_PASSWORD")
-            .map_err(|_| Error::invalid(format!("the password of `{user}` is not in MANGROVE_PASSWORD")))?;
+        let password = match std::env::var("MANGROVE_PASSWORD") {
+            Ok(password) => password,
+            Err(_) if io::stdin().is_terminal() => self.ask(&user)?,
+            Err(_) => return Err(Error::invalid(format!("the password of `{user}` is not in MANGROVE_PASSWORD"))),
+        };
         let value = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         Ok(Some(value.parse().expect("base64 is a header's value")))
+    }
+
+    fn ask(&self, user: &str) -> Result<String> {
+        if let Some(password) = self.asked.get() {
+            return Ok(password.clone());
+        }
+        let password = terminal::ask(&format!("Password of {user}: "))?;
+        Ok(self.asked.get_or_init(|| password).clone())
     }
 
     /// The connection without anything said on it, and the address that the server sees.
@@ -86,7 +104,8 @@ impl Target {
         let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let port = if self.is_encrypted { 443 } else { 80 };
         let address = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
-        let stream = TcpStream::connect(&address).await.map_err(|e| failed(&e))?;
+        let unreached = |e: io::Error| failed(&format!("{e}; is a server running there (`mangrove serve`)?"));
+        let stream = TcpStream::connect(&address).await.map_err(unreached)?;
         let own = stream.local_addr().map_err(|e| failed(&e))?;
         if !self.is_encrypted {
             return Ok((Box::new(stream), own));
@@ -94,7 +113,8 @@ impl Target {
         let request = self.url().into_client_request().map_err(|e| failed(&e))?;
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|e| failed(&e))?;
-        Ok((Box::new(connector()?.connect(name, stream).await.map_err(|e| failed(&e))?), own))
+        let encrypted = self.trust.connector()?.connect(name, stream).await;
+        Ok((Box::new(encrypted.map_err(|e| trust::explained(&e))?), own))
     }
 
     /// Connects; also gives the address that the server sees.
@@ -108,33 +128,22 @@ impl Target {
         match client_async(request, stream).await {
             Ok((socket, _)) => Ok((socket, own)),
             Err(tungstenite::Error::Http(answer)) => {
-                let words = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-                Err(Error::new(ErrorKind::Io, format!("the server answers {}: {words}", answer.status())))
+                Err(refused(answer.status(), answer.body().as_deref().unwrap_or_default()))
             }
             Err(error) => Err(failed(&error)),
         }
     }
 }
 
-/// TLS that trusts the certificates of `MANGROVE_TLS_CA` or else the system's.
-fn connector() -> Result<TlsConnector> {
-    let path = std::env::var("MANGROVE_TLS_CA").unwrap_or_else(|_| SYSTEM_CERTIFICATES.to_owned());
-    let unread = |why: String| {
-        Error::new(ErrorKind::Io, format!("{path}: {why}; MANGROVE_TLS_CA names a file of certificates to trust"))
-    };
-    let mut roots = RootCertStore::empty();
-    let certificates: Vec<CertificateDer<'static>> =
-        CertificateDer::pem_file_iter(&path).and_then(Iterator::collect).map_err(|e| unread(e.to_string()))?;
-    if roots.add_parsable_certificates(certificates).0 == 0 {
-        return Err(unread("there is no certificate in it".to_owned()));
+/// What a server says instead of beginning a WebSocket.
+fn refused(status: StatusCode, body: &[u8]) -> Error {
+    let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let words = json.as_ref().and_then(|json| json["message"].as_str()).map(Into::into);
+    let words = words.unwrap_or_else(|| String::from_utf8_lossy(body));
+    match status {
+        StatusCode::UNAUTHORIZED => Error::new(ErrorKind::Forbidden, format!("{words}; {CREDENTIALS}")),
+        status => Error::new(ErrorKind::Io, format!("the server answers {status}: {words}")),
     }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| unread(e.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[cfg(test)]

@@ -64,7 +64,9 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     let Some(_mounted) = Mounted::new(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], &disk) else { return };
     let (graph, filler) = (disk.join("graph"), disk.join("filler"));
     let data = text(&graph);
-    let serving = Serving::start(&["--data", data, "--log-segment-size", "64KiB"]);
+    let log = folder.path().join("log");
+    let serving = Serving::logged(&log, &["--data", data, "--log-segment-size", "64KiB"]);
+    let said = |words: &str| fs::read_to_string(&log).unwrap().contains(words);
     let url = format!("ws://{}", serving.address);
     let ask = |script: &str| run(&["query", "--url", &url, "--format", "csv", script]);
     assert_eq!(ask("g.addV('n')").code, Some(0));
@@ -85,6 +87,8 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     let health = serving.get("/health");
     assert!(health.contains("\"read-only\"") && health.contains("are free"), "{health}");
     assert!(serving.get("/metrics").contains("mangrove_log_running{graph=\"g\"} 0"));
+    eventually("the log says that it takes no writes", || said("takes no writes"));
+    assert!(said("are free") && !said("takes writes again"));
     assert!(ask("g.V().count()").out.contains(&written.to_string()));
     let checkpoint = fail(1, &["checkpoint", "--url", &url]);
     assert!(checkpoint.contains("No space left") && checkpoint.contains("make room"), "{checkpoint}");
@@ -92,6 +96,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     // It is noticed without anybody writing.
     fs::remove_file(&filler).unwrap();
     eventually("/health says ok", || serving.get("/health").contains("\"ok\""));
+    eventually("the log says that it takes writes", || said("takes writes again"));
     assert_eq!(write().code, Some(0));
     succeed(&["checkpoint", "--url", &url]);
     let metrics = serving.get("/metrics");
@@ -172,13 +177,13 @@ fn a_directory_without_rights_says_so() {
     if !is_possible {
         return println!("left out: the program cannot be run as another user here");
     }
+    // A graph is its owner's, who may let others read it.
+    assert!(Command::new("chmod").args(["-R", "go+rX"]).arg(&graph).status().unwrap().success());
     // Nothing can be seen; nothing can be written; nothing can be made beside it.
     for (mode, data, said) in [(0o000, graph.clone(), "database"), (0o555, graph.clone(), "LOCK")] {
         set(&graph, mode);
         if !is_root {
             set(&graph.join("LOCK"), 0o444);
-    // A graph is its owner's, who may let others read it.
-    assert!(Command::new("chmod").args(["-R", "go+rX"]).arg(&graph).status().unwrap().success());
         }
         let ran = ran(run(&["query", "--data", text(&data), "g.V().count()"]).unwrap());
         assert_eq!(ran.code, Some(1), "{mode:o}: {}", ran.out);

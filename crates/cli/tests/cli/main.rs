@@ -10,6 +10,7 @@ mod export;
 mod load;
 mod manual;
 mod metrics;
+mod operations;
 mod query;
 mod serve;
 mod server;

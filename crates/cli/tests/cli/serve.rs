@@ -43,6 +43,8 @@ fn what_it_cannot_serve_it_says() {
         let error = fail(1, &args);
         assert!(error.contains("error: ") && error.contains(part), "{args:?}: {error}");
     }
+    let killed = fail(2, &["kill", "--url", "ws://127.0.0.1:9", "abc"]);
+    assert!(killed.contains("`mangrove queries`") && !killed.contains("invalid digit"), "{killed}");
     fail(2, &["serve", "--listen", "somewhere"]);
 }
 

@@ -1,7 +1,9 @@
 //! Servers that tests start, and stop.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, Ran, mangrove, ran};
@@ -18,13 +20,18 @@ pub struct Serving {
 impl Serving {
     /// Starts one on a free port.
     pub fn start(args: &[&str]) -> Self {
-        let mut child = mangrove()
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        Self::start_with(args, Stdio::null())
+    }
+
+    /// Starts one whose log is this file.
+    pub fn logged(log: &Path, args: &[&str]) -> Self {
+        Self::start_with(args, File::create(log).unwrap().into())
+    }
+
+    fn start_with(args: &[&str], log: Stdio) -> Self {
+        let is_placed = args.contains(&"--listen");
+        let args = if is_placed { args.to_vec() } else { [&["--listen", "127.0.0.1:0"], args].concat() };
+        let mut child = mangrove().arg("serve").args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim().rsplit_once(' ').unwrap_or_else(|| panic!("no address in {line:?}")).1.to_owned();
@@ -35,9 +42,18 @@ impl Serving {
 
     /// Starts one with the users of a folder, and graphs there that outlive it.
     pub fn with_users(folder: &Folder, more: &[&str]) -> Self {
+        Self::with_users_and(folder, more, Self::start)
+    }
+
+    /// The same, with its log in a file.
+    pub fn logged_with_users(log: &Path, folder: &Folder, more: &[&str]) -> Self {
+        Self::with_users_and(folder, more, |args| Self::logged(log, args))
+    }
+
+    fn with_users_and(folder: &Folder, more: &[&str], start: impl FnOnce(&[&str]) -> Self) -> Self {
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (users, graphs) = (path("users.toml"), path("graphs"));
-        Self::start(&[&["--users-file", &users, "--graphs-dir", &graphs], more].concat())
+        start(&[&["--users-file", &users, "--graphs-dir", &graphs], more].concat())
     }
 
     /// What it answers to HTTP.

@@ -1,0 +1,198 @@
+//! Which certificates a client takes from a server.
+//!
+//! A certificate that is named itself is taken as it is: most self-signed ones say that they are an authority's, and rustls
+//! refuses those as a server's. It still has to be for the server's name.
+
+use std::sync::Arc;
+
+use mangrove::{Error, ErrorKind, Result};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::verify_server_name;
+use tokio_rustls::rustls::crypto::CryptoProvider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+
+/// Names a file of certificates that are trusted.
+const VARIABLE: &str = "MANGROVE_TLS_CA";
+
+/// Where Debian and its kin keep the certificates that a system trusts.
+const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// Whom to trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The certificates in the file that `MANGROVE_TLS_CA` names, or else the system's.
+    Named,
+    /// Any server: for a question that gives nothing away, and whose answer is not relied on.
+    Any,
+}
+
+impl Trust {
+    /// TLS for clients that trust so.
+    pub fn connector(self) -> Result<TlsConnector> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match self {
+            Trust::Named => Arc::new(Named::read(&provider)?),
+            Trust::Any => Arc::new(Any(Arc::clone(&provider))),
+        };
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+}
+
+/// What went wrong in a handshake, with the way out.
+pub fn explained(error: &std::io::Error) -> Error {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let message = match cause {
+        Some(rustls::Error::InvalidCertificate(fault)) => refused(fault),
+        Some(rustls::Error::InvalidMessage(_)) => "the server speaks no TLS on this port: use ws://".to_owned(),
+        _ => format!("no TLS handshake: {error}"),
+    };
+    Error::new(ErrorKind::Io, message)
+}
+
+fn refused(fault: &CertificateError) -> String {
+    match fault {
+        CertificateError::UnknownIssuer => format!(
+            "the server's certificate is not trusted, nor is an authority that vouches for it; {VARIABLE} names a file \
+             (PEM) with the one or the other"
+        ),
+        CertificateError::NotValidForNameContext { expected, presented } => format!(
+            "the server's certificate is for {}, not for {}; name the server in --url as its certificate does",
+            presented.join(", "),
+            expected.to_str()
+        ),
+        CertificateError::NotValidForName => {
+            "the server's certificate is for another name; name the server in --url as its certificate does".to_owned()
+        }
+        other => format!(
+            "the server's certificate is refused: {other}; a certificate in the file that {VARIABLE} names is taken as it is"
+        ),
+    }
+}
+
+/// Trusts the certificates of a file, and those that they vouch for.
+#[derive(Debug)]
+struct Named {
+    certificates: Vec<CertificateDer<'static>>,
+    authorities: Arc<WebPkiServerVerifier>,
+}
+
+impl Named {
+    fn read(provider: &Arc<CryptoProvider>) -> Result<Self> {
+        let (path, is_named) = match std::env::var(VARIABLE) {
+            Ok(path) => (path, true),
+            Err(_) => (SYSTEM_CERTIFICATES.to_owned(), false),
+        };
+        let unread = |why: String| {
+            Error::new(ErrorKind::Io, format!("{path}: {why}; {VARIABLE} names a file (PEM) of certificates to trust"))
+        };
+        let all = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let all = all.map_err(|e| unread(e.to_string()))?;
+        let mut roots = RootCertStore::empty();
+        if roots.add_parsable_certificates(all.iter().cloned()).0 == 0 {
+            return Err(unread("there is no certificate in it".to_owned()));
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(|e| unread(e.to_string()))?;
+        Ok(Named { certificates: if is_named { all } else { Vec::new() }, authorities })
+    }
+}
+
+impl ServerCertVerifier for Named {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.certificates.iter().any(|certificate| certificate.as_ref() == end_entity.as_ref()) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        match self.authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
+            // A self-signed certificate that is not among the named ones: how it was made is no help to the user.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) => {
+                Err(CertificateError::UnknownIssuer.into())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Trusts any server. The handshake is checked all the same.
+#[derive(Debug)]
+struct Any(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Any {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
