@@ -191,7 +191,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "result_count_max" "COUNT" engine.result_count_max: "How many results a query may have";
     "held_result_bytes_max" "SIZE" server.limits.held_result_bytes_max: "About how many bytes results that are held back may take";
     "held_result_count_max" "COUNT" server.limits.held_result_count_max:
-        "Results that a request that writes, or a script of several statements, may hold back until its commit";
+        "Results that a request that writes may hold back until its commit";
     "worker_count_max" "COUNT" server.limits.worker_count_max: "Queries at once";
     "conflict_retry_count_max" "COUNT" server.limits.conflict_retry_count_max:
         "How often a request is run again after a conflict";

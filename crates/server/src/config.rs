@@ -65,8 +65,7 @@ pub struct Limits {
     /// About how many bytes of results a response message holds: a batch of fewer results than asked for is sent when it
     /// has as many. One result of more is sent on its own.
     pub batch_bytes_max: usize,
-    /// Results of a request that writes, or of a script of several statements, which are held back until the transaction is
-    /// committed.
+    /// Results of a request that writes, which are held back until the transaction is committed.
     pub held_result_count_max: usize,
     /// About how many bytes those may take.
     pub held_result_bytes_max: usize,

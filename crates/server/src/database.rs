@@ -233,6 +233,9 @@ impl EngineTransaction for DatabaseTransaction {
 
     fn write_mark(&self) -> usize {
         self.transaction.write_mark()
+            if prepared.is_mutating() {
+                sink.hold();
+            }
     }
 
     fn fail_since(&mut self, mark: usize, error: &Error) -> bool {

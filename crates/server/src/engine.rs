@@ -59,7 +59,8 @@ pub trait Engine: Send + Sync + 'static {
 
 /// An open transaction. Dropping it rolls it back.
 pub trait EngineTransaction: Send {
-    /// Runs a query inside the transaction.
+    /// Runs a query inside the transaction. If the query may write, the engine has the sink [hold](ResultSink::hold) its results
+    /// first.
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
 
     /// How much the transaction has written.

@@ -6,8 +6,9 @@
 //! - one query is one transaction of the engine's own making, run again after a conflict as long as the
 //!   client has seen nothing of it;
 //! - several statements are one transaction, or more where the script itself commits; only the last one's
-//!   results count and are held back until the commit. One transaction is run again after a conflict, too. What fails
-//!   undoes all of it, and the error names the statement.
+//!   results count. If the transaction has written by then, they are held back until the commit; else they are sent as they
+//!   come. One transaction is run again after a conflict, too, as long as the client has seen nothing. What fails undoes all
+//!   of it, and the error names the statement.
 //!
 //! In a session the statements run in the session's transaction, which stays open. A request that fails after one of its
 //! statements has written ends that transaction. A variable has its value for the rest of its script, and no longer.
@@ -133,19 +134,18 @@ impl Program {
         sink.finish()
     }
 
-    /// Several statements as one transaction, run again after a conflict: nobody has seen anything of it.
+    /// Several statements as one transaction, run again after a conflict as long as the client has seen nothing of it.
     fn run_together(&self, engine: &dyn Engine, retry_count_max: u32, sink: &mut ChannelSink) -> Result<(), Failure> {
         let mut retries = Retries::up_to(retry_count_max);
         loop {
             let mut slot = Slot::default();
-            sink.hold();
             let outcome = self.run_to_seal(engine, &mut slot, sink).and_then(|()| {
                 reach(Point::RequestSealed);
                 Ok(slot.commit(&self.caller)?)
             });
             match (outcome, self.only_source()) {
                 (Ok(()), _) => return Ok(()),
-                (Err(failure), Some(source)) if failure.error.kind() == ErrorKind::Conflict => {
+                (Err(failure), Some(source)) if failure.error.kind() == ErrorKind::Conflict && sink.is_untouched() => {
                     slot.rollback();
                     retries.wait(failure.error)?;
                     engine.note_retry(source);
@@ -180,7 +180,12 @@ impl Program {
             sink.hold();
         }
         slot.begin_request();
-        match (self.run_to_seal(engine, slot, &mut sink), self.commits) {
+        let outcome = match self.commits {
+            true => self.run_to_seal(engine, slot, &mut sink),
+            // What the client does with the transaction is its own affair: it sees results as they come.
+            false => self.run_in(engine, slot, &mut Unheld(&mut sink)).and_then(|()| Ok(sink.seal()?)),
+        };
+        match (outcome.map_err(|failure| sink.explain(failure)), self.commits) {
             (Ok(()), true) => slot.commit(&self.caller)?,
             (Ok(()), false) => {}
             (Err(failure), true) => {
@@ -198,7 +203,11 @@ impl Program {
         let last = self.statements.len().saturating_sub(1);
         let mut variables = Variables::default();
         for (position, statement) in self.statements.iter().enumerate() {
-            let sink: &mut dyn ResultSink = if position == last { &mut *sink } else { &mut Discard };
+            let is_last = position == last;
+            if is_last && slot.has_written() {
+                sink.hold();
+            }
+            let sink: &mut dyn ResultSink = if is_last { &mut *sink } else { &mut Discard };
             let outcome = self.run_statement(statement, engine, slot, &mut variables, sink);
             outcome.map_err(|failure| statement.placed(failure))?;
         }
@@ -249,6 +258,15 @@ impl Program {
             variables.values.get_or_insert_with(|| self.parameters.clone()).insert(name.clone(), value.clone());
         }
         Ok(sink.accept(script::results_of(value))?)
+    }
+}
+
+/// Passes results on as they come.
+struct Unheld<'a>(&'a mut ChannelSink);
+
+impl ResultSink for Unheld<'_> {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        self.0.accept(results)
     }
 }
 

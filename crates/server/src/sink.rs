@@ -238,8 +238,7 @@ impl HeldMax {
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "the results of a request that writes, or of several statements, are held back until the transaction is \
-                 committed, and {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
+                "the results of a request that writes are held back until the transaction is committed, and {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
             ),
         ))
     }

@@ -47,6 +47,11 @@ impl Slot {
         Ok(transaction.as_mut())
     }
 
+    /// Returns true if the open transaction has written something.
+    pub fn has_written(&self) -> bool {
+        self.open.as_ref().is_some_and(|(_, transaction)| transaction.write_mark() > 0)
+    }
+
     /// A request begins.
     pub fn begin_request(&mut self) {
         self.mark = self.open.as_ref().map_or(0, |(_, transaction)| transaction.write_mark());

@@ -75,6 +75,21 @@ async fn statements_of_a_script_are_one_transaction_and_the_last_one_answers() {
     assert_eq!(client.eval("g.inject('count')").await.values(), [2]);
 }
 
+/// Only what a transaction has written is a reason to hold results back until its commit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_only_reads_streams() {
+    let server = Running::start(|limits| limits.held_result_count_max = 10).await;
+    let mut client = server.connect().await;
+    let answer = client.eval("g.inject('count'); x = g.inject('count').next(); g.inject('range', 1000)").await;
+    assert_eq!((answer.code(), answer.values().len()), (200, 1000));
+    assert!(answer.codes.len() > 10, "{:?}", answer.codes);
+    // A conflict that is met before anything was sent has it run again.
+    assert_eq!(client.eval("g.inject('count'); g.inject('conflict', 2)").await.values(), [3]);
+    // What was committed before needs no holding back, either.
+    let committed = client.eval("g.inject('add'); g.tx().commit(); g.inject('range', 1000)").await;
+    assert_eq!((committed.code(), committed.values().len()), (200, 1000));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_request_is_said_with_its_code() {
     let server = Running::start(|_| {}).await;

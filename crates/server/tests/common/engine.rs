@@ -124,6 +124,10 @@ impl EngineTransaction for FakeTransaction {
         }
     }
 
+    fn write_mark(&self) -> usize {
+        usize::try_from(self.pending).unwrap()
+    }
+
     fn commit(mut self: Box<Self>, _: &Caller) -> Result<()> {
         self.ended = true;
         self.state.counter.fetch_add(self.pending, Ordering::SeqCst);
