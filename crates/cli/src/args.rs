@@ -147,7 +147,7 @@ pub struct GraphArgs {
 }
 
 /// `mangrove serve`.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
     /// A configuration file (TOML): several named graphs, and what the flags say. Flags win over the

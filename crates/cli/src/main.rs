@@ -8,6 +8,7 @@
 //!   [`quantity`]: sizes and lengths of time as people write them.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
 //! - [`logging`], [`audit_log`], [`notify`]: what a server says, and to whom.
+//! - [`reload`]: what a server does at SIGHUP.
 //! - [`serve`], [`query`], [`console`], [`stats`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
 //!   `graph`, `queries`, `kill`, `checkpoint` and `inspect`; [`user`]: who may come in; [`store`]: `verify`, and looks into a database's files.
 //! - [`connection`]: whom to ask: a server by [`client`], or a graph opened here by [`local`]. [`variables`] and
@@ -49,6 +50,7 @@ mod output;
 mod parameters;
 mod quantity;
 mod query;
+mod reload;
 mod serve;
 mod settings;
 mod shell;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{Database, Error, ErrorKind, Result};
-use mangrove_server::{DatabaseEngine, Starting};
+use mangrove_server::{DatabaseEngine, Server, Starting};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::ServeArgs;
@@ -16,6 +16,7 @@ use crate::config::{GraphSetup, Setup};
 use crate::graphs::Opened;
 use crate::logging::Logging;
 use crate::quantity::Size;
+use crate::reload::Reload;
 use crate::settings::{LogFormat, Options};
 use crate::{Failure, graphs, load, logging, notify, settings};
 
@@ -39,7 +40,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         tracing::warn!("{}", stranger(&name));
     }
     let is_json = setup.options.log_format == LogFormat::Json;
-    match logged(setup, &logging) {
+    match logged(args, setup, &logging) {
         // Standard error has nothing but objects, to the last line.
         Err(Failure::Error(error)) if is_json && tracing::enabled!(tracing::Level::ERROR) => {
             tracing::error!("{}", error.message());
@@ -55,17 +56,26 @@ fn stranger(name: &str) -> String {
 }
 
 /// All that the log tells of.
-fn logged(setup: Setup, logging: &Logging) -> Result<(), Failure> {
+fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_keep_alive(WORKER_IDLE_MAX)
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
     // Before minutes of recovery and loading, in which `/health` says that the server is starting.
-    let starting = runtime.block_on(Starting::listen(setup.options.server.clone()))?;
+    let (starting, hangup) = runtime.block_on(async {
+        // One that comes meanwhile ends nothing, and is heeded afterwards.
+        let hangup = watch(SignalKind::hangup(), "SIGHUP")?;
+        Starting::listen(setup.options.server.clone()).await.map(|starting| (starting, hangup))
+    })?;
     let engine = Arc::new(engine(&setup)?);
     let scheme = if setup.options.server.tls.is_some() { "wss" } else { "ws" };
-    let served = runtime.block_on(serve(starting, scheme, Arc::clone(&engine), logging.audit.clone()));
+    let served = runtime.block_on(async {
+        let shared = Arc::clone(&engine);
+        let server = starting.ready(shared).await?;
+        let reload = Reload::new(args.clone(), setup, server.limits(), Arc::clone(&engine));
+        serve(server, scheme, on_hangup(hangup, reload, logging.audit.clone())).await
+    });
     // What still runs was left behind, and is not waited for any longer.
     runtime.shutdown_background();
     for (name, database) in &engine.databases() {
@@ -93,14 +103,12 @@ fn checkpoint(name: &str, database: &Database) {
 }
 
 async fn serve(
-    starting: Starting,
+    server: Server,
     scheme: &str,
-    engine: Arc<DatabaseEngine>,
-    audit: Option<AuditLog>,
+    on_hangup: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
     let stop = stop_signal()?;
-    tokio::spawn(reopen_on_hangup(watch(SignalKind::hangup(), "SIGHUP")?, audit));
-    let server = starting.ready(engine).await?;
+    let hangups = tokio::spawn(on_hangup);
     let address = server.local_address()?;
     // The one line on standard output is for what starts a server and needs its address; the log has the same as an event.
     let mut out = io::stdout();
@@ -109,8 +117,11 @@ async fn serve(
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(url = format!("{scheme}://{address}/gremlin"), version, "listens");
     notify::tell(notify::READY);
-    server.serve(stop).await?;
-    Ok(())
+    let served = server.serve(stop).await;
+    // It has a hand on the graphs, which are closed next.
+    hangups.abort();
+    let _ = hangups.await;
+    Ok(served?)
 }
 
 /// Opens and fills every graph.
@@ -196,13 +207,14 @@ fn watch(kind: SignalKind, name: &str) -> Result<Signal> {
     signal(kind).map_err(|e| Error::new(ErrorKind::Io, format!("cannot watch for {name}: {e}")))
 }
 
-/// Opens the audit log anew at every SIGHUP. Users and certificates are read again by themselves.
-async fn reopen_on_hangup(mut hangup: Signal, audit: Option<AuditLog>) {
+/// Opens the audit log anew and reads the settings again at every SIGHUP. Users and certificates are read again by themselves.
+async fn on_hangup(mut hangup: Signal, mut reload: Reload, audit: Option<AuditLog>) {
     while hangup.recv().await.is_some() {
+        reload.run();
         match audit.as_ref().map(AuditLog::reopen) {
             Some(Ok(())) => tracing::info!("SIGHUP: the audit log is open"),
             Some(Err(error)) => tracing::error!("SIGHUP: the audit log could not be opened anew: {error}"),
-            None => tracing::info!("SIGHUP: there is no audit log to be opened anew"),
+            None => {}
         }
     }
 }

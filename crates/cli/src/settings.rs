@@ -59,21 +59,17 @@ pub struct GraphSettings {
     pub gc_workers: u64,
     /// How old a snapshot may get that holds garbage back; 0: any age.
     pub max_snapshot_age_ms: u64,
-    /// How much memory recent commits may take that serializable transactions are checked against.
-    pub commit_history_bytes: u64,
     /// Where `io()` finds its files.
     pub io_directory: Option<PathBuf>,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
-        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, commit_history_bytes, .. } =
-            Settings::default();
+        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, .. } = Settings::default();
         GraphSettings {
             garbage_collection: garbage_collection.into_inner(),
             gc_workers: gc_workers.into_inner() as u64,
             max_snapshot_age_ms: max_snapshot_age_ms.into_inner(),
-            commit_history_bytes: commit_history_bytes.into_inner(),
             io_directory: None,
         }
     }
@@ -82,12 +78,20 @@ impl Default for GraphSettings {
 impl GraphSettings {
     /// Sets them.
     pub fn apply(&self, database: &Database) -> Result<()> {
-        let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
-        database.configure("garbage_collection", &Value::Bool(self.garbage_collection))?;
-        database.configure("gc_workers", &number(self.gc_workers))?;
-        database.configure("max_snapshot_age_ms", &number(self.max_snapshot_age_ms))?;
-        database.configure("commit_history_bytes", &number(self.commit_history_bytes))?;
+        self.apply_some(database, |_| true)?;
         database.set_io_directory(self.io_directory.as_deref())
+    }
+
+    /// Sets those of these names that may change while the graph is in use.
+    pub fn apply_some(&self, database: &Database, is_meant: impl Fn(&str) -> bool) -> Result<()> {
+        let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
+        let settings = [
+            ("garbage_collection", Value::Bool(self.garbage_collection)),
+            ("gc_workers", number(self.gc_workers)),
+            ("max_snapshot_age_ms", number(self.max_snapshot_age_ms)),
+        ];
+        let mut meant = settings.iter().filter(|(name, _)| is_meant(name));
+        meant.try_for_each(|(name, value)| database.configure(name, value).map(drop))
     }
 }
 
@@ -181,8 +185,6 @@ pub const SETTINGS: &[Setting] = settings! {
     "gc_workers" "COUNT" graph_settings.gc_workers: "By so many threads a graph";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "How old a snapshot may get that holds garbage back; 0: any age";
-    "commit_history_bytes" "SIZE" graph_settings.commit_history_bytes:
-        "Memory a graph for what recent commits wrote; above it the oldest serializable transactions cannot commit";
     "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, if its request names no time";
     "evaluation_timeout_max" "TIME" server.limits.evaluation_timeout_max:
@@ -233,6 +235,40 @@ pub const SETTINGS: &[Setting] = settings! {
     "log_format" "FORMAT" log_format: "text, or json: an object a line";
 };
 
+/// Settings that count as soon as they are read again: for requests, of some of them connections, that begin after that.
+const AT_ONCE: [&str; 30] = [
+    "memory_limit",
+    "garbage_collection",
+    "gc_workers",
+    "max_snapshot_age_ms",
+    "evaluation_timeout",
+    "evaluation_timeout_max",
+    "query_memory_limit",
+    "result_count_max",
+    "held_result_bytes_max",
+    "held_result_count_max",
+    "conflict_retry_count_max",
+    "in_flight_count_max",
+    "message_bytes_max",
+    "body_bytes_max",
+    "body_timeout",
+    "batch_bytes_max",
+    "batch_size",
+    "batch_size_max",
+    "outgoing_count_max",
+    "write_stall_max",
+    "ping_interval",
+    "silence_max",
+    "handshake_timeout",
+    "header_timeout",
+    "authentication_timeout",
+    "login_bytes_max",
+    "session_idle_max",
+    "closing_seconds",
+    "drain_seconds",
+    "slow_query",
+];
+
 /// What the names of our variables of the environment begin with.
 const PREFIX: &str = "MANGROVE_";
 
@@ -273,6 +309,11 @@ impl Setting {
             let hint = mangrove_gremlin::suggest(name, names);
             Error::invalid(format!("there is no setting `{name}` (`mangrove serve --print-config` shows all){hint}"))
         })
+    }
+
+    /// Returns true if a new value counts when the server reads its settings again (SIGHUP), and not after a restart only.
+    pub fn counts_at_once(&self) -> bool {
+        AT_ONCE.contains(&self.name)
     }
 
     /// Changes it.
@@ -629,6 +670,11 @@ mod tests {
             table.push_str(&format!("| `{}` | {default} | {summary} |\n", setting.name));
         }
         crate::manual::check("settings", &table);
+    }
+
+    #[test]
+    fn settings_that_count_at_once_are_settings() {
+        assert_eq!(SETTINGS.iter().filter(|setting| setting.counts_at_once()).count(), AT_ONCE.len());
     }
 
     #[test]

@@ -165,7 +165,7 @@ async fn connection(
         }
     };
     let handshake = tokio::select! {
-        handshake = timeout(shared.limits.handshake_timeout, handshake) => handshake,
+        handshake = timeout(shared.limits.get().handshake_timeout, handshake) => handshake,
         () = entrance.seat.dismissed() => return,
     };
     match handshake {
@@ -179,7 +179,7 @@ async fn connection(
         }
         Err(_) => {
             shared.meters.handshake(false);
-            tracing::debug!(%address, "no TLS handshake within {:?} (handshake_timeout)", shared.limits.handshake_timeout);
+            tracing::debug!(%address, "no TLS handshake within {:?} (handshake_timeout)", shared.limits.get().handshake_timeout);
         }
     }
 }
@@ -188,7 +188,7 @@ async fn connection(
 async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
-    let stream = Allowed::new(Stalling::new(stream, shared.limits.write_stall_max), Arc::clone(&allowance));
+    let stream = Allowed::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
     let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let admission = asked.admit(request.uri().path());
@@ -206,7 +206,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(shared.limits.header_timeout)
+        .header_read_timeout(shared.limits.get().header_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();

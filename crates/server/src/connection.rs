@@ -49,6 +49,7 @@ struct Connection {
     shared: Arc<Shared>,
     outgoing: Outgoing,
     in_flight: Arc<Semaphore>,
+    in_flight_count_max: u32,
     gone: watch::Receiver<bool>,
     requests: JoinSet<()>,
 }
@@ -57,14 +58,16 @@ struct Connection {
 pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Option<Known>) {
     let _alive = shared.alive();
     let (sink, mut stream) = socket.split();
-    let (outgoing, writer) = outgoing(sink, shared.limits.outgoing_count_max);
+    let limits = shared.limits.get();
+    let (outgoing, writer) = outgoing(sink, limits.outgoing_count_max);
     let (gone, gone_receiver) = watch::channel(false);
-    let mut writer = tokio::spawn(writer.run(shared.limits.write_stall_max, shared.limits.ping_interval));
+    let mut writer = tokio::spawn(writer.run(limits.write_stall_max, limits.ping_interval));
     let mut shutdown = shared.shutdown();
     let mut connection = Connection {
         id: shared.next_connection_id(),
-        gate: Gate::new(peer, known, &shared.limits),
-        in_flight: Arc::new(Semaphore::new(shared.limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
+        gate: Gate::new(peer, known, &limits),
+        in_flight: Arc::new(Semaphore::new(limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
+        in_flight_count_max: u32::try_from(limits.in_flight_count_max).unwrap_or(u32::MAX),
         shared,
         outgoing,
         gone: gone_receiver,
@@ -132,7 +135,7 @@ impl Connection {
             let mut control_count = 0;
             let message = loop {
                 let next = tokio::select! {
-                    next = timeout(self.shared.limits.silence_max, stream.next()) => next,
+                    next = timeout(self.shared.limits.get().silence_max, stream.next()) => next,
                     farewell = self.gate.shut() => return Some(farewell),
                 };
                 let Ok(next) = next else {
@@ -163,9 +166,8 @@ impl Connection {
 
     /// Waits until everything that was read has been answered. Returns false if the connection is cut off before.
     async fn drained(&self, shutdown: &mut Shutdown) -> bool {
-        let all = u32::try_from(self.shared.limits.in_flight_count_max).unwrap_or(u32::MAX);
         tokio::select! {
-            _ = self.in_flight.acquire_many(all) => true,
+            _ = self.in_flight.acquire_many(self.in_flight_count_max) => true,
             () = shutdown.reached(Phase::Cutting) => false,
         }
     }
@@ -205,7 +207,8 @@ impl Connection {
     /// The request in a message; `None` where it is none, which is answered here.
     async fn decode(&self, message: &RawMessage) -> Option<Call> {
         let (shared, given) = (Arc::clone(&self.shared), message.clone());
-        let decoded = self.shared.workers.decode(message.bytes.len(), move || protocol::decode(&given, &shared.limits));
+        let decoded =
+            self.shared.workers.decode(message.bytes.len(), move || protocol::decode(&given, &shared.limits.get()));
         let format = if message.is_text { Format::TEXT } else { Format::BINARY };
         let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
         match decoded.await.map_err(failed).flatten() {
@@ -252,7 +255,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
-    let sink = reply.sink(HeldMax::of(&shared.limits), &watch.cancellation, Handle::current());
+    let sink = reply.sink(HeldMax::of(&shared.limits.get()), &watch.cancellation, Handle::current());
     let since = Instant::now();
     let span = trace::request(reply.request, reply.operation(), &caller);
     let outcome = run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
@@ -274,7 +277,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let engine = Arc::clone(&shared.engine);
     let cancellation = watch.cancellation.clone();
-    let retry_count_max = shared.limits.conflict_retry_count_max;
+    let retry_count_max = shared.limits.get().conflict_retry_count_max;
     let outcome = shared.workers.run(watch, move || {
         Program::compile(evaluation, &caller, engine.as_ref(), &cancellation)?.run(
             engine.as_ref(),

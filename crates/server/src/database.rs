@@ -22,6 +22,7 @@ use smol_str::SmolStr;
 use crate::access::{Access, Caller};
 use crate::audit::{self, Act};
 use crate::engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
+use crate::live::Live;
 use crate::metrics::Metered;
 use crate::places::Places;
 use crate::queries::{Guard, Queries, Running};
@@ -63,7 +64,7 @@ fn open(directory: Option<&Path>, memory_limit: Option<u64>) -> Result<Database>
 /// Databases behind a server.
 pub struct DatabaseEngine {
     hub: Arc<Hub>,
-    limits: EngineLimits,
+    limits: Live<EngineLimits>,
 }
 
 impl DatabaseEngine {
@@ -75,7 +76,12 @@ impl DatabaseEngine {
     /// No source yet.
     pub fn with_limits(limits: EngineLimits) -> Self {
         let registry = Registry::new(limits.graph_count_max, Box::new(open));
-        DatabaseEngine { hub: Arc::new(Hub { registry, queries: Queries::default() }), limits }
+        DatabaseEngine { hub: Arc::new(Hub { registry, queries: Queries::default() }), limits: Live::new(limits) }
+    }
+
+    /// Changes what queries that begin after that may take. How many graphs there may be stays as it is.
+    pub fn set_limits(&self, limits: EngineLimits) {
+        self.limits.set(limits);
     }
 
     /// Offers a database under the name of a traversal source, whose transactions are serializable. The graph has the
@@ -144,7 +150,7 @@ impl DatabaseEngine {
     }
 
     fn work(&self, graph: Arc<Graph>) -> Work {
-        Work { hub: Arc::clone(&self.hub), limits: self.limits.clone(), graph }
+        Work { hub: Arc::clone(&self.hub), limits: self.limits.get(), graph }
     }
 }
 
@@ -227,15 +233,15 @@ struct DatabaseTransaction {
 impl EngineTransaction for DatabaseTransaction {
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
         self.work.run(request, sink, |_, prepared, options, sink| {
+            if prepared.is_mutating() {
+                sink.hold();
+            }
             self.transaction.run_shared(prepared, &request.parameters, &options, &mut |batch| sink.accept(batch))
         })
     }
 
     fn write_mark(&self) -> usize {
         self.transaction.write_mark()
-            if prepared.is_mutating() {
-                sink.hold();
-            }
     }
 
     fn fail_since(&mut self, mark: usize, error: &Error) -> bool {
@@ -259,7 +265,7 @@ impl EngineTransaction for DatabaseTransaction {
 /// What all queries on a graph have around them.
 struct Work {
     hub: Arc<Hub>,
-    limits: EngineLimits,
+    limits: Arc<EngineLimits>,
     graph: Arc<Graph>,
 }
 

@@ -163,7 +163,7 @@ async fn upgrade(
         Ok(share) => share,
         Err(error) => return problem(StatusCode::SERVICE_UNAVAILABLE, error.message()),
     };
-    let size = shared.limits.frame_bytes_max();
+    let size = shared.limits.get().frame_bytes_max();
     upgrade.read_buffer_size(READ_BUFFER_BYTES).max_message_size(size).max_frame_size(size).on_upgrade(
         async move |socket| connection::serve(socket, shared, peer, caller.map(|caller| (caller, share))).await,
     )

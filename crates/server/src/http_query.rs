@@ -83,7 +83,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
     let format = Format { encoding, is_text: false };
     let call = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default())
-            .and_then(|message| protocol::call(&message, format, &shared.limits))
+            .and_then(|message| protocol::call(&message, format, &shared.limits.get()))
             .map_err(bad)?,
         false => from_body(request, format, &shared).await?,
     };
@@ -112,13 +112,13 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
         return problem(StatusCode::BAD_REQUEST, &Failure::invalid(message));
     };
     let encoding = call.format.encoding;
-    let (sender, mut pieces) = mpsc::channel(shared.limits.outgoing_count_max);
+    let (sender, mut pieces) = mpsc::channel(shared.limits.get().outgoing_count_max);
     // Dropped with the response, or with this very task when the client goes away before there is one.
     let (here, gone) = watch::channel(false);
     let mut watch = Watch::start(evaluation.timeout, gone, shared.shutdown());
-    let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits);
+    let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits.get());
     let carrier = Carrier::Http(Box::new(answer));
-    let held_max = HeldMax::of(&shared.limits);
+    let held_max = HeldMax::of(&shared.limits.get());
     let cancellation = watch.cancellation.clone();
     let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, cancellation, Handle::current());
     tokio::spawn(async move {
@@ -200,12 +200,12 @@ async fn from_body(request: Request, format: Format, shared: &Arc<Shared>) -> Re
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // What is no type of ours (curl says that it sends a form) is taken for JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
-    let body = body(request, &shared.limits).await?;
+    let body = body(request, &shared.limits.get()).await?;
     let (length, limits) = (body.len(), Arc::clone(shared));
     let decoded = shared.workers.decode(length, move || {
         let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
         let message = decoded.map_err(|error| Failure { status: Status::MALFORMED_REQUEST, error })?;
-        protocol::call(&message, format, &limits.limits)
+        protocol::call(&message, format, &limits.limits.get())
     });
     match decoded.await {
         Ok(call) => call.map_err(bad),

@@ -44,7 +44,7 @@ async fn answer(shared: &Shared, caller: &Caller, request: Request) -> Refused<J
     let caller = &if is_post { caller.clone() } else { caller.reading() };
     let asked = match is_post {
         true => {
-            let form = http_query::body(request, &shared.limits).await?;
+            let form = http_query::body(request, &shared.limits.get()).await?;
             asked(std::str::from_utf8(&form).map_err(|_| bad(Failure::malformed("the form is no UTF-8")))?)?
         }
         false => asked(request.uri().query().unwrap_or_default())?,

@@ -57,6 +57,7 @@ mod http_query;
 mod http_status;
 pub mod inputs;
 mod job;
+pub mod live;
 pub mod lockout;
 mod meters;
 mod metrics;
@@ -94,6 +95,6 @@ pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSin
 pub use lockout::Lockout;
 pub use origin::Browsers;
 pub use queries::Running;
-pub use server::Server;
+pub use server::{LiveLimits, Server};
 pub use starting::Starting;
 pub use tls::TlsFiles;

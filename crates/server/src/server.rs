@@ -17,6 +17,7 @@ use crate::admission::Capacity;
 use crate::auth::Authenticator;
 use crate::config::{Config, Limits};
 use crate::engine::Engine;
+use crate::live::Live;
 use crate::meters::{Meters, Now};
 use crate::origin::Browsers;
 use crate::read_only;
@@ -31,7 +32,7 @@ pub struct Shared {
     /// The graph engine.
     pub engine: Arc<dyn Engine>,
     /// The limits.
-    pub limits: Limits,
+    pub limits: Live<Limits>,
     /// Whether the server listens on a loopback address.
     pub is_loopback: bool,
     /// Which pages and names browsers may use it by.
@@ -78,6 +79,17 @@ impl Shared {
     /// To be held by a task that a shutdown waits for; `None` once the wait is over.
     pub fn alive(&self) -> Option<mpsc::Sender<()>> {
         self.alive.upgrade()
+    }
+}
+
+/// The limits of a server that runs.
+#[derive(Clone)]
+pub struct LiveLimits(Arc<Shared>);
+
+impl LiveLimits {
+    /// Changes them for requests, sessions and connections that begin after that. How many there may be at once stays as it is.
+    pub fn set(&self, limits: Limits) {
+        self.0.limits.set(limits);
     }
 }
 
@@ -130,7 +142,7 @@ impl Server {
             connection_count: AtomicU64::new(0),
             shutdown,
             alive: alive.downgrade(),
-            limits,
+            limits: Live::new(limits),
         });
         Server { listener, tls, shared, stop, alive, ended }
     }
@@ -140,6 +152,11 @@ impl Server {
         Ok(self.listener.local_addr()?)
     }
 
+    /// Its limits.
+    pub fn limits(&self) -> LiveLimits {
+        LiveLimits(Arc::clone(&self.shared))
+    }
+
     /// Serves until `shutdown` completes, and for [`Limits::closing_min`] after that. Then no request is read anymore, new
     /// connections are told how the server is and refused everything else, and requests that run are given
     /// [`Limits::drain_max`] to finish. Those that remain are cancelled and answered, open transactions rolled back, and
@@ -147,7 +164,6 @@ impl Server {
     /// behind.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Server { listener, tls, shared, stop, alive, mut ended } = self;
-        let Limits { closing_min, drain_max, farewell_max, shutdown_grace, .. } = shared.limits;
         let mut tasks = JoinSet::new();
         if let Some(tls) = tls.clone() {
             tasks.spawn(tls.watch());
@@ -158,6 +174,7 @@ impl Server {
         tasks.spawn(read_only::watch(Arc::clone(&shared.engine)));
         tasks.spawn(accept(listener, Arc::clone(&shared), tls));
         shutdown.await;
+        let Limits { closing_min, drain_max, farewell_max, shutdown_grace, .. } = *shared.limits.get();
         stop.send_replace(Phase::Closing);
         tokio::time::sleep(closing_min).await;
         stop.send_replace(Phase::Draining);

@@ -140,7 +140,7 @@ impl Sessions {
     /// Hands a request to the session it names, which is begun if need be. A close of a session that is
     /// not open has nothing to do.
     pub async fn submit(shared: &Arc<Shared>, owner: ConnectionId, name: SmolStr, job: Job) {
-        let capacity = shared.limits.in_flight_count_max;
+        let capacity = shared.limits.get().in_flight_count_max;
         let client = Client { connection: owner, caller: &job.caller };
         match shared.sessions.queue(client, &name, matches!(job.work, Work::Close), capacity) {
             Err(failure) => job.reply.fail(&failure).await,
@@ -288,7 +288,7 @@ impl Session {
     async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let _alive = self.shared.alive();
         let slot: LentSlot = Arc::new(Mutex::new(Some(Slot::default())));
-        let idle_max = self.shared.limits.session_idle_max;
+        let idle_max = self.shared.limits.get().session_idle_max;
         loop {
             let job = match tokio::time::timeout(idle_max, queue.recv()).await {
                 Ok(Some(job)) => job,
@@ -319,7 +319,7 @@ impl Session {
         let Job { caller, work: Work::Evaluate(evaluation), reply, mut watch, .. } = job else { return };
         let engine = Arc::clone(&self.shared.engine);
         let cancellation = watch.cancellation.clone();
-        let sink = reply.sink(HeldMax::of(&self.shared.limits), &cancellation, Handle::current());
+        let sink = reply.sink(HeldMax::of(&self.shared.limits.get()), &cancellation, Handle::current());
         let lent = Arc::clone(slot);
         let span = trace::request(reply.request, "session", &caller);
         let entered = span.clone();

@@ -357,3 +357,31 @@ fn a_server_that_loads_says_that_it_is_starting() {
     assert!(said("\"ok\""));
     served.stop();
 }
+
+#[test]
+fn settings_are_read_again_at_sighup() {
+    let folder = Folder::new("hangup");
+    let log = folder.path().join("log");
+    let write = |text: &str| folder.file("mangrove.toml", text);
+    let config = write("listen = \"127.0.0.1:0\"\n");
+    let served = Serving::logged(&log, &["--config", &config, "--batch-size", "7"]);
+    let said = |words: &str| fs::read_to_string(&log).unwrap().contains(words);
+    let hang_up = |text: &str, words: &str| {
+        write(text);
+        served.send("HUP");
+        eventually(words, || said(words));
+    };
+    let counted = |what: &str| run(&["query", "--url", &served.url, "--format", "csv", what]);
+    assert_eq!(counted("g.addV('n')").code, Some(0));
+    // Flags win over the file, as at the start.
+    let text = "listen = \"127.0.0.1:0\"\nevaluation_timeout = \"90ms\"\nbatch_size = 9\nmemory_limit = \"1MiB\"\n\
+                worker_count_max = 3\n";
+    hang_up(text, "changed=\"memory_limit, evaluation_timeout\"");
+    assert!(said("changed=\"worker_count_max\"") && said("after a restart"), "{}", fs::read_to_string(&log).unwrap());
+    assert!(counted(ENDLESS).err.contains("time limit of 90 ms"));
+    assert!(served.get("/metrics").contains("mangrove_memory_limit_bytes{graph=\"g\"} 1048576"));
+    // A mistake changes nothing.
+    hang_up("evaluation_timeout = \"soon\"\n", "the settings stay as they were");
+    assert!(counted(ENDLESS).err.contains("time limit of 90 ms"));
+    served.stop();
+}

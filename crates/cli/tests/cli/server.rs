@@ -88,11 +88,16 @@ impl Serving {
         assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
     }
 
-    /// Sends a signal by name; returns the exit code.
-    pub fn signal(mut self, name: &str) -> Option<i32> {
+    /// Sends a signal by name.
+    pub fn send(&self, name: &str) {
         // The shell's own: a program of this name is not everywhere.
         let kill = format!("kill -s {name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    /// Sends a signal by name; returns the exit code.
+    pub fn signal(mut self, name: &str) -> Option<i32> {
+        self.send(name);
         self.child.wait().unwrap().code()
     }
 
