@@ -62,17 +62,21 @@ pub struct GraphSettings {
     pub gc_workers: u64,
     /// How old a snapshot may get that holds garbage back; 0: any age.
     pub max_snapshot_age_ms: u64,
+    /// How much memory recent commits may take that serializable transactions are checked against.
+    pub commit_history_bytes: u64,
     /// Where `io()` finds its files.
     pub io_directory: Option<PathBuf>,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
-        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, .. } = Settings::default();
+        let Settings { garbage_collection, gc_workers, max_snapshot_age_ms, commit_history_bytes, .. } =
+            Settings::default();
         GraphSettings {
             garbage_collection: garbage_collection.into_inner(),
             gc_workers: gc_workers.into_inner() as u64,
             max_snapshot_age_ms: max_snapshot_age_ms.into_inner(),
+            commit_history_bytes: commit_history_bytes.into_inner(),
             io_directory: None,
         }
     }
@@ -92,6 +96,7 @@ impl GraphSettings {
             ("garbage_collection", Value::Bool(self.garbage_collection)),
             ("gc_workers", number(self.gc_workers)),
             ("max_snapshot_age_ms", number(self.max_snapshot_age_ms)),
+            ("commit_history_bytes", number(self.commit_history_bytes)),
         ];
         let mut meant = settings.iter().filter(|(name, _)| is_meant(name));
         meant.try_for_each(|(name, value)| database.configure(name, value).map(drop))
@@ -188,6 +193,8 @@ pub const SETTINGS: &[Setting] = settings! {
     "gc_workers" "COUNT" graph_settings.gc_workers: "By so many threads a graph";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "How old a snapshot may get that holds garbage back; 0: any age";
+    "commit_history_bytes" "SIZE" graph_settings.commit_history_bytes:
+        "Memory a graph for what recent commits wrote; above it the oldest serializable transactions cannot commit";
     "graph_count_max" "COUNT" engine.graph_count_max: "Graphs at once";
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run, if its request names no time";
     "evaluation_timeout_max" "TIME" server.limits.evaluation_timeout_max:
@@ -239,11 +246,12 @@ pub const SETTINGS: &[Setting] = settings! {
 };
 
 /// Settings that count as soon as they are read again: for requests, of some of them connections, that begin after that.
-const AT_ONCE: [&str; 30] = [
+const AT_ONCE: [&str; 31] = [
     "memory_limit",
     "garbage_collection",
     "gc_workers",
     "max_snapshot_age_ms",
+    "commit_history_bytes",
     "evaluation_timeout",
     "evaluation_timeout_max",
     "query_memory_limit",
