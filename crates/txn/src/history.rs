@@ -78,7 +78,7 @@ impl Block {
     }
 }
 
-/// See the module.
+/// What was written at timestamps before the ring, in blocks, for the serializable transactions that run.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Everything up to here is here, or forgotten.

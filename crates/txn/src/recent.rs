@@ -220,7 +220,8 @@ impl RecentCommits {
     }
 
     /// Draws a timestamp for a transaction that has finished writing. `drawn` is told it inside the ordered step. `oldest`
-    /// is asked when the ring is full: what up to there was written, nobody needs.
+    /// is called when the ring is full. It gives the begin of the oldest serializable transaction: no validator needs what was
+    /// written up to then.
     ///
     /// The caller owes [`RecentCommits::decide`] and [`RecentCommits::finish`].
     pub(crate) fn enter(&self, writes: Arc<WriteSet>, oldest: impl Fn() -> u64, drawn: impl FnOnce(u64)) -> u64 {
@@ -388,7 +389,8 @@ impl RecentCommits {
         while self.bytes() > bytes_max && self.history.forget_oldest().is_some() {}
     }
 
-    /// Moves what is up to `to`, which is stable, from the ring into the history, but for what nobody needs.
+    /// Moves the entries up to `to`, which is stable, from the ring into the history. Entries up to `oldest` are dropped: no
+    /// validator needs them.
     fn move_to_history(&self, trimmed: &mut u64, to: u64, oldest: u64) {
         // The watermark of a caller may be older than the bound.
         self.history.forget(oldest.min(self.stable()));

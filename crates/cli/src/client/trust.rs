@@ -37,10 +37,11 @@ impl Trust {
     /// TLS for clients that trust so.
     pub fn connector(self) -> Result<TlsConnector> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match self {
-            Trust::Named => Arc::new(Named::read(&provider)?),
-            Trust::Any => Arc::new(Any(Arc::clone(&provider))),
+        let named = match self {
+            Trust::Named => Some(Named::read(&provider)?),
+            Trust::Any => None,
         };
+        let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), named });
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?
@@ -82,7 +83,15 @@ fn refused(fault: &CertificateError) -> String {
     }
 }
 
-/// Trusts the certificates of a file, and those that they vouch for.
+/// Checks the certificate of a server, and the signatures of its handshake.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// The certificates that are trusted; `None`: any.
+    named: Option<Named>,
+}
+
+/// The certificates of a file, and the servers that they vouch for.
 #[derive(Debug)]
 struct Named {
     certificates: Vec<CertificateDer<'static>>,
@@ -111,7 +120,7 @@ impl Named {
     }
 }
 
-impl ServerCertVerifier for Named {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -120,11 +129,14 @@ impl ServerCertVerifier for Named {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.certificates.iter().any(|certificate| certificate.as_ref() == end_entity.as_ref()) {
+        let Some(Named { certificates, authorities }) = &self.named else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        if certificates.iter().any(|certificate| certificate.as_ref() == end_entity.as_ref()) {
             verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        match self.authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
+        match authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
             // A self-signed certificate that is not among the named ones: how it was made is no help to the user.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) => {
                 Err(CertificateError::UnknownIssuer.into())
@@ -139,46 +151,7 @@ impl ServerCertVerifier for Named {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Trusts any server. The handshake is checked all the same.
-#[derive(Debug)]
-struct Any(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Any {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -188,11 +161,11 @@ impl ServerCertVerifier for Any {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

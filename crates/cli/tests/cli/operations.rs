@@ -23,7 +23,7 @@ fn outcomes(log: &Path) -> Vec<String> {
     slow.map(|event| event["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
-/// One text for one time limit, whoever found that it has passed; and the log has the reason that the client was told.
+/// The engine and the server say the same when a time limit has passed. The log has the reason that the client was told.
 #[test]
 fn what_ended_a_query_is_told_alike_to_clients_and_to_the_log() {
     let folder = Folder::new("outcomes");
@@ -103,7 +103,7 @@ fn health_asks_a_server_as_its_settings_have_it() {
     for healthy in [run(&["health", "--config", &file]), run_with(&[("MANGROVE_CONFIG", &file)], &["health"])] {
         assert!(healthy.code == Some(0) && healthy.out.contains("\"ok\""), "{}{}", healthy.out, healthy.err);
     }
-    // Where somebody names a server, its certificate counts, unless they say that it does not.
+    // With --url the server's certificate is checked, unless --insecure is given.
     let stranger = run(&["health", "--url", &served.url]);
     assert!(stranger.code == Some(1) && stranger.err.contains("MANGROVE_TLS_CA"), "{}{}", stranger.out, stranger.err);
     assert!(succeed(&["health", "--url", &served.url, "--insecure"]).contains("\"ok\""));
@@ -166,8 +166,8 @@ fn a_wrong_login_is_no_question_whether_a_server_runs() {
     let refused = run_with(&variables, &["query", "--url", &served.url, "g.inject(1)"]);
     assert!(refused.err.contains("incorrect") && refused.err.contains("MANGROVE_PASSWORD"), "{}", refused.err);
     assert!(!refused.err.contains("is a server running") && !refused.err.contains("401"), "{}", refused.err);
-    let nobody = fail(1, &["query", "--url", &served.url, "g.inject(1)"]);
-    assert!(nobody.contains("MANGROVE_USER"), "{nobody}");
+    let without_login = fail(1, &["query", "--url", &served.url, "g.inject(1)"]);
+    assert!(without_login.contains("MANGROVE_USER"), "{without_login}");
     served.stop();
     let gone = fail(1, &["query", "--url", "ws://127.0.0.1:9", "g.inject(1)"]);
     assert!(gone.contains("is a server running"), "{gone}");

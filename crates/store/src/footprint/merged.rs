@@ -99,7 +99,7 @@ impl<T: PartialEq> Dated<T> {
 /// Values of one key that elements of one label set have or had.
 type ImageGroup = (bool, KeyId, LabelSetId);
 
-/// What the transactions of a span of timestamps wrote; see the module.
+/// What the transactions of a span of timestamps wrote: each item once, with the timestamp of its last change.
 #[derive(Debug)]
 pub struct MergedWrites {
     /// The span begins after this timestamp.
