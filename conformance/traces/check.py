@@ -150,6 +150,8 @@ def requests_are_spans():
 
     roots = [span for span in spans if span.name == "request" and not span.parent_span_id]
     check("requests that begin a trace", len(roots), 4)
+    if len(roots) != 4:
+        print(f"the server's log:\n{log}")
     check("each its own", len({span.trace_id for span in roots}), 4)
     failed = [attributes(span)["status"] for span in roots if span.status.code == Status.STATUS_CODE_ERROR]
     check("those that failed", failed, [597])

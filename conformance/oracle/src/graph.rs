@@ -344,12 +344,30 @@ impl Graph {
     /// The same graph with its elements inserted the other way round: every scan and every expansion comes in
     /// another order.
     pub fn reversed(&self) -> Result<Graph> {
+        self.inserted(self.vertices.values().rev(), self.edges.values().rev())
+    }
+
+    /// The same graph with the later half of its elements inserted first: what is a palindrome comes in another order too.
+    pub fn rotated(&self) -> Result<Graph> {
+        let (vertex_half, edge_half) = (self.vertices.len() / 2, self.edges.len() / 2);
+        self.inserted(
+            self.vertices.values().skip(vertex_half).chain(self.vertices.values().take(vertex_half)),
+            self.edges.values().skip(edge_half).chain(self.edges.values().take(edge_half)),
+        )
+    }
+
+    /// The same graph with its elements inserted in this order.
+    fn inserted<'a>(
+        &'a self,
+        vertices: impl Iterator<Item = &'a Vertex>,
+        edges: impl Iterator<Item = &'a Edge>,
+    ) -> Result<Graph> {
         let mut graph = Graph { keys: self.keys.clone(), ..Graph::new() };
-        for vertex in self.vertices.values().rev() {
+        for vertex in vertices {
             let made = graph.add_vertex(Some(vertex.id.clone()), &vertex.label)?;
             graph.vertices.insert(made, vertex.clone());
         }
-        for edge in self.edges.values().rev() {
+        for edge in edges {
             let end = |v: &VertexId| graph.find_vertex(&self.vertices[v].id).ok_or_else(gone);
             let (source, target) = (end(&edge.source)?, end(&edge.target)?);
             let made = graph.add_edge(Some(edge.id.clone()), &edge.label, source, target)?;

@@ -123,6 +123,8 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
     let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, cancellation, Handle::current());
     tokio::spawn(async move {
         let _alive = shared.alive();
+        // Declared after it, so that the span is closed, and can be delivered, when the shutdown goes on.
+        let span = span;
         let since = Instant::now();
         let outcome = connection::run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
         trace::ended(&span, Failure::code_of(&outcome));

@@ -30,6 +30,7 @@ pub(crate) struct State {
     pub place: Place,
     pub kind: Kind,
     pub ordered: bool,
+    pub clustered: bool,
     pub history: bool,
     pub labels: Vec<(&'static str, Kind)>,
     pub side_effects: Vec<(&'static str, Kind)>,
@@ -64,6 +65,7 @@ impl Chain {
     pub fn becomes(&mut self, kind: Kind) {
         self.state.kind = kind;
         self.state.from_vertex = false;
+        self.state.clustered = false;
     }
 
     /// A step that gives any number of objects for one, in no order.
@@ -77,6 +79,13 @@ impl Chain {
         self.becomes(kind);
         self.loses_history();
         self.state.ordered = true;
+        self.state.clustered = true;
+    }
+
+    /// A barrier: equal traversers go on as one from where the first of them stood.
+    pub fn merges<const N: usize>(&mut self, arguments: [Argument; N]) {
+        self.push("barrier", arguments);
+        self.state.ordered &= self.state.clustered;
     }
 
     pub fn loses_history(&mut self) {
@@ -153,6 +162,7 @@ impl Generator {
             place: Place::Top,
             kind: Kind::Vertex,
             ordered: false,
+            clustered: false,
             history: true,
             labels: Vec::new(),
             side_effects: Vec::new(),
@@ -327,7 +337,8 @@ impl Generator {
     /// A child of a stream in this state.
     pub fn child(&mut self, outer: &State, place: Place, step_count: usize) -> Chain {
         let place = if place == Place::Global && outer.place == Place::Body { Place::Body } else { place };
-        let state = State { place, ordered: place == Place::Local, from_vertex: false, ..outer.clone() };
+        let is_one = place == Place::Local;
+        let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;
         self.grow(&mut chain, step_count);

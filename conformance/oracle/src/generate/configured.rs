@@ -40,9 +40,9 @@ impl Generator {
         self.neighbors(&mut chain);
         let normalizes = is_float && self.rng.random_bool(0.4);
         if normalizes {
-            chain.push("barrier", [Argument::NormSack])
+            chain.merges([Argument::NormSack])
         } else {
-            chain.push("barrier", [])
+            chain.merges([])
         }
         chain.push("sack", []);
         chain.spreads(Kind::Opaque);
@@ -77,7 +77,7 @@ impl Generator {
         for _ in 0..self.rng.random_range(1..3) {
             self.neighbors(&mut chain);
         }
-        chain.push("barrier", []);
+        chain.merges([]);
         chain.loses_history();
         match self.rng.random_range(0..4) {
             0 => {

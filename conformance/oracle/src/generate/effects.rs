@@ -60,7 +60,10 @@ impl Generator {
             }
         }
         if self.rng.random_bool(0.2) {
-            chain.push(if self.rng.random_bool(0.5) { "identity" } else { "barrier" }, []);
+            match self.rng.random_bool(0.5) {
+                true => chain.push("identity", []),
+                false => chain.merges([]),
+            }
         }
         chain.steps.push(Instruction::new("cap", names.into_iter().map(text).collect()));
         chain.state.lists_unordered = true;
@@ -73,7 +76,7 @@ impl Generator {
         if chain.state.kind == Kind::Vertex && self.rng.random_bool(0.4) {
             self.meet_again(chain);
         } else if self.rng.random_bool(0.3) {
-            chain.push("barrier", []);
+            chain.merges([]);
         }
     }
 
@@ -91,7 +94,7 @@ impl Generator {
             chain.push("both", [text(self.edge_label())]);
         }
         if self.rng.random_bool(0.5) {
-            chain.push("barrier", []);
+            chain.merges([]);
         }
         chain.spreads(Kind::Vertex);
     }
@@ -129,7 +132,7 @@ impl Generator {
             (kind, 1) if kind.is_element() => self.has(&mut inner),
             (Kind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
             (Kind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
-            (_, 4) => inner.push("barrier", []),
+            (_, 4) => inner.merges([]),
             _ => {}
         }
         if may_nest && scope == Scope::Passes && self.rng.random_bool(0.3) {

@@ -223,6 +223,7 @@ impl Generator {
                     chain.push("by", [token(Token::Id), Argument::Order(direction)]);
                 }
                 chain.state.ordered = is_total;
+                chain.state.clustered = is_total;
             }
             Kind::Entry(key, _) if key.is_homogeneous() => {
                 use mangrove_gremlin::Column;
@@ -238,6 +239,7 @@ impl Generator {
                     chain.push("by", [Argument::Order(direction)]);
                 }
                 chain.state.ordered = kind.is_homogeneous();
+                chain.state.clustered = chain.state.ordered;
             }
             _ => {}
         }
@@ -281,7 +283,7 @@ impl Generator {
                 chain.end();
             }
             1 | 2 => self.time_limit(chain),
-            n if n % 3 == 0 => chain.push("barrier", []),
+            n if n % 3 == 0 => chain.merges([]),
             n if n % 3 == 1 => chain.push("identity", []),
             _ => {
                 if let Kind::List(inner) = chain.state.kind.clone()

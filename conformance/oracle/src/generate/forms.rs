@@ -67,7 +67,7 @@ impl Generator {
                 chain.push("call", [text("tinker.degree.centrality"), Argument::Value(Value::map(vec![direction]))]);
                 chain.becomes(Kind::Int(64));
             }
-            _ => chain.push("barrier", [int(self.rng.random_range(1..2_500))]),
+            _ => chain.merges([int(self.rng.random_range(1..2_500))]),
         }
     }
 

@@ -6,6 +6,8 @@
 //!
 //! - *ordered*: the sequence of values is fixed (a total order was just made, and only steps that give one
 //!   object for one followed). Anything else is a multiset.
+//! - *clustered*: equal values stand next to each other, so that it makes no difference to the sequence where a barrier merges
+//!   their traversers.
 //! - *history*: which way a value came is fixed. Choosing among equal values (`dedup`, a cut after an order)
 //!   ends it; the path and labels are not read afterwards.
 //! - A cut of an unordered stream, or `dedup().by(…)` of one, is made only at the end of a top-level traversal,

@@ -105,11 +105,26 @@ pub struct Interpreter<'g> {
     met: BTreeMap<usize, Vec<Vec<Value>>>,
     traversers_left: usize,
     depth: usize,
+    merging: Merging,
+}
+
+/// Where equal traversers go on from a `barrier()`. The language fixes neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Each where it stood.
+    Apart,
+    /// All where the first of them stood, as where they are merged.
+    Clustered,
 }
 
 impl<'g> Interpreter<'g> {
     /// Runs a traversal to its end; elements in the result are detached.
     pub fn run(graph: &'g mut Graph, traversal: &Bytecode) -> Result<Vec<Value>, Failure> {
+        Self::run_with(graph, traversal, Merging::Apart)
+    }
+
+    /// [`run`](Self::run), with barriers of one kind or the other.
+    pub fn run_with(graph: &'g mut Graph, traversal: &Bytecode, merging: Merging) -> Result<Vec<Value>, Failure> {
         let source = Source::of(&traversal.source)?;
         if source.read_only && writes(traversal) {
             return Err(Failure::Error(Error::invalid("a traversal that only reads has a step that writes")));
@@ -123,6 +138,7 @@ impl<'g> Interpreter<'g> {
             met: BTreeMap::new(),
             traversers_left: TRAVERSER_COUNT_MAX,
             depth: 0,
+            merging,
         };
         let traversal = step::prefixed(traversal);
         this.declare_side_effects(&traversal);

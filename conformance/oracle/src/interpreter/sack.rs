@@ -9,7 +9,7 @@ use mangrove_gremlin::{Argument, Operator};
 
 use super::local::members;
 use super::step::Step;
-use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
+use super::{Interpreter, Merging, Outcome, Stream, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
     /// `sack()` reads; `sack(operator).by(…)` folds, and drops who has nothing to fold.
@@ -44,6 +44,9 @@ impl Interpreter<'_> {
             }
             out = seen;
         }
+        if self.merging == Merging::Clustered {
+            out = clustered(out);
+        }
         if matches!(step.arguments, [Argument::NormSack]) {
             let share = |t: &Traverser| t.sack.as_ref().and_then(to_f64).unwrap_or(0.0);
             let sum: f64 = out.iter().map(share).sum();
@@ -53,6 +56,18 @@ impl Interpreter<'_> {
         }
         Ok(out)
     }
+}
+
+/// Equal ones next to each other, where the first of them stood.
+fn clustered(input: Stream) -> Stream {
+    let mut clusters: Vec<Stream> = Vec::new();
+    for t in input {
+        match clusters.iter_mut().find(|cluster| equivalent(&cluster[0].value, &t.value)) {
+            Some(cluster) => cluster.push(t),
+            None => clusters.push(vec![t]),
+        }
+    }
+    clusters.into_iter().flatten().collect()
 }
 
 /// Every traverser stands for as many as it did: they share one sack from here on.
