@@ -11,6 +11,8 @@
 //!
 //! What stands between the hop and the question must be tests of the rows: they are then made of fewer rows.
 
+use std::collections::HashSet;
+
 use crate::logical::{FilterKind, Lookup, Name};
 use crate::physical::{EdgeTo, LocalKind, Modulate, Op, Over, SlotBy, Stage};
 
@@ -31,43 +33,52 @@ pub fn close(stages: &mut Vec<Stage>, is_side_effect: impl Fn(&Name) -> bool, ma
 /// A hop and a comparison with a name become a search. A search finds side effects, too, which a name that is looked for in
 /// the path alone must not.
 fn follow(stages: &mut Vec<Stage>, is_side_effect: impl Fn(&Name) -> bool) {
-    let mut at = 0;
-    while at + 1 < stages.len() {
+    stages.dedup_by(|next, stage| {
         if let (Op::Expand { direction, labels, to_edges: false }, Op::CompareName { equal: true, name, lookup }) =
-            (&stages[at].operator, &stages[at + 1].operator)
-            && !stages[at].labels.contains(name)
+            (&stage.operator, &next.operator)
+            && !stage.labels.contains(name)
             && !(*lookup == Lookup::Path && is_side_effect(name))
         {
             let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
-            stages[at].operator = Op::FollowTo { edge, stays: false };
-            stages.remove(at + 1);
+            stage.operator = Op::FollowTo { edge, stays: false };
+            return true;
         }
-        at += 1;
-    }
+        false
+    });
 }
 
 /// A search from a selected vertex to the one where the row is becomes one from there.
 fn stay(stages: &mut Vec<Stage>, may_stay: impl Fn(&Name) -> bool) {
-    let mut at = 0;
-    while at + 2 < stages.len() {
-        if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(stages, at), &stages[at + 2].operator)
+    let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
+    // The labels of vertices so far, and for each stage the last one up to it that rows did not only pass.
+    let mut labels: HashSet<Name> = HashSet::new();
+    let mut comes_from: Vec<Option<usize>> = Vec::with_capacity(stages.len());
+    for mut stage in std::mem::take(stages) {
+        if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(&kept), &stage.operator)
+            && let before = kept.len() - 2
             && selected != edge.name
-            && is_at(&stages[..at], &edge.name)
-            && stages[..at].iter().any(|stage| finds_vertices(&stage.operator) && stage.labels.contains(&selected))
+            && before.checked_sub(1).is_some_and(|last| is_at(&kept, comes_from[last], &edge.name))
+            && labels.contains(&selected)
             && [&selected, &edge.name].into_iter().all(&may_stay)
         {
             let edge = EdgeTo { direction: edge.direction.reverse(), labels: edge.labels.clone(), name: selected };
-            stages[at + 2].operator = Op::FollowTo { edge, stays: true };
-            stages.drain(at..at + 2);
+            stage.operator = Op::FollowTo { edge, stays: true };
+            kept.truncate(before);
+            comes_from.truncate(before);
         }
-        at += 1;
+        if finds_vertices(&stage.operator) {
+            labels.extend(stage.labels.iter().cloned());
+        }
+        let only_passes = is_test(&stage.operator) || matches!(stage.operator, Op::FollowTo { stays: true, .. });
+        comes_from.push(if only_passes { comes_from.last().copied().flatten() } else { Some(kept.len()) });
+        kept.push(stage);
     }
+    *stages = kept;
 }
 
-/// The name that two operators together select.
-fn selected(stages: &[Stage], at: usize) -> Option<Name> {
-    let [Stage { operator: Op::Modulate(Modulate { over: Over::Names(names), by, .. }), labels }, select] =
-        &stages[at..at + 2]
+/// The name that the last two operators together select.
+fn selected(stages: &[Stage]) -> Option<Name> {
+    let [.., Stage { operator: Op::Modulate(Modulate { over: Over::Names(names), by, .. }), labels }, select] = stages
     else {
         return None;
     };
@@ -76,13 +87,9 @@ fn selected(stages: &[Stage], at: usize) -> Option<Name> {
     (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
 }
 
-/// Whether rows at the end of these operators are at the vertex of a label: a hop or a source bears it, and only tests stand
-/// behind.
-fn is_at(stages: &[Stage], name: &Name) -> bool {
-    let finds =
-        |stage: &&Stage| !(is_test(&stage.operator) || matches!(stage.operator, Op::FollowTo { stays: true, .. }));
-    let found = stages.iter().rev().find(finds);
-    found.is_some_and(|stage| finds_vertices(&stage.operator) && stage.labels.contains(name))
+/// Returns true if rows that come from a stage are at the vertex of a label: a hop or a source bears it.
+fn is_at(stages: &[Stage], from: Option<usize>, name: &Name) -> bool {
+    from.is_some_and(|at| finds_vertices(&stages[at].operator) && stages[at].labels.contains(name))
 }
 
 fn finds_vertices(operator: &Op) -> bool {
@@ -102,27 +109,28 @@ fn test_of_edge(operator: &Op) -> Option<Op> {
     }
 }
 
-/// Hops take the edges in that are asked for behind them.
+/// Hops take the edges in that are asked for after them.
 fn intersect(stages: &mut Vec<Stage>) {
-    let mut at = 0;
-    while at < stages.len() {
-        if matches!(stages[at].operator, Op::Expand { to_edges: false, .. }) {
-            let closings = take_closings(stages, at);
-            if let (false, Op::Expand { direction, labels, .. }) = (closings.is_empty(), &stages[at].operator) {
-                stages[at].operator = Op::Intersect { direction: *direction, labels: labels.clone(), closings };
+    let mut taken = vec![false; stages.len()];
+    for at in 0..stages.len() {
+        if let Op::Expand { direction, labels, to_edges: false } = &stages[at].operator {
+            let (direction, labels) = (*direction, labels.clone());
+            let closings = take_closings(stages, at, &mut taken);
+            if !closings.is_empty() {
+                stages[at].operator = Op::Intersect { direction, labels, closings };
             }
         }
-        at += 1;
     }
+    let mut taken = taken.into_iter();
+    stages.retain(|_| taken.next() != Some(true));
 }
 
-/// The edges that the neighbors of a hop must have. Tests for them are taken out; where they are followed, that stays:
-/// there may be several.
-fn take_closings(stages: &mut Vec<Stage>, hop: usize) -> Vec<EdgeTo> {
+/// The edges that the neighbors of a hop must have. Tests for them are `taken` out; where they are followed, that stays:
+/// there may be several. Looking for them ends at the next hop at the latest.
+fn take_closings(stages: &[Stage], hop: usize, taken: &mut [bool]) -> Vec<EdgeTo> {
     let mut closings = Vec::new();
     let mut given: Vec<Name> = stages[hop].labels.clone();
-    let mut at = hop + 1;
-    while let Some(stage) = stages.get(at) {
+    for (at, stage) in stages.iter().enumerate().skip(hop + 1) {
         match &stage.operator {
             Op::FollowTo { edge, stays } => {
                 if !given.contains(&edge.name) {
@@ -135,13 +143,11 @@ fn take_closings(stages: &mut Vec<Stage>, hop: usize) -> Vec<EdgeTo> {
             }
             Op::HasEdgeTo { edge, negate: false } if !given.contains(&edge.name) && stage.labels.is_empty() => {
                 closings.push(edge.clone());
-                stages.remove(at);
-                continue;
+                taken[at] = true;
             }
             operator if is_test(operator) => given.extend(stage.labels.iter().cloned()),
             _ => break,
         }
-        at += 1;
     }
     closings
 }

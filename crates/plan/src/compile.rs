@@ -53,7 +53,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_gremlin::Bytecode;
 
 use crate::logical::{Configuration, Step, Traversal};
-use crate::strategies;
+use crate::{limits, strategies};
 
 /// How deep traversals, predicates and lists may nest in one another.
 pub const NESTING_MAX: usize = 64;
@@ -69,12 +69,14 @@ pub struct Compiled {
 
 /// The logical traversal of a bytecode, or an error that names the step at fault and the way out.
 pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
+    limits::check_size(bytecode)?;
     let configuration = source::configuration(&bytecode.source)?;
     let mut traversal = if source::joins_infix(&bytecode.source) {
         steps::root(&bytecode.steps)?
     } else {
         steps::root(&connectives::left_alone(&bytecode.steps, 0)?)?
     };
+    limits::check_levels(&traversal)?;
     if configuration.read_only {
         check_read_only(&traversal)?;
     }
@@ -83,6 +85,7 @@ pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
     }
     strategies::refuse_keys(&traversal, &configuration.reserved_keys)?;
     for subset in &configuration.subsets {
+        limits::check_growth(&traversal, subset.steps_added())?;
         subset.restrict(&mut traversal)?;
     }
     Ok(Compiled { configuration, traversal })

@@ -10,6 +10,9 @@ use crate::logical::Name;
 /// The deepest nesting of an expression: it is evaluated by recursion.
 const NESTING_MAX: usize = 64;
 
+/// The most operands of an expression. `a + b + c` is `(a + b) + c`: each operand nests the tree one level deeper.
+const OPERANDS_MAX: usize = 1000;
+
 /// An expression over numbered variables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
@@ -156,7 +159,7 @@ impl Binary {
 
 /// An expression and the names of its variables, or what is wrong with the text.
 pub fn parse(text: &str) -> Result<(Expression, Vec<Name>), String> {
-    let mut parser = Parser { rest: text, variables: Vec::new() };
+    let mut parser = Parser { rest: text, variables: Vec::new(), operands: 0 };
     let expression = parser.sum(0)?;
     match parser.peek() {
         None => Ok((expression, parser.variables)),
@@ -167,6 +170,8 @@ pub fn parse(text: &str) -> Result<(Expression, Vec<Name>), String> {
 struct Parser<'a> {
     rest: &'a str,
     variables: Vec<Name>,
+    /// How many operands there are so far.
+    operands: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -228,6 +233,10 @@ impl<'a> Parser<'a> {
     }
 
     fn operand(&mut self, depth: usize) -> Result<Expression, String> {
+        self.operands += 1;
+        if self.operands > OPERANDS_MAX {
+            return Err(format!("it has more than {OPERANDS_MAX} operands"));
+        }
         match self.peek() {
             None => Err("it ends where a number, a variable or a function is expected".to_owned()),
             Some('(') => {

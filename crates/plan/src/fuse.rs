@@ -13,21 +13,18 @@ use crate::physical::{Access, Op, Stage};
 
 /// Fuses the operators of a chain.
 pub fn fuse(stages: &mut Vec<Stage>) {
-    let mut at = 0;
-    while at + 1 < stages.len() {
-        if let Some(operator) = fused(&stages[at].operator, &stages[at + 1].operator) {
-            let labels = std::mem::take(&mut stages[at + 1].labels);
-            let keeps_range = matches!(operator, Op::Order { .. });
-            stages[at].operator = operator;
-            if !keeps_range {
-                stages[at].labels = labels;
-                stages.remove(at + 1);
-            } else {
-                stages[at + 1].labels = labels;
-            }
-        }
-        at += 1;
+    stages.dedup_by(|next, stage| fuse_two(stage, next));
+}
+
+/// Fuses a stage with the next, if they can be. Returns true if the next one is part of it now.
+fn fuse_two(stage: &mut Stage, next: &mut Stage) -> bool {
+    let Some(operator) = fused(&stage.operator, &next.operator) else { return false };
+    let keeps_range = matches!(operator, Op::Order { .. });
+    stage.operator = operator;
+    if !keeps_range {
+        stage.labels = std::mem::take(&mut next.labels);
     }
+    !keeps_range
 }
 
 fn fused(first: &Op, second: &Op) -> Option<Op> {

@@ -11,11 +11,13 @@
 //!
 //! Only then rows go on one at a time ([`crate::physical::Op::OneByOne`]).
 
+use std::collections::HashSet;
+
 use crate::logical::{ChooseOn, Emit, Name, Step, Traversal, Until};
 
 /// What is known of the side effects of a whole traversal.
 pub struct Interleaving {
-    filled: Vec<Name>,
+    filled: HashSet<Name>,
     shows: bool,
 }
 
@@ -43,7 +45,7 @@ impl Interleaving {
 }
 
 struct Survey<'a> {
-    filled: &'a [Name],
+    filled: &'a HashSet<Name>,
     /// How many steps fill side effects.
     fills: usize,
     /// How many traversals that run for each traverser are around the innermost of them.
@@ -71,12 +73,12 @@ impl Survey<'_> {
 }
 
 /// Returns true if the step reads one of these side effects by itself.
-fn reads(step: &Step, filled: &[Name]) -> bool {
+fn reads(step: &Step, filled: &HashSet<Name>) -> bool {
     matches!(step, Step::SelectKey { .. }) || step.names_read().into_iter().any(|name| filled.contains(name))
 }
 
 /// Returns true if the step reads side effects, or something in it reads or fills them for each traverser.
-fn touches(step: &Step, filled: &[Name]) -> bool {
+fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
     let uses = |child: &Traversal| {
         child.any(|step| step.fills_side_effect() || reads(step, filled) || matches!(step, Step::Cap(_)))
     };

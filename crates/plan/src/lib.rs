@@ -20,6 +20,7 @@ pub mod files;
 pub mod function;
 mod fuse;
 mod interleaving;
+pub mod limits;
 pub mod logical;
 pub mod lower;
 mod merge;

@@ -12,17 +12,20 @@ mod order;
 mod upsert;
 mod write;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::Comparison;
 
 pub use access::{Bound, equal_operands, range_bounds};
+use asked::Behind;
 use by::Slots;
 use order::Chain;
 
 use crate::PlanOptions;
 use crate::interleaving::Interleaving;
+use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
 use crate::physical::*;
 
@@ -76,6 +79,10 @@ pub fn lower_with(
     let productive_by = configuration.productive_by.as_deref();
     let mutating = traversal.is_mutating();
     let labels = crate::purity::labels_given(traversal);
+    let read = match &requirements.path {
+        PathRequirement::Labels(names) => names.iter().collect(),
+        PathRequirement::None | PathRequirement::Full => HashSet::new(),
+    };
     let side_effects = crate::purity::side_effects_filled(traversal, configuration);
     let interleaving = Interleaving::of(traversal);
     let merges = options.merge && !mutating && !interleaving.shows();
@@ -85,10 +92,12 @@ pub fn lower_with(
         requirements: &requirements,
         loops,
         labels,
+        read,
         side_effects,
         interleaving,
         productive_by,
         mutating,
+        left: Cell::new(PLANNED_STEPS_MAX),
     };
     let mut root = lowering.child(traversal)?;
     if merges && requirements.path == PathRequirement::None && !requirements.sacks {
@@ -115,28 +124,41 @@ struct Lowering<'a> {
     /// The names of the loops around the step that is being lowered, the outermost first.
     loops: RefCell<Vec<Option<Name>>>,
     /// Every label that a step of the whole traversal bears.
-    labels: Vec<Name>,
+    labels: HashSet<Name>,
+    /// The labels that some step reads, where not all of them are kept.
+    read: HashSet<&'a Name>,
     /// Every side effect that has a value at some time.
-    side_effects: Vec<Name>,
+    side_effects: HashSet<Name>,
     /// Where traversers go through the steps one after the other.
     interleaving: Interleaving,
     /// With `ProductiveByStrategy`, a `by()` without a result gives null: the keys of which it is known that they have one.
     productive_by: Option<&'a [Name]>,
     /// The traversal writes: what was read once may be something else the next time.
     mutating: bool,
+    /// How many more steps may be lowered.
+    left: Cell<usize>,
 }
 
 impl Lowering<'_> {
     /// Lowers a chain; says whether its output is ordered. `asked`: only whether it has a result will be looked at.
     fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
+        let fills_last = traversal.steps.iter().rposition(asked::is_filling);
         for (at, node) in traversal.steps.iter().enumerate() {
+            self.spend_step()?;
             if self.options.fuse && at > 0 && self.selects_what_is_there(&traversal.steps[at - 1], node) {
                 continue;
             }
             let before = chain.stages.len();
             let lowered = match &node.step {
-                Step::Repeat(repeat) => self.repeat(repeat, &traversal.steps[at + 1..], asked, &mut chain),
+                Step::Repeat(repeat) => {
+                    let behind = Behind {
+                        steps: &traversal.steps[at + 1..],
+                        fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
+                        asked,
+                    };
+                    self.repeat(repeat, &behind, &mut chain)
+                }
                 step => self.step(step, &mut chain),
             };
             lowered.map_err(|e| match node.position {
@@ -151,6 +173,14 @@ impl Lowering<'_> {
         }
         chain.close_run();
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
+    }
+
+    /// Counts a step. A `by()` of several slots and what strategies add are lowered more than once: a small traversal could be
+    /// a plan without end.
+    fn spend_step(&self) -> Result<()> {
+        let left = self.left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
+        self.left.set(left);
+        Ok(())
     }
 
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
@@ -182,7 +212,7 @@ impl Lowering<'_> {
     fn label(&self, node: &StepNode, before: usize, chain: &mut Chain) {
         let wanted: Vec<Name> = match &self.requirements.path {
             PathRequirement::None => Vec::new(),
-            PathRequirement::Labels(read) => node.labels.iter().filter(|l| read.contains(l)).cloned().collect(),
+            PathRequirement::Labels(_) => node.labels.iter().filter(|l| self.read.contains(l)).cloned().collect(),
             PathRequirement::Full => node.labels.clone(),
         };
         if wanted.is_empty() {
@@ -338,8 +368,11 @@ impl Lowering<'_> {
             Step::Math { expression, variables, by } => {
                 let named = |name: &Name| ((name != "_").then(|| name.clone()), Lookup::Scope(None));
                 if !variables.is_empty() {
-                    let by: Vec<By> = by.iter().cycle().take(variables.len()).cloned().collect();
-                    self.take(Over::Names(variables.iter().map(named).collect()), &by, chain)?;
+                    let names = Over::Names(variables.iter().map(named).collect());
+                    match &by[..] {
+                        [] => self.take(names, by, chain)?,
+                        by => self.take_all(names, by.iter().cycle().take(variables.len()), chain)?,
+                    }
                 }
                 chain.push(Op::Math(expression.clone()));
             }

@@ -18,17 +18,34 @@ use crate::physical::{Access, LocalKind, LoopTest, Op, Pipeline, SlotBy, Stage};
 /// Puts [`Op::Merge`] between the hops of a chain.
 pub fn merge_between_hops(stages: &mut Vec<Stage>) {
     let mut at = 0;
+    let mut merges = Vec::new();
     // The neighbors of one vertex differ already.
     let mut apart = if starts_at_one_vertex(stages) { 2 } else { 1 };
     while at < stages.len() {
         let end = (at..stages.len()).find(|&i| ends_stretch(&stages[i].operator)).unwrap_or(stages.len());
-        let mut next = end + 1;
         if stages.get(end).is_some_and(|s| counts_by_bulk(&s.operator)) {
-            next += merge_stretch(stages, at, end, apart);
+            merges.extend(merges_of_stretch(stages, at, end, apart));
         }
         apart = 1;
-        at = next;
+        at = end + 1;
     }
+    insert(stages, merges);
+}
+
+/// Puts operators before the places they are given with, which ascend.
+fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) {
+    if operators.is_empty() {
+        return;
+    }
+    let mut all = Vec::with_capacity(stages.len() + operators.len());
+    let mut left = operators.into_iter().peekable();
+    for (at, stage) in std::mem::take(stages).into_iter().enumerate() {
+        if let Some((_, operator)) = left.next_if(|(place, _)| *place == at) {
+            all.push(Stage { operator, labels: Vec::new() });
+        }
+        all.push(stage);
+    }
+    *stages = all;
 }
 
 fn starts_at_one_vertex(stages: &[Stage]) -> bool {
@@ -60,24 +77,21 @@ pub fn merge_in_loops(stages: &mut [Stage]) {
 
 /// Merges where rows have come from a hop and are to be tested: in a body, and (`is_tested`) at its end.
 fn merge_before_tests(stages: &mut Vec<Stage>, is_tested: bool) {
-    let merge = || Stage { operator: Op::Merge, labels: Vec::new() };
     let mut may_be_equal = false;
-    let mut at = 0;
-    while at < stages.len() {
-        let operator = &stages[at].operator;
+    let mut merges = Vec::new();
+    for (at, Stage { operator, .. }) in stages.iter().enumerate() {
         if may_be_equal && is_walking_test(operator) {
-            stages.insert(at, merge());
-            at += 1;
+            merges.push((at, Op::Merge));
             may_be_equal = false;
         } else if is_hop(operator) {
             may_be_equal = true;
         } else if operator.keeps_state() {
             may_be_equal = false;
         }
-        at += 1;
     }
+    insert(stages, merges);
     if is_tested && may_be_equal {
-        stages.push(merge());
+        stages.push(Stage { operator: Op::Merge, labels: Vec::new() });
     }
 }
 
@@ -117,17 +131,12 @@ fn may_run_once(pipeline: &Pipeline) -> bool {
     })
 }
 
-/// Merges before every hop of a stretch but the first `apart`; how many operators that added.
-fn merge_stretch(stages: &mut Vec<Stage>, start: usize, end: usize, apart: usize) -> usize {
+/// What merges before every hop of a stretch but the first `apart`, each with the place of its hop.
+fn merges_of_stretch(stages: &[Stage], start: usize, end: usize, apart: usize) -> impl Iterator<Item = (usize, Op)> {
     let costs = |operator: &Op| is_hop(operator) || is_walking_test(operator);
-    let hops: Vec<usize> = (start..=end).filter(|&i| costs(&stages[i].operator)).collect();
-    let later = hops.get(apart..).unwrap_or_default();
+    let hops = (start..=end).filter(move |&i| costs(&stages[i].operator)).skip(apart);
     let dedups = matches!(stages.get(end).map(|stage| &stage.operator), Some(Op::Dedup { slots: 0 }));
-    for &hop in later.iter().rev() {
-        let operator = if dedups { Op::Dedup { slots: 0 } } else { Op::Merge };
-        stages.insert(hop, Stage { operator, labels: Vec::new() });
-    }
-    later.len()
+    hops.map(move |hop| (hop, if dedups { Op::Dedup { slots: 0 } } else { Op::Merge }))
 }
 
 fn is_hop(operator: &Op) -> bool {

@@ -1,5 +1,7 @@
 //! What may be asked once instead of often, or of each row by itself: the preconditions that several rewrites share.
 
+use std::collections::HashSet;
+
 use mangrove_gremlin::Order;
 
 use crate::logical::{
@@ -84,17 +86,19 @@ pub fn names_read(traversal: &Traversal) -> Vec<Name> {
 }
 
 /// Every label that steps of a traversal bear.
-pub fn labels_given(traversal: &Traversal) -> Vec<Name> {
-    let mut labels = Vec::new();
+pub fn labels_given(traversal: &Traversal) -> HashSet<Name> {
+    let mut labels = HashSet::new();
     traversal.visit(&mut |node| labels.extend(node.labels.iter().cloned()));
     labels
 }
 
 /// Every side effect that has a value at some time: those that the source gives and those that steps fill.
-pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> Vec<Name> {
-    let mut names: Vec<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
+pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> HashSet<Name> {
+    let mut names: HashSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
     traversal.visit(&mut |node| match &node.step {
-        Step::Aggregate { name, .. } | Step::Subgraph(name) => names.push(name.clone()),
+        Step::Aggregate { name, .. } | Step::Subgraph(name) => {
+            names.insert(name.clone());
+        }
         Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
             names.extend(side_effect.clone());
         }

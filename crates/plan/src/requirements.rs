@@ -1,5 +1,7 @@
 //! What rows must carry, because some step reads it.
 
+use std::collections::HashSet;
+
 use crate::logical::{Configuration, EdgeEnd, Name, Step, Traversal};
 use crate::physical::{PathRequirement, Requirements};
 
@@ -9,14 +11,15 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
     let mut full = path_shown(traversal, configuration) == PathRequirement::Full;
     let mut loops = false;
     let mut names: Vec<Name> = Vec::new();
-    let mut given: Vec<Name> = Vec::new();
+    let mut read: HashSet<Name> = HashSet::new();
+    let mut given: HashSet<Name> = HashSet::new();
     traversal.visit(&mut |node| {
         given.extend(node.labels.iter().cloned());
         // Which label a key names is known only when it is there.
         full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other) | Step::SelectKey { .. });
         loops |= matches!(node.step, Step::Loops(_));
         for name in node.step.names_read() {
-            if !names.contains(name) {
+            if read.insert(name.clone()) {
                 names.push(name.clone());
             }
         }

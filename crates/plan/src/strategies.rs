@@ -13,6 +13,7 @@ mod properties;
 
 use mangrove_graph::{Direction, Error, Result, Value};
 
+use crate::limits::steps_in;
 use crate::logical::*;
 use crate::upsert::{MergeEntry, MergeFrom};
 
@@ -39,6 +40,13 @@ pub struct Subset {
 }
 
 impl Subset {
+    /// The most steps that it puts after one.
+    pub fn steps_added(&self) -> usize {
+        let steps = |criterion: &Option<Traversal>| criterion.as_ref().map_or(0, |criterion| 1 + steps_in(criterion));
+        // An edge is tested, and so are both its ends.
+        3 * steps(&self.vertices) + steps(&self.edges) + steps(&self.properties)
+    }
+
     /// Makes a traversal see this part only.
     pub fn restrict(&self, traversal: &mut Traversal) -> Result<()> {
         let mut steps = Vec::with_capacity(traversal.steps.len());

@@ -11,6 +11,7 @@ use mangrove_gremlin::{Argument, Instruction};
 
 use super::arguments::names;
 use super::site::Site;
+use crate::limits::STEP_LABELS_MAX;
 use crate::logical::Name;
 
 /// A step with what modulates it.
@@ -189,6 +190,9 @@ fn label<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument
         if !call.labels.contains(&label) {
             call.labels.push(label);
         }
+    }
+    if call.labels.len() > STEP_LABELS_MAX {
+        return Err(site.unsupported(format_args!("a step bears at most {STEP_LABELS_MAX} labels")));
     }
     Ok(())
 }

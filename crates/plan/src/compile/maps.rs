@@ -1,5 +1,7 @@
 //! Maps: one object for one object, and traversals nested for each object.
 
+use std::collections::HashSet;
+
 use mangrove_graph::Result;
 use mangrove_gremlin::Argument;
 
@@ -74,7 +76,8 @@ pub(super) fn project(call: &mut Call<'_>) -> Result<Step> {
     if names.is_empty() {
         return Err(misfit(&call.site, "one or more names", call.arguments));
     }
-    if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+    let mut known = HashSet::new();
+    if let Some(twice) = names.iter().find(|name| !known.insert(*name)) {
         return Err(call
             .site
             .invalid(format_args!("keys must be unique in project(), but \"{twice}\" is there twice")));

@@ -24,6 +24,7 @@ use super::NESTING_MAX;
 use super::arguments::{describe, misfit, too_deep};
 use super::connectives::{infix, take_end_label};
 use super::site::Site;
+use crate::limits::{INSTRUCTIONS_MAX, MATCH_PATTERNS_MAX};
 use crate::logical::Name;
 
 /// The name of the instruction that looks up variables (`maps::matched`). No script can write it.
@@ -135,6 +136,11 @@ fn steps(site: &Site<'_>, instruction: &Instruction, known: &mut Vec<Name>) -> R
         };
         gather(site, pattern, site.depth, &mut patterns)?;
     }
+    let mut count = 0;
+    patterns.iter().for_each(|pattern| pattern.each(&mut |_| count += 1));
+    if count > MATCH_PATTERNS_MAX {
+        return Err(site.unsupported(format_args!("has {count} patterns; at most {MATCH_PATTERNS_MAX} are solved")));
+    }
     let (mut variables, mut starts, mut ends): (Vec<Name>, Vec<Name>, Vec<Name>) = Default::default();
     for pattern in &patterns {
         pattern.each(&mut |pattern| {
@@ -175,13 +181,12 @@ struct Solution<'a> {
     position: Option<Position>,
     /// Some rows are without some variable: operands of an `or()` bind different ones.
     unbound: bool,
-    /// How many patterns have become steps.
+    /// How many steps the patterns have become, each pattern counted as one more.
     size: usize,
 }
 
-/// More patterns than this are not made of those that are written: what comes after an `or()` may have to be solved in each
-/// of its operands.
-const PATTERNS_MAX: usize = 4096;
+/// The most steps that patterns become: what comes after an `or()` may have to be solved in each of its operands.
+const SOLVED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
 
 impl Solution<'_> {
     fn call(&self, name: &str, arguments: Vec<Argument>) -> Instruction {
@@ -193,8 +198,8 @@ impl Solution<'_> {
         let mut made = Vec::new();
         while !patterns.is_empty() {
             let pattern = patterns.remove(self.next(&patterns, &bound)?);
-            self.size += 1;
-            if self.size > PATTERNS_MAX {
+            self.size += 1 + pattern.steps.len();
+            if self.size > SOLVED_STEPS_MAX {
                 return Err(self.site.unsupported("its or()s have too many operands that bind different variables"));
             }
             if pattern.is_or() {

@@ -22,25 +22,10 @@ impl Lowering<'_> {
 
     /// Whether an instance of a loop need go on from each vertex only once: what comes out is only asked whether it is
     /// there, or equal rows become one, and rows are the same however they came.
-    pub(super) fn visits_once(&self, repeat: &Repeat, behind: &[StepNode], asked: bool) -> bool {
+    pub(super) fn visits_once(&self, repeat: &Repeat, behind: &Behind<'_>) -> bool {
         let requirements = self.requirements;
         let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
-        self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && self.is_set(behind, asked)
-    }
-
-    /// Whether it is all the same how often each row comes to these steps.
-    fn is_set(&self, behind: &[StepNode], asked: bool) -> bool {
-        let ends = |node: &StepNode| !is_row_by_row(&node.step);
-        match behind.iter().position(ends) {
-            None => asked,
-            Some(end) => {
-                let dedups = matches!(&behind[end].step, Step::Dedup { labels, by } if labels.is_empty()
-                    && !by.iter().any(|by| matches!(by, By::Traversal(_))));
-                // A test on the way may read a side effect; one that is filled further on is not the same every time.
-                let fills = behind[end..].iter().any(is_filling);
-                dedups && is_plain_chain(&behind[..end]) && !fills
-            }
-        }
+        self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && is_set(behind)
     }
 
     /// Whether a name is a label and no side effect, and paths are not shown.
@@ -65,6 +50,30 @@ impl Lowering<'_> {
     }
 }
 
+/// The steps after a loop in its chain.
+pub(super) struct Behind<'a> {
+    pub steps: &'a [StepNode],
+    /// The last of them that adds to a side effect.
+    pub fills_last: Option<usize>,
+    /// Only whether the chain has a result will be looked at.
+    pub asked: bool,
+}
+
+/// Returns true if it is all the same how often each row comes to these steps.
+fn is_set(behind: &Behind<'_>) -> bool {
+    let ends = |node: &StepNode| !is_row_by_row(&node.step);
+    match behind.steps.iter().position(ends) {
+        None => behind.asked,
+        Some(end) => {
+            let dedups = matches!(&behind.steps[end].step, Step::Dedup { labels, by } if labels.is_empty()
+                && !by.iter().any(|by| matches!(by, By::Traversal(_))));
+            // A test on the way may read a side effect; one that is filled further on is not the same every time.
+            let fills = behind.fills_last.is_some_and(|last| last >= end);
+            dedups && !fills && is_plain_chain(&behind.steps[..end])
+        }
+    }
+}
+
 /// Whether the rows at the end of a chain are what a source found, each once.
 fn comes_from_source(chain: &Chain) -> bool {
     let passes = |operator: &Op| {
@@ -79,7 +88,9 @@ fn comes_from_source(chain: &Chain) -> bool {
     }
 }
 
-/// Whether a step, or one nested in it, adds to a side effect.
-fn is_filling(node: &StepNode) -> bool {
-    Traversal { steps: vec![node.clone()] }.fills_side_effects()
+/// Returns true if a step, or one nested in it, adds to a side effect.
+pub(super) fn is_filling(node: &StepNode) -> bool {
+    let mut fills = node.step.fills_side_effect();
+    node.step.for_each_child(&mut |child| fills |= child.fills_side_effects());
+    fills
 }

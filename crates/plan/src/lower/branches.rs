@@ -3,13 +3,15 @@
 use mangrove_graph::Result;
 
 use super::Lowering;
+use super::asked::Behind;
 use super::order::Chain;
+use crate::limits::collections_made;
 use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 use crate::physical::{LocalKind, LocalScope, LoopTest, Merged, Op, Over, RepeatScope, SlotBy};
 
 impl Lowering<'_> {
-    /// A loop, with the steps behind it in its chain.
-    pub(super) fn repeat(&self, repeat: &Repeat, behind: &[StepNode], asked: bool, chain: &mut Chain) -> Result<()> {
+    /// A loop, with the steps after it in its chain.
+    pub(super) fn repeat(&self, repeat: &Repeat, behind: &Behind<'_>, chain: &mut Chain) -> Result<()> {
         self.loops.borrow_mut().push(repeat.name.clone());
         let scope = RepeatScope {
             body: self.child(&repeat.body)?,
@@ -17,7 +19,8 @@ impl Lowering<'_> {
             until_first: repeat.until_first,
             emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
             emit_first: repeat.emit_first,
-            once: self.visits_once(repeat, behind, asked),
+            once: self.visits_once(repeat, behind),
+            collections_made: collections_made(&repeat.body),
         };
         self.loops.borrow_mut().pop();
         chain.push(Op::Repeat(Box::new(scope)));

@@ -13,8 +13,13 @@ impl Lowering<'_> {
     /// Works out what `by()`s take: without one, the object itself.
     pub(super) fn take(&self, over: Over, by: &[By], chain: &mut Chain) -> Result<()> {
         let by = if by.is_empty() { &[By::Identity] } else { by };
-        let slots = by.iter().map(|by| self.slot_by(by)).collect::<Result<_>>()?;
-        let productive = by.iter().map(|by| self.is_made_productive(by)).collect();
+        self.take_all(over, by.iter(), chain)
+    }
+
+    /// As [`Lowering::take`], of `by()`s one by one.
+    pub(super) fn take_all<'b>(&self, over: Over, by: impl Iterator<Item = &'b By>, chain: &mut Chain) -> Result<()> {
+        let slots = by.map(|by| Ok((self.slot_by(by)?, self.is_made_productive(by))));
+        let (slots, productive) = slots.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         chain.push(Op::Modulate(Modulate { over, by: slots, productive }));
         Ok(())
     }

@@ -65,6 +65,8 @@ pub struct RepeatScope {
     pub emit_first: bool,
     /// Nobody can tell how often and by which ways an object is come to: each instance goes on from a vertex once.
     pub once: bool,
+    /// How many of the newest objects of a path may be collections that one iteration made.
+    pub collections_made: usize,
 }
 
 /// A test in a loop.

@@ -5,35 +5,40 @@
 //! A label is sure where a step in front of it, in the same chain, bears it, and no step between forgets paths, as
 //! reductions do.
 
+use std::collections::HashSet;
+
 use crate::logical::{By, Name, Reduction, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
 
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
-    let mut changed = false;
-    let mut at = 0;
-    while at + 1 < traversal.steps.len() {
-        if is_needless(&traversal.steps, at) {
-            traversal.steps.remove(at);
-            changed = true;
-        } else {
-            at += 1;
-        }
-    }
-    changed
+    let needless = (1..traversal.steps.len()).map(|next| is_needless(&traversal.steps, next - 1));
+    let needless: Vec<bool> = needless.chain([false]).collect();
+    let mut places = needless.iter();
+    traversal.steps.retain(|_| places.next() != Some(&true));
+    needless.contains(&true)
 }
 
-/// Whether the step at a place selects what is then only counted.
+/// Returns true if the step at a place selects what is then only counted.
 fn is_needless(steps: &[StepNode], at: usize) -> bool {
     let (select, next) = (&steps[at], &steps[at + 1]);
     let Step::Select { labels, by, .. } = &select.step else { return false };
     let counted = matches!(next.step, Step::Reduce(Reduction::Count));
     let itself = by.iter().all(|by| *by == By::Identity);
-    counted && itself && select.labels.is_empty() && labels.iter().all(|label| is_sure(&steps[..at], label))
+    counted && itself && select.labels.is_empty() && are_sure(&steps[..at], labels)
 }
 
-fn is_sure(before: &[StepNode], label: &Name) -> bool {
-    let remembers = |node: &&StepNode| keeps_paths(&node.step) || node.labels.contains(label);
-    before.iter().rev().take_while(remembers).any(|node| node.labels.contains(label))
+/// Returns true if every row that leaves these steps has an object of each label on its path.
+fn are_sure(before: &[StepNode], labels: &[Name]) -> bool {
+    let mut missing: HashSet<&Name> = labels.iter().collect();
+    for node in before.iter().rev() {
+        node.labels.iter().for_each(|label| {
+            missing.remove(label);
+        });
+        if missing.is_empty() || !keeps_paths(&node.step) {
+            break;
+        }
+    }
+    missing.is_empty()
 }
 
 /// Whether every row that leaves the step has the path of the row it comes from.

@@ -3,35 +3,32 @@
 
 use mangrove_graph::Direction;
 
-use crate::logical::{EdgeEnd, Step, Traversal};
+use crate::logical::{EdgeEnd, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
 
 pub(super) fn apply(traversal: &mut Traversal, path: &PathRequirement) -> bool {
     if *path == PathRequirement::Full {
         return false;
     }
-    let mut changed = false;
-    let mut at = 0;
-    while at + 1 < traversal.steps.len() {
-        let hop = match (&traversal.steps[at].step, &traversal.steps[at + 1].step) {
-            (Step::Expand { direction, to_edges: true, .. }, Step::EdgeVertex(end)) => matches!(
-                (direction, end),
-                (Direction::Out, EdgeEnd::Target | EdgeEnd::Other)
-                    | (Direction::In, EdgeEnd::Source | EdgeEnd::Other)
-                    | (Direction::Both, EdgeEnd::Other)
-            ),
-            _ => false,
-        };
-        if hop && traversal.steps[at].labels.is_empty() {
-            let end = traversal.steps.remove(at + 1);
-            let node = &mut traversal.steps[at];
-            if let Step::Expand { to_edges, .. } = &mut node.step {
-                *to_edges = false;
-            }
-            node.labels = end.labels;
-            changed = true;
-        }
-        at += 1;
+    let before = traversal.steps.len();
+    traversal.steps.dedup_by(|end, edges| hop(edges, end));
+    traversal.steps.len() < before
+}
+
+/// Makes one hop of a step to edges and the next one, to their ends, if nobody sees the edges.
+fn hop(edges: &mut StepNode, end: &mut StepNode) -> bool {
+    let Step::EdgeVertex(to) = end.step else { return false };
+    let Step::Expand { direction, to_edges: to_edges @ true, .. } = &mut edges.step else { return false };
+    let goes_on = matches!(
+        (direction, to),
+        (Direction::Out, EdgeEnd::Target | EdgeEnd::Other)
+            | (Direction::In, EdgeEnd::Source | EdgeEnd::Other)
+            | (Direction::Both, EdgeEnd::Other)
+    );
+    if !goes_on || !edges.labels.is_empty() {
+        return false;
     }
-    changed
+    *to_edges = false;
+    edges.labels = std::mem::take(&mut end.labels);
+    true
 }

@@ -6,16 +6,21 @@ use crate::logical::{Condition, FilterKind, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
 
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+    if !traversal.steps.iter().any(|node| matches!(node.step, Step::FilterTraversal(..))) {
+        return false;
+    }
     let mut changed = false;
-    let mut at = 0;
-    while at < traversal.steps.len() {
-        let Some(filters) = inlined(&mut traversal.steps[at]) else {
-            at += 1;
-            continue;
-        };
-        // What was put in is looked at again: it may hold such operands itself.
-        traversal.steps.splice(at..=at, filters);
-        changed = true;
+    let mut left = std::mem::take(&mut traversal.steps);
+    left.reverse();
+    while let Some(mut node) = left.pop() {
+        match inlined(&mut node) {
+            // What was put in is looked at again: it may hold such operands itself.
+            Some(filters) => {
+                left.extend(filters.into_iter().rev());
+                changed = true;
+            }
+            None => traversal.steps.push(node),
+        }
     }
     changed
 }

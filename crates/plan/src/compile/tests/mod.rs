@@ -4,6 +4,7 @@
 
 mod branches;
 mod filters;
+mod limits;
 mod maps;
 mod mistakes;
 mod sources;

@@ -1,0 +1,162 @@
+//! How large a traversal may be, so that planning it takes little time, and how deep its values may nest.
+//!
+//! Values are dropped, compared, hashed and encoded by recursion. A step makes a collection of what comes to it at most
+//! [`LEVELS_MAX`] levels deeper, so that the steps of a chain bound the depth of its values; loops and side effects,
+//! which come to the same step again, are bounded while they run.
+
+use mangrove_graph::{Error, Result, Value};
+use mangrove_gremlin::{Argument, Bytecode, Instruction, Pop};
+
+use crate::function::{CollectionFunction, Function};
+use crate::logical::{LocalFunction, Lookup, Reduction, Step, StepNode, Traversal};
+
+/// The most steps of a traversal, with their modulators and what is nested in them. Each name that a step is given (a label,
+/// a key) beyond the fourth counts as one, too.
+pub const INSTRUCTIONS_MAX: usize = 16_384;
+
+/// The most steps that a traversal may become while it is planned: a `by()` that fills several slots is planned for each, and
+/// `SubgraphStrategy` puts a test after every step.
+pub const PLANNED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
+
+/// The most labels that `as()` gives one step.
+pub const STEP_LABELS_MAX: usize = 256;
+
+/// The most patterns of a `match()`: finding their order is quadratic.
+pub const MATCH_PATTERNS_MAX: usize = 256;
+
+/// The most levels that the steps of a chain may add to a value one after the other.
+pub const LEVELS_MAX: usize = 256;
+
+/// Fails for a traversal of too many steps.
+pub(crate) fn check_size(bytecode: &Bytecode) -> Result<()> {
+    let mut left = INSTRUCTIONS_MAX;
+    if fits(bytecode, &mut left) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "the traversal has more than {INSTRUCTIONS_MAX} steps; split it, or give lists of values as parameters"
+    )))
+}
+
+/// The error for a traversal that becomes too large while it is planned.
+pub(crate) fn too_many_planned() -> Error {
+    Error::unsupported(format!(
+        "the traversal comes to more than {PLANNED_STEPS_MAX} steps when it is planned: each by() counts for every value it \
+         takes, and strategies add steps; split it"
+    ))
+}
+
+/// Fails where a strategy that puts at most so many steps after each step of a traversal would make it too large. Rather
+/// twice too late than too early: what is planned is counted once more.
+pub(crate) fn check_growth(traversal: &Traversal, added_to_each: usize) -> Result<()> {
+    match steps_in(traversal).saturating_mul(added_to_each) <= 8 * PLANNED_STEPS_MAX {
+        true => Ok(()),
+        false => Err(too_many_planned()),
+    }
+}
+
+/// How many steps there are, with those of nested traversals.
+pub(crate) fn steps_in(traversal: &Traversal) -> usize {
+    let mut count = 0;
+    traversal.visit(&mut |_| count += 1);
+    count
+}
+
+fn fits(bytecode: &Bytecode, left: &mut usize) -> bool {
+    bytecode.source.iter().chain(&bytecode.steps).all(|instruction| {
+        let size = 1 + names_in(instruction);
+        *left >= size && {
+            *left -= size;
+            instruction.arguments.iter().all(|argument| fits_argument(argument, left))
+        }
+    })
+}
+
+/// How many names an instruction is given: strings, except where they are ids or values.
+fn names_in(instruction: &Instruction) -> usize {
+    if matches!(instruction.name.as_str(), "V" | "E" | "inject" | "hasId" | "hasValue" | "withSideEffect") {
+        return 0;
+    }
+    let is_name = |argument: &&Argument| matches!(argument, Argument::Value(Value::String(_)));
+    instruction.arguments.iter().filter(is_name).count().saturating_sub(FREE_NAMES)
+}
+
+/// So many names of a step do not count: `property("key", "value")` is one step and no more.
+const FREE_NAMES: usize = 4;
+
+fn fits_argument(argument: &Argument, left: &mut usize) -> bool {
+    match argument {
+        Argument::Traversal(inner) => fits(inner, left),
+        Argument::List(members) => members.iter().all(|member| fits_argument(member, left)),
+        Argument::Map(entries) => {
+            entries.iter().all(|(key, value)| fits_argument(key, left) && fits_argument(value, left))
+        }
+        Argument::CardinalityValue(_, value) => fits_argument(value, left),
+        Argument::Strategy(_, settings) => settings.iter().all(|(_, value)| fits_argument(value, left)),
+        _ => true,
+    }
+}
+
+/// Fails for a traversal whose steps could make values that nest too deep.
+pub(crate) fn check_levels(traversal: &Traversal) -> Result<()> {
+    if levels_of_chain(traversal) <= LEVELS_MAX {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "the traversal makes collections of collections more than {LEVELS_MAX} deep; split it"
+    )))
+}
+
+/// How many levels the steps of a chain may add to the values that enter it.
+fn levels_of_chain(traversal: &Traversal) -> usize {
+    traversal.steps.iter().map(levels_with_nested).sum()
+}
+
+/// A row goes through one of the traversals nested in a step, or through each by itself.
+fn levels_with_nested(node: &StepNode) -> usize {
+    let mut nested = 0;
+    node.step.for_each_child(&mut |child| nested = levels_of_chain(child).max(nested));
+    nested + levels(&node.step)
+}
+
+/// How many levels a step itself may add.
+fn levels(step: &Step) -> usize {
+    match step {
+        // A map of lists.
+        Step::Group { side_effect: None, .. } => 2,
+        // A list of pairs.
+        Step::Function {
+            function: Function::Index { .. } | Function::Collection(CollectionFunction::Product), ..
+        } => 2,
+        Step::Function { function: Function::Collection(_), .. } => 1,
+        Step::Reduce(Reduction::Fold) | Step::Local(LocalFunction::Reduce(Reduction::Fold)) => 1,
+        // A list of what a label stands for, for several labels in a map.
+        Step::Select { lookup: Lookup::Scope(Some(Pop::All)), .. } | Step::SelectKey { pop: Some(Pop::All), .. } => 2,
+        Step::ValueMap { .. } | Step::PropertyMap { .. } => 2,
+        Step::ElementMap { .. } => 1,
+        Step::Select { labels, required: true, .. } if labels.len() == 1 => 0,
+        // As `aggregate()`: what is put into a side effect is looked at there, and `cap()` gives it back.
+        Step::GroupCount { side_effect: Some(_), .. } => 0,
+        // Trees look at their own depth.
+        Step::GroupCount { .. }
+        | Step::Path { .. }
+        | Step::Project { .. }
+        | Step::Select { .. }
+        | Step::Cap(_)
+        | Step::FoldInto(..)
+        | Step::FoldSack(..) => 1,
+        _ => 0,
+    }
+}
+
+/// How many of the newest objects of a path may be collections that one iteration of a loop made: none where no step
+/// of the body makes any, and all where a loop inside puts any number on the path.
+pub(crate) fn collections_made(body: &Traversal) -> usize {
+    if !body.any(|step| levels(step) > 0) {
+        return 0;
+    }
+    if body.any(|step| matches!(step, Step::Repeat(_))) {
+        return usize::MAX;
+    }
+    steps_in(body)
+}
