@@ -10,6 +10,7 @@ use mangrove_gremlin::Parameters;
 use mangrove_steps::Rows;
 use mangrove_steps::detach::{Detail, detach};
 use mangrove_steps::environment::{Files, Services};
+use mangrove_steps::nesting;
 
 use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
@@ -164,6 +165,7 @@ impl Execution {
 fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
+    nesting::check_results(&values, runtime.context())?;
     let surroundings = runtime.surroundings();
     let environment =
         || surroundings.as_ref().ok_or_else(|| Error::bug("a query has its surroundings until it is complete"));

@@ -19,6 +19,8 @@ use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
+use crate::nesting;
+
 /// What the operators of one node of a running query share.
 pub struct Environment {
     /// The graph as the query's transaction sees it.
@@ -61,6 +63,7 @@ pub trait Files: Send + Sync {
 impl Environment {
     /// Gives the side effects that a plan begins with their values.
     pub fn seed(&self, plan: &PhysicalPlan) -> Result<()> {
+        self.parameters.iter().try_for_each(|(name, value)| nesting::check_parameter(name, value))?;
         self.side_effects.reducers.lock().clone_from(&plan.reducers);
         if let Some(operand) = &plan.sack {
             *self.side_effects.sack.lock() = self.resolve(operand)?;

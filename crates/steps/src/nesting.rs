@@ -1,17 +1,89 @@
 //! How deep collections may nest in one another.
 //!
 //! Values are dropped, compared and encoded by recursion, so their depth must have a bound. One chain of steps wraps
-//! an object as often as it has steps, which the size of a plan bounds; a loop could go on for ever
-//! (`repeat(fold())`), so what it carries from one iteration to the next is looked at here.
+//! an object at most as often as the plan allows ([`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX)). Two things come to
+//! the same step again, and could wrap for ever: a loop (`repeat(fold())`) and a side effect that is put into itself
+//! (`sideEffect(cap('x').aggregate('x'))`). What a loop carries from one iteration to the next, and what is put into a
+//! side effect, is looked at here.
 
+use std::sync::Arc;
+
+use mangrove_flow::QueryContext;
 use mangrove_graph::{Error, Result, Tree, Value};
 
-/// The deepest nesting a loop may carry.
+/// The deepest nesting of what a loop carries or a side effect holds.
 pub const NESTING_MAX: u32 = 256;
 
-/// The most collections in one value that a loop may carry. They may be shared and take little memory: doubling in
-/// every iteration, they would still be without end for whoever walks through them.
-const COLLECTIONS_MAX: u32 = 1 << 20;
+/// The most collections in one such value. They may be shared and take little memory: doubling in
+/// every iteration, they would still be without end for a reader that walks through them.
+const COLLECTIONS_MAX: u32 = 1 << 22;
+
+/// The most collections in one result or parameter.
+const RETURNED_COLLECTIONS_MAX: u32 = 1 << 24;
+
+/// Fails if one of these values nests too deep, or holds too many collections; looks at the limits of the query between
+/// two collections. A collection that stands twice in a row is looked at once.
+pub fn check_all<'a>(values: impl IntoIterator<Item = &'a Value>, context: &QueryContext) -> Result<()> {
+    let mut last = &Value::Null;
+    for value in values.into_iter().filter(|value| is_collection(value)) {
+        if !is_same(value, last) {
+            context.check()?;
+            check(value)?;
+            last = value;
+        }
+    }
+    Ok(())
+}
+
+/// Fails if what is returned holds so many collections that writing it out has no end in sight.
+pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, context: &QueryContext) -> Result<()> {
+    for value in values.into_iter().filter(|value| is_collection(value)) {
+        context.check()?;
+        let mut left = RETURNED_COLLECTIONS_MAX;
+        if !fits(value, u32::MAX, &mut left) {
+            return Err(Error::evaluation(format!(
+                "a result holds more than {RETURNED_COLLECTIONS_MAX} collections; return its parts one by one (unfold())"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Fails for a parameter that nests too deep: a session may keep a result in a variable and wrap it in every request.
+pub fn check_parameter(name: &str, value: &Value) -> Result<()> {
+    let mut left = RETURNED_COLLECTIONS_MAX;
+    match fits(value, NESTING_MAX, &mut left) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "the value of `{name}` nests more than {NESTING_MAX} deep or holds more than {RETURNED_COLLECTIONS_MAX} \
+             collections"
+        ))),
+    }
+}
+
+fn is_collection(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::List(_)
+            | Value::Set(_)
+            | Value::Map(_)
+            | Value::Entry(_)
+            | Value::BulkSet(_)
+            | Value::Path(_)
+            | Value::Tree(_)
+            | Value::Graph(_)
+    )
+}
+
+/// Returns true if two values are one collection in memory.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) | (Value::Set(a), Value::Set(b)) => Arc::ptr_eq(a, b),
+        (Value::Map(a), Value::Map(b)) => Arc::ptr_eq(a, b),
+        (Value::BulkSet(a), Value::BulkSet(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
 
 /// Fails for a value that nests too deep, or holds too many collections.
 pub fn check(value: &Value) -> Result<()> {
@@ -20,8 +92,8 @@ pub fn check(value: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::evaluation(format!(
-        "repeat() carries a collection that nests more than {NESTING_MAX} deep or holds more than {COLLECTIONS_MAX} \
-         others; unfold() it before the next iteration"
+        "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep or holds more than \
+         {COLLECTIONS_MAX} others; unfold() it before it is carried on"
     )))
 }
 

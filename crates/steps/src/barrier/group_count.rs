@@ -5,8 +5,10 @@ use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
+use crate::barrier::shared_map::SharedMap;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::nesting;
 use crate::rows::{Remember, Rows, Tags};
 
 /// Counts by key in the order in which keys first came.
@@ -65,13 +67,14 @@ pub struct GroupCount {
     readers: Vec<KeyReader>,
     counts: ByInstance<Counts>,
     held: HeldRows,
+    shared: SharedMap,
 }
 
 impl GroupCount {
     /// Counts for the result, or for a side effect.
     pub fn new(side_effect: Option<Name>, taken: Taken, remember: Remember) -> Self {
-        let (counts, held) = Default::default();
-        GroupCount { side_effect, remember, readers: taken.readers(), counts, held }
+        let (counts, held, shared) = Default::default();
+        GroupCount { side_effect, remember, readers: taken.readers(), counts, held, shared }
     }
 }
 
@@ -82,6 +85,7 @@ impl Operator<Rows> for GroupCount {
 
     fn rest(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::rest);
+        self.shared.rest();
         self.counts.is_empty() && self.held.is_empty()
     }
 
@@ -121,7 +125,10 @@ impl Operator<Rows> for GroupCount {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(name) = &self.side_effect {
             for counts in self.counts.take_wanted(group, instances, out).into_iter().flatten() {
-                out.surroundings().side_effects.update(name, |old| add_counts(old, counts, name))?;
+                out.context().check()?;
+                nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.context())?;
+                let shared = &mut self.shared;
+                out.surroundings().side_effects.update(name, |old| add_counts(shared, old, counts, name))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(0, group, chunk)?;
@@ -139,27 +146,16 @@ impl Operator<Rows> for GroupCount {
     }
 }
 
-fn add_counts(old: Option<Value>, more: Counts, name: &Name) -> Result<Value> {
-    let mut counts = Counts::default();
-    match old {
-        None => {}
-        Some(Value::Map(entries)) => {
-            for (key, count) in entries.iter() {
-                let count = mangrove_graph::numeric::integer(count).and_then(|n| u64::try_from(n).ok());
-                let count =
-                    count.ok_or_else(|| Error::evaluation(format!("the side effect `{name}` holds no counts")))?;
-                counts.add(key, count)?;
-            }
-        }
-        Some(other) => {
-            return Err(Error::evaluation(format!(
-                "groupCount(\"{name}\") needs a map in the side effect and met a {}",
-                other.type_name()
-            )));
-        }
+fn add_counts(shared: &mut SharedMap, old: Option<Value>, more: Counts, name: &Name) -> Result<Value> {
+    let mut entries = shared.of(old, "groupCount", name)?;
+    for (key, times) in more.entries {
+        entries.put(key, Value::I64(times as i64), |there, _| {
+            let known = mangrove_graph::numeric::integer(&there).and_then(|n| u64::try_from(n).ok());
+            let mut known =
+                known.ok_or_else(|| Error::evaluation(format!("the side effect `{name}` holds no counts")))?;
+            count(&mut known, times)?;
+            Ok(Value::I64(known as i64))
+        })?;
     }
-    for (key, count) in &more.entries {
-        counts.add(key, *count)?;
-    }
-    Ok(counts.into_value())
+    Ok(entries.into_value())
 }

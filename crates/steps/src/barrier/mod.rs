@@ -11,6 +11,7 @@ pub mod range;
 pub mod reduce;
 pub mod reduce_values;
 pub mod sample;
+pub mod shared_map;
 pub mod side_effect;
 pub mod subgraph;
 pub mod time_limit;

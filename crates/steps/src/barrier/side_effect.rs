@@ -9,6 +9,7 @@ use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
 use crate::environment::Environment;
+use crate::nesting;
 use crate::rows::{Remember, Rows};
 
 /// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
@@ -48,6 +49,7 @@ impl Operator<Rows> for Aggregate {
         if let Some(mut rows) = self.held.take(group, out) {
             let values: Vec<_> =
                 (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
+            nesting::check_all(values.iter().map(|(value, _)| value), out.context())?;
             let (name, places) = (&self.name, &mut self.places);
             let reducer = out.surroundings().side_effects.reducer(name);
             out.surroundings().side_effects.update(name, |old| match old {

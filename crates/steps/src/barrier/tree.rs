@@ -10,6 +10,7 @@ use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{ByInstance, FastMap, HeldRows, rows_by_instance};
 use crate::environment::Environment;
+use crate::nesting;
 use crate::path;
 use crate::rows::{Remember, Rows};
 
@@ -51,6 +52,7 @@ impl Growing {
         }
         let mut at = ROOT;
         for key in way {
+            nesting::check(key)?;
             at = self.child(at, key)?;
         }
         Ok(())
@@ -131,6 +133,7 @@ impl Operator<Rows> for Tree {
             for grown in self.trees.take_wanted(group, instances, out).into_iter().flatten() {
                 // A side effect is charged for until the query ends.
                 out.context().charge(grown.nodes.len() as u64 * NODE_BYTES)?;
+                out.context().check()?;
                 out.surroundings().side_effects.update(name, |old| join(old, grown, name))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {

@@ -165,7 +165,8 @@ impl Builder {
         self.visited = loop_around;
         let loops = self.requirements.loops;
         let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
-        let shape = RepeatShape { until, until_first, emit, emit_first, loops, once };
+        let collections_made = plan.collections_made;
+        let shape = RepeatShape { until, until_first, emit, emit_first, loops, once, collections_made };
         self.set(next.from, Repeat::new(shape, visited));
         Ok(next)
     }

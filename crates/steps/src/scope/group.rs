@@ -3,14 +3,18 @@
 //! The scope's pipeline is what the second `by()` says. Members enter as they come, so `group().by(k)
 //! .by(count())` keeps one number a key and no members.
 
+use std::sync::Arc;
+
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
+use crate::barrier::shared_map::SharedMap;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::nesting;
 use crate::rows::{Remember, Rows, Tags};
 
 /// The keys of one group outside.
@@ -34,6 +38,7 @@ pub struct Group {
     groups: FastMap<GroupId, Members>,
     outside: FastMap<GroupId, GroupId>,
     held: HeldRows,
+    shared: SharedMap,
 }
 
 /// About what a key costs here, without what its members cost in the scope.
@@ -45,8 +50,8 @@ const EXIT: usize = 1;
 impl Group {
     /// Groups for the result, or for a side effect.
     pub fn new(side_effect: Option<Name>, taken: Taken, joining: Option<FoldOperator>, remember: Remember) -> Self {
-        let (groups, outside, held) = Default::default();
-        Group { side_effect, readers: taken.readers(), joining, remember, groups, outside, held }
+        let (groups, outside, held, shared) = Default::default();
+        Group { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
     }
 
     fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Members {
@@ -132,7 +137,10 @@ impl Group {
             let is_wanted = |tag: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(tag));
             let is_over = out.is_cancelled(group);
             for (_, map) in (0..).zip(maps).filter(|(tag, _)| !is_over && is_wanted(*tag)) {
-                out.surroundings().side_effects.update(name, |old| add_entries(old, map, name, self.joining))?;
+                out.context().check()?;
+                nesting::check_all(map.iter().flat_map(|(key, value)| [key, value]), out.context())?;
+                let (shared, joining) = (&mut self.shared, self.joining);
+                out.surroundings().side_effects.update(name, |old| add_entries(shared, old, map, name, joining))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(EXIT, group, chunk)?;
@@ -152,36 +160,26 @@ impl Group {
 /// Entries into the side effect's map. Lists under one key are joined, and numbers that members were reduced to by the
 /// operator of their reduction; any other value takes the old one's place.
 fn add_entries(
+    shared: &mut SharedMap,
     old: Option<Value>,
     more: Vec<(Value, Value)>,
     name: &Name,
     joining: Option<FoldOperator>,
 ) -> Result<Value> {
-    let mut entries = match old {
-        None => Vec::new(),
-        Some(Value::Map(entries)) => entries.to_vec(),
-        Some(other) => {
-            return Err(Error::evaluation(format!(
-                "group(\"{name}\") needs a map in the side effect and met a {}",
-                other.type_name()
-            )));
+    let mut entries = shared.of(old, "group", name)?;
+    let join = |there: Value, value: Value| match (there, value) {
+        (Value::List(there), Value::List(more)) => {
+            let mut all = Arc::unwrap_or_clone(there);
+            all.extend(more.iter().cloned());
+            Ok(Value::list(all))
         }
+        (there, value) => match joining {
+            Some(operator) => crate::operator::apply(operator, &there, &value),
+            None => Ok(value),
+        },
     };
-    for (key, value) in more {
-        match entries.iter_mut().find(|(k, _)| mangrove_graph::compare::equivalent(k, &key)) {
-            None => entries.push((key, value)),
-            Some((_, there)) => {
-                *there = match (&*there, value) {
-                    (Value::List(a), Value::List(b)) => Value::list(a.iter().chain(b.iter()).cloned().collect()),
-                    (there, value) => match joining {
-                        Some(operator) => crate::operator::apply(operator, there, &value)?,
-                        None => value,
-                    },
-                };
-            }
-        }
-    }
-    Ok(Value::map(entries))
+    more.into_iter().try_for_each(|(key, value)| entries.put(key, value, join))?;
+    Ok(entries.into_value())
 }
 
 impl Operator<Rows> for Group {
@@ -191,6 +189,7 @@ impl Operator<Rows> for Group {
 
     fn rest(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::rest);
+        self.shared.rest();
         self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
     }
 

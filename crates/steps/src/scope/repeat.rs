@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, GroupId, Operator, Output};
+use mangrove_flow::{Batch as _, GroupId, Operator, Output, QueryContext};
 use mangrove_graph::{Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -24,6 +24,7 @@ use crate::barrier::held::FastMap;
 use crate::barrier::merge::Merger;
 use crate::environment::Environment;
 use crate::nesting;
+use crate::path;
 use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
 use crate::test::CompiledTest;
@@ -54,6 +55,8 @@ pub struct Shape {
     pub loops: bool,
     /// An instance goes on from each vertex once.
     pub once: bool,
+    /// How many of the newest objects of a path may be collections that one iteration made.
+    pub collections_made: usize,
 }
 
 /// The loop of one group outside.
@@ -229,8 +232,8 @@ impl Operator<Rows> for Repeat {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
         }
-        if let Column::Values(values) = &batch.objects {
-            values.iter().try_for_each(nesting::check)?;
+        if self.shape.collections_made > 0 {
+            check_nesting(&batch, self.shape.collections_made, out.context())?;
         }
         if self.shape.once
             && let Some(state) = self.loops.get_mut(&group)
@@ -257,4 +260,15 @@ impl Operator<Rows> for Repeat {
             _ => self.iteration_ended(group, out),
         }
     }
+}
+
+/// Fails for rows that carry a value on to the next iteration which nests too deep: as their object, in their sack, or
+/// among the newest objects of their path.
+fn check_nesting(rows: &Rows, newest: usize, context: &QueryContext) -> Result<()> {
+    if let Column::Values(values) = &rows.objects {
+        nesting::check_all(values, context)?;
+    }
+    nesting::check_all(rows.sacks.iter().flatten(), context)?;
+    let objects = rows.path.iter().flatten().flat_map(|path| path::newest_first(path).take(newest));
+    nesting::check_all(objects.map(|node| &node.object), context)
 }
