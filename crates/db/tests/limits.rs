@@ -193,3 +193,56 @@ fn the_longest_chain_may_wrap_an_object_at_every_step() {
     let error = run_shared(&database, &format!("g.V(){}", ".out()".repeat(5_000)), &options).unwrap_err();
     assert!(error.message().contains("more than 4096 operators"), "{error}");
 }
+
+/// Whatever makes values of values, deep or doubled, ends in an error that says so: everything that walks a value (drop,
+/// comparison, encoding) does it by recursion.
+#[test]
+fn values_nest_only_so_deep() {
+    let database = cycle(3);
+    let deep = "nests more than 256 deep";
+    for (script, message) in [
+        (format!("g.inject(1){}", ".fold()".repeat(4_000)), "collections of collections more than 256 deep"),
+        (format!("g.inject(1){}", ".tree()".repeat(4_000)), deep),
+        ("g.inject(1).repeat(local(fold())).times(4000)".into(), deep),
+        ("g.withSack(1).inject(1).repeat(sack(assign).by(sack().fold())).times(4000).sack()".into(), deep),
+        ("g.inject(1).repeat(sideEffect(cap('x').aggregate('x'))).times(4000).cap('x')".into(), deep),
+        ("g.inject(1).repeat(sideEffect(cap('x').group('x').by(constant('k')))).times(4000).cap('x')".into(), deep),
+        ("g.inject(1).repeat(sideEffect(cap('x').groupCount('x'))).times(4000).cap('x')".into(), deep),
+        ("g.inject(1).as('a').repeat(map(select('a').fold()).as('a')).times(4000).path()".into(), deep),
+        (format!("g.inject(1){}", ".project('a', 'b').by().by()".repeat(40)), "collections; return its parts"),
+        (format!("g.inject(1).math('1{}')", "+1".repeat(100_000)), "more than 1000 operands"),
+    ] {
+        let Err(error) = run(&database, &script, &QueryOptions::default()) else { panic!("{script:.80} has a result") };
+        assert!(error.message().contains(message), "{script:.80}: {error}");
+    }
+}
+
+/// As a session may keep a result and wrap it in every request.
+#[test]
+fn parameters_nest_only_so_deep() {
+    let database = cycle(3);
+    let wrapped = |times| (0..times).fold(Value::I64(1), |value, _| Value::list(vec![value]));
+    let given = |times| {
+        let parameters: Parameters = [("x".into(), wrapped(times))].into_iter().collect();
+        database.run(&database.prepare("g.inject(x).count()").unwrap(), &parameters).and_then(|found| found.collect())
+    };
+    assert_eq!(given(256).unwrap(), vec![Value::I64(1)]);
+    assert!(given(257).unwrap_err().message().contains("the value of `x` nests more than 256 deep"));
+}
+
+/// `limit(1)` in a traversal that runs for each row ends the search for that row.
+#[test]
+fn a_search_ends_with_the_instance_that_it_is_for() {
+    let database = cycle(50_000);
+    let rows_out = |script: &str, operator: &str| -> u64 {
+        let text = match &run(&database, &format!("{script}.profile()"), &QueryOptions::default()).unwrap()[..] {
+            [Value::String(text)] => text.to_string(),
+            other => panic!("{script} gave {other:?}"),
+        };
+        let line = text.lines().rfind(|line| line.contains(operator)).unwrap_or_else(|| panic!("{operator}: {text}"));
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        numbers[2]
+    };
+    let found = rows_out("g.V().limit(100).local(__.V().limit(1)).count()", "vertices all");
+    assert!(found < 500_000, "{found} vertices were looked for, of whom 100 were wanted");
+}

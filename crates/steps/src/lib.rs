@@ -25,6 +25,7 @@ pub mod lookup;
 pub mod nesting;
 pub mod operator;
 pub mod path;
+mod pieces;
 pub mod random;
 pub mod row;
 pub mod rows;

@@ -13,7 +13,7 @@ mod rank;
 
 use std::cmp::Ordering;
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, QueryContext};
 use mangrove_graph::{GraphView, Numbers, Result, Value, compare};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
@@ -23,6 +23,7 @@ use crate::barrier::range::position;
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, Keys, Taken};
+use crate::pieces;
 use crate::random::Random;
 use crate::rows::{Rows, Tags};
 
@@ -114,7 +115,7 @@ impl Sorter {
     }
 
     /// The rows in order; with a limit, only the first of each instance.
-    fn sort(&mut self, rows: &Rows, view: &dyn GraphView) -> Result<Vec<u32>> {
+    fn sort(&mut self, rows: &Rows, view: &dyn GraphView, context: &QueryContext) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if self.ways.contains(&Way::Shuffle) {
             self.random.shuffle(&mut order);
@@ -128,13 +129,13 @@ impl Sorter {
             _ => None,
         };
         match ranks {
-            Some(ranks) => rank::sort(ranks, ways.len() == 1, &mut order, |a, b| {
+            Some(ranks) => rank::sort(ranks, ways.len() == 1, &mut order, context, |a, b| {
                 compare_rows(rows, ways, &elements, a as usize, b as usize)
-            }),
-            None => order.sort_by(|&a, &b| {
+            })?,
+            None => pieces::sort(&mut order, pieces::COMPARED, context, |&a, &b| {
                 let (a, b) = (a as usize, b as usize);
                 rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
-            }),
+            })?,
         }
         if let Some((_, limit)) = self.limit {
             self.cut(rows, &mut order, limit);
@@ -214,9 +215,9 @@ impl Operator<Rows> for Order {
             return Ok(());
         }
         let Order { readers, held, bars, sorter } = self;
-        let view = &out.surroundings().view;
+        let (view, context) = (&out.surroundings().view, out.context());
         held.thin(group, out, |rows| {
-            let rows = rows.take(&sorter.sort(rows, &**view)?);
+            let rows = rows.take(&sorter.sort(rows, &**view, context)?);
             if !readers.is_empty()
                 && let Some(bar) = sorter.bar(&rows)
             {
@@ -229,9 +230,10 @@ impl Operator<Rows> for Order {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         self.bars.remove(&group);
         if let Some(mut rows) = self.held.take(group, out) {
-            let order = self.sorter.sort(&rows, &*out.surroundings().view)?;
+            let order = self.sorter.sort(&rows, &*out.surroundings().view, out.context())?;
             rows.slots.clear();
             for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
+                out.context().check()?;
                 out.emit(0, group, rows.take(chunk))?;
             }
         }

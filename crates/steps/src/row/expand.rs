@@ -141,26 +141,27 @@ impl Operator<Rows> for Expand {
             if out.is_cancelled(*group) {
                 self.pending.pop_front();
             } else if let Some(tags) = out.cancelled_tags(*group) {
-                skip_cancelled(rows, cursor, tags);
+                drop_cancelled(rows, cursor, tags);
             }
         }
         self.advance(out)
     }
 }
 
-/// Drops the rows that are done, and those of instances that nobody waits for any more: also the one that the expansion
-/// is in the middle of.
-fn skip_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) {
+/// Drops the rows that are done, and those of instances that have been cancelled: also the one that the expansion is in
+/// the middle of. Gives back which rows are left, if it dropped any.
+pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) -> Option<Vec<u32>> {
     let at = cursor.row as usize;
     let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();
     if left.len() == rows.len() - at {
-        return;
+        return None;
     }
     *cursor = match left.first() {
         Some(first) if *first == cursor.row => ExpandCursor { row: 0, ..*cursor },
         _ => ExpandCursor::default(),
     };
     *rows = rows.take(&left);
+    Some(left)
 }
 
 /// How many neighbors each row's vertex has.

@@ -13,7 +13,7 @@ use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, R
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
-use crate::row::expand::{step_name, vertices};
+use crate::row::expand::{drop_cancelled, step_name, vertices};
 use crate::row::names::LabelSets;
 use crate::row::sorted_lists::{NEIGHBORS_MAX, SortedLists, distinct, named_vertices};
 use crate::rows::{Column, Remember, Rows};
@@ -182,10 +182,15 @@ impl Operator<Rows> for Intersect {
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(pending) = self.pending.front()
-            && out.is_cancelled(pending.group)
-        {
-            self.pending.pop_front();
+        if let Some(pending) = self.pending.front_mut() {
+            if out.is_cancelled(pending.group) {
+                self.pending.pop_front();
+            } else if let Some(tags) = out.cancelled_tags(pending.group)
+                && let Some(left) = drop_cancelled(&mut pending.rows, &mut pending.cursor, tags)
+            {
+                let kept = |of: &Vec<VertexId>| left.iter().map(|row| of[*row as usize]).collect();
+                pending.targets = pending.targets.iter().map(kept).collect();
+            }
         }
         self.advance(out)
     }

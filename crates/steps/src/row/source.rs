@@ -96,6 +96,7 @@ impl Source {
 
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         for _ in 0..FRUITLESS_BATCHES {
+            self.skip_cancelled(out);
             let Some(&(group, _)) = self.pending.front() else { return Ok(()) };
             let environment = out.surroundings();
             let mut objects = self.next_objects(environment)?;
@@ -126,6 +127,24 @@ impl Source {
         found.remember(&self.remember);
         out.emit(0, group, found)?;
         Ok(true)
+    }
+
+    /// Ends the searches for rows of groups and of instances that have been cancelled.
+    fn skip_cancelled(&mut self, out: &Output<'_, Rows>) {
+        while let Some((group, rows)) = self.pending.front() {
+            if out.is_cancelled(*group) {
+                self.pending.pop_front();
+                self.row = 0;
+                self.search = None;
+                continue;
+            }
+            let row = self.row as usize;
+            if !out.cancelled_tags(*group).is_some_and(|tags| row < rows.len() && tags.contains(rows.tag(row))) {
+                return;
+            }
+            self.search = None;
+            self.finish_row();
+        }
     }
 
     /// Goes to the next row when the current one's search is over.
@@ -388,13 +407,6 @@ impl Operator<Rows> for Source {
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some((group, _)) = self.pending.front()
-            && out.is_cancelled(*group)
-        {
-            self.pending.pop_front();
-            self.row = 0;
-            self.search = None;
-        }
         self.advance(out)
     }
 }

@@ -7,9 +7,11 @@
 
 use std::cmp::Ordering;
 
-use mangrove_graph::{NumberType, Value, numeric};
+use mangrove_flow::QueryContext;
+use mangrove_graph::{NumberType, Result, Value, numeric};
 use mangrove_gremlin::Order as Way;
 
+use crate::pieces;
 use crate::rows::Slot;
 
 /// A word a row, and whether equal words are equal keys.
@@ -66,21 +68,30 @@ pub(super) fn ranks(keys: &Slot, way: Way) -> Option<Ranks> {
 }
 
 /// Puts rows in order: by their words, and by `compare` where words do not tell (or are not the only keys).
-pub(super) fn sort(ranks: Ranks, is_only_key: bool, order: &mut Vec<u32>, compare: impl Fn(u32, u32) -> Ordering) {
+pub(super) fn sort(
+    ranks: Ranks,
+    is_only_key: bool,
+    order: &mut Vec<u32>,
+    context: &QueryContext,
+    compare: impl Fn(u32, u32) -> Ordering,
+) -> Result<()> {
     let mut rows: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
     if ranks.is_exact && is_only_key {
-        // Rows differ, so this is stable.
-        rows.sort_unstable();
+        pieces::sort(&mut rows, pieces::WORDS, context, |a, b| a.0.cmp(&b.0))?;
     } else {
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)).then(a.1.cmp(&b.1)));
+        pieces::sort(&mut rows, pieces::COMPARED, context, |a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)))?;
     }
     order.clear();
     order.extend(rows.into_iter().map(|(_, row)| row));
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use mangrove_flow::clock::ManualClock;
     use mangrove_graph::compare;
     use proptest::prelude::*;
 
@@ -115,7 +126,8 @@ mod tests {
             expected.sort_by(|a, b| in_order(*a, *b));
             if let Some(ranks) = ranks(&slot, way) {
                 let mut order = Vec::new();
-                sort(ranks, true, &mut order, in_order);
+                let context = QueryContext::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
+                sort(ranks, true, &mut order, &context, in_order).unwrap();
                 prop_assert_eq!(order, expected);
             }
         }
