@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tries a server from outside: hostile clients (hostile.py) and long runs (long.py). Needs Python and Linux, nothing else.
+"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py) and
+long runs (long.py). Needs Python and Linux, nothing else.
 
-    run.py MANGROVE [hostile] [long] [--whole] [--only NAME] [--seed N]
+    run.py MANGROVE [hostile] [queries] [long] [--whole] [--only NAME] [--seed N]
 
 Short forms take about two minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
 runs. The last line is `N passed, N failed`.
@@ -18,6 +19,7 @@ import time
 
 import hostile
 import long
+import queries
 from server import Server
 from wire import good
 
@@ -88,6 +90,16 @@ def long_runs(options, only):
     return outcomes
 
 
+def hostile_queries(options, only):
+    outcomes = []
+    for scenario in queries.SCENARIOS:
+        if only(scenario.__name__):
+            server = start(options, queries.SETTINGS)
+            outcomes.append(check(scenario.__name__, server, lambda: scenario(server, None, 5 if options.whole else 1)))
+            outcomes.append(ended(server))
+    return outcomes
+
+
 def ended(server):
     wrong = server.stop()
     if wrong:
@@ -98,7 +110,7 @@ def ended(server):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mangrove")
-    parser.add_argument("parts", nargs="*", help="hostile, long; both by default")
+    parser.add_argument("parts", nargs="*", help="hostile, queries, long; all by default")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--only", help="scenarios whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
@@ -108,7 +120,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else 65536, hard))
     only = lambda name: options.only is None or options.only in name
     outcomes = []
-    for part, run in [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("long", long_runs)]:
+    parts = [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("queries", hostile_queries), ("long", long_runs)]
+    for part, run in parts:
         if not options.parts or part in options.parts:
             outcomes += run(options, only)
     print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed")

@@ -57,6 +57,12 @@ class Server:
         """The most memory since `reset_peak`, in MiB."""
         return self._status("VmHWM:")
 
+    def cpu(self):
+        """The seconds that its threads have worked, in steps of a hundredth."""
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def reset_peak(self):
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as refs:
             refs.write("5")
