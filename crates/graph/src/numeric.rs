@@ -159,9 +159,42 @@ pub enum Operation {
     Divide,
 }
 
+/// The most digits of a number that is computed with: the time that an operation takes grows with their square.
+pub const DIGITS_MAX: u64 = 40_000;
+
+/// Bits of a number of [`DIGITS_MAX`] digits.
+const BITS_MAX: u64 = DIGITS_MAX * 1000 / 301;
+
+fn too_many_digits() -> Error {
+    Error::evaluation(format!("a number would have more than {DIGITS_MAX} digits; use doubles, or smaller numbers"))
+}
+
+/// Fails for a big number of too many digits.
+fn check_digits(number: &Value) -> Result<()> {
+    let fits = match number {
+        Value::BigInt(number) => number.bits() <= BITS_MAX,
+        Value::Decimal(number) => {
+            let (digits, scale) = number.as_bigint_and_scale();
+            digits.bits() <= BITS_MAX && scale.unsigned_abs() <= SCALE_MAX
+        }
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(too_many_digits()) }
+}
+
+/// The largest scale of a decimal that is computed with: numbers meet in the larger scale of the two.
+const SCALE_MAX: u64 = 100_000;
+
 /// `a op b` in the wider of the two types. Errors: an operand that is no number, 64-bit overflow, integer
-/// division by zero.
+/// division by zero, an operand or a result of more than [`DIGITS_MAX`] digits.
 pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
+    [a, b].into_iter().try_for_each(check_digits)?;
+    let result = unchecked_arithmetic(op, a, b)?;
+    check_digits(&result)?;
+    Ok(result)
+}
+
+fn unchecked_arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     let not_a_number = |v: &Value| Error::evaluation(format!("a number is needed here, not a {}", v.type_name()));
     let (wa, wb) = (width(a).ok_or_else(|| not_a_number(a))?, width(b).ok_or_else(|| not_a_number(b))?);
     let wide = wa.max(wb);
@@ -339,6 +372,18 @@ mod tests {
         assert_eq!(divide("2", "3"), decimal("0.6666666667"));
         assert_eq!(divide("3.23456789012345", "3"), decimal("1.07818929670782"));
         assert_eq!(mean(&decimal("4"), 3).unwrap(), decimal("1.3333333333"));
+    }
+
+    #[test]
+    fn big_numbers_have_a_limit_of_digits() {
+        let digits = |count: usize| Value::BigInt(Arc::new("9".repeat(count).parse().unwrap()));
+        let multiply = |a: &Value, b: &Value| arithmetic(Operation::Multiply, a, b);
+        assert!(multiply(&digits(20_000), &digits(20_000)).is_ok());
+        assert!(multiply(&digits(20_000), &digits(20_100)).unwrap_err().message().contains("40000 digits"));
+        assert!(multiply(&digits(41_000), &Value::I32(0)).is_err(), "before it is computed with");
+        let decimal = |digits: &str| Value::Decimal(Arc::new(digits.parse().unwrap()));
+        assert!(multiply(&decimal("1e-60000"), &decimal("1e-60000")).is_err());
+        assert!(arithmetic(Operation::Add, &decimal("1e90000"), &decimal("1")).is_err());
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub const DECIMAL_SCALE_MAX: i64 = 100_000;
 /// The longest number literal in characters; converting digits takes quadratic time.
 pub const NUMBER_LENGTH_MAX: usize = 20_000;
 
+/// The bytes of the largest whole number of [`NUMBER_LENGTH_MAX`] digits, with its sign: what is read as bytes is printed
+/// as digits later.
+pub const BIG_INTEGER_BYTES_MAX: usize = NUMBER_LENGTH_MAX * 10 / 24 + 1;
+
 /// How many elements the range literals (`1..5`) of one script may stand for together.
 pub const RANGE_SIZE_MAX: u64 = 1_000_000;
 

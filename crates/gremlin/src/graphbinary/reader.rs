@@ -17,7 +17,7 @@ use super::code;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::calendar::Civil;
 use crate::collections;
-use crate::limits::{DECIMAL_SCALE_MAX, NESTING_MAX};
+use crate::limits::{BIG_INTEGER_BYTES_MAX, DECIMAL_SCALE_MAX, NESTING_MAX, NUMBER_LENGTH_MAX};
 use crate::parameters::Parameters;
 use crate::script::names::enum_token;
 use crate::terms::{self, Bindings};
@@ -225,6 +225,12 @@ impl<'a> Reader<'a> {
 
     fn big_integer(&mut self) -> Result<BigInt> {
         let length = self.length(1)?;
+        if length > BIG_INTEGER_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "a big integer has {length} bytes; at most {BIG_INTEGER_BYTES_MAX} are read, about \
+                 {NUMBER_LENGTH_MAX} digits"
+            )));
+        }
         Ok(BigInt::from_signed_bytes_be(self.take(length)?))
     }
 

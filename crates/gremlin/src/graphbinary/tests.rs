@@ -381,3 +381,16 @@ proptest! {
         let _ = decode_value(&bytes);
     }
 }
+
+#[test]
+fn a_big_integer_has_as_many_digits_as_a_literal() {
+    let encoded = |digits: usize| {
+        let number: num_bigint::BigInt = "9".repeat(digits).parse().unwrap();
+        let mut out = Vec::new();
+        encode_value(&Value::BigInt(std::sync::Arc::new(number)), &mut out).unwrap();
+        out
+    };
+    assert!(decode_argument(&encoded(crate::limits::NUMBER_LENGTH_MAX)).is_ok());
+    let error = decode_argument(&encoded(crate::limits::NUMBER_LENGTH_MAX + 100)).unwrap_err();
+    assert!(error.message().contains("about 20000 digits"), "{error}");
+}
