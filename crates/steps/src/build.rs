@@ -40,6 +40,7 @@ use crate::row::call::CallService;
 use crate::row::closing::{Closing, Kind as ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::intersect::Intersect;
+use crate::row::map::{MapAdapter, MapOperator};
 use crate::row::one_by_one::OneByOne;
 use crate::row::source::{CountAll, Kind, Source};
 use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property, sack};
@@ -279,6 +280,21 @@ impl Builder {
         Ok(next)
     }
 
+    /// As [`Builder::row`], for an operator that makes a value of any size of each row.
+    fn map(
+        &mut self,
+        tail: &End,
+        need: Need,
+        stage: &Stage,
+        remembers: bool,
+        operator: impl MapOperator + 'static,
+    ) -> Result<End> {
+        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+        let remember = if remembers { self.remember(stage) } else { Remember::default() };
+        self.set(next.from, MapAdapter::new(operator, remember));
+        Ok(next)
+    }
+
     fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
         let remember = self.remember(stage);
         let what = What::Operator(&stage.operator);
@@ -348,9 +364,9 @@ impl Builder {
             Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
             Op::Function { function, arguments } => {
                 let call = function::Call::new(*function, arguments.clone());
-                self.row(&tail, Need::Owner, stage, true, call)?
+                self.map(&tail, Need::Owner, stage, true, call)?
             }
-            Op::Format(parts) => self.row(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
+            Op::Format(parts) => self.map(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
             Op::Local(_) | Op::Union(_) | Op::Switch { .. } | Op::Repeat(_) | Op::Ordered { .. } | Op::Group { .. } => {
                 self.scope(stage, tail)?
@@ -418,7 +434,12 @@ impl Builder {
             Op::ReplaceMapValues => self.row(&tail, here, stage, false, property::ReplaceMapValues)?,
             Op::Constant(value) => self.row(&tail, here, stage, true, local::Constant::new(value.clone()))?,
             Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
-            Op::Unfold => self.row(&tail, here, stage, true, local::Unfold)?,
+            Op::Unfold => {
+                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
+                let remember = self.remember(stage);
+                self.set(next.from, local::Unfold::new(remember));
+                next
+            }
             Op::Call { service, arguments } => {
                 let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
                 let remember = self.remember(stage);
@@ -426,25 +447,25 @@ impl Builder {
                 next
             }
             Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
-            Op::LocalReduce(reduction) => self.row(&tail, here, stage, true, local::LocalReduce(*reduction))?,
-            Op::LocalDedup(keys) => self.row(&tail, here, stage, true, local::LocalDedup(keys.clone()))?,
+            Op::LocalReduce(reduction) => self.map(&tail, here, stage, true, local::LocalReduce(*reduction))?,
+            Op::LocalDedup(keys) => self.map(&tail, here, stage, true, local::LocalDedup(keys.clone()))?,
             Op::LocalRange { low, high } => {
                 let range = local::LocalRange::new(low.clone(), high.clone());
-                self.row(&tail, here, stage, true, range)?
+                self.map(&tail, here, stage, true, range)?
             }
-            Op::LocalTail(count) => self.row(&tail, here, stage, true, local::LocalTail::new(count.clone()))?,
+            Op::LocalTail(count) => self.map(&tail, here, stage, true, local::LocalTail::new(count.clone()))?,
             Op::LocalOrder(orders) => {
-                self.row(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
+                self.map(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
             }
             Op::Path { slot, segment } => {
-                self.row(&tail, here, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
+                self.map(&tail, here, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
             }
             Op::SlotMap { names, single, required } => {
                 let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
-                self.row(&tail, here, stage, true, map)?
+                self.map(&tail, here, stage, true, map)?
             }
             Op::Sack => self.row(&tail, here, stage, true, sack::SackOf)?,
-            Op::FoldSack(operator) => self.row(&tail, here, stage, false, sack::FoldSack(*operator))?,
+            Op::FoldSack(operator) => self.map(&tail, here, stage, false, sack::FoldSack(*operator))?,
             Op::OneByOne => {
                 let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
                 self.set(next.from, OneByOne::default());
@@ -452,7 +473,7 @@ impl Builder {
             }
             Op::Fail(message) => self.row(&tail, here, stage, false, sack::Fail(message.clone()))?,
             Op::SelectKey(pop) => self.row(&tail, here, stage, true, sack::SelectKey(*pop))?,
-            Op::SelectColumn(column) => self.row(&tail, here, stage, true, local::SelectColumn(*column))?,
+            Op::SelectColumn(column) => self.map(&tail, here, stage, true, local::SelectColumn(*column))?,
             _ => self.barrier(stage, tail, first)?,
         })
     }

@@ -22,6 +22,7 @@ pub mod element_order;
 pub mod environment;
 pub mod keys;
 pub mod lookup;
+pub mod meter;
 pub mod nesting;
 pub mod operator;
 pub mod path;
@@ -32,6 +33,7 @@ pub mod rows;
 pub mod scope;
 pub mod services;
 pub mod sink;
+pub mod size;
 pub mod test;
 
 pub use build::{Built, build};

@@ -179,7 +179,8 @@ pub fn column_slot(objects: &Column, column: MapColumn) -> Result<Slot> {
     (0..objects.len()).map(|row| column_of(&objects.get(row), column).map(Some)).collect()
 }
 
-fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
+/// A column of one object.
+pub fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
     Ok(match (object, column) {
         (Value::Entry(entry), MapColumn::Keys) => entry.0.clone(),
         (Value::Entry(entry), MapColumn::Values) => entry.1.clone(),

@@ -4,52 +4,77 @@
 //! with the four of arithmetic. Numbers meet in the wider of their types,
 //! with `min` and `max` too, whose result has that type whichever side it is from.
 
-use mangrove_flow::QueryContext;
+use std::sync::Arc;
+
 use mangrove_graph::{Error, Result, Value, compare, numeric};
 use mangrove_gremlin::Operator;
 
-use crate::row::function::put;
+use crate::meter::Meter;
+use crate::row::function::{Entries, distinct};
+use crate::row::local;
 
-/// `b` folded into `a`.
-pub fn apply(operator: Operator, a: &Value, b: &Value) -> Result<Value> {
-    if matches!((operator, a), (Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div, Value::Null)) {
+/// `b` folded into `a`. A collection that nothing else holds grows where it is.
+pub fn apply(operator: Operator, a: Value, b: &Value, meter: &mut Meter<'_>) -> Result<Value> {
+    if matches!((operator, &a), (Operator::Sum | Operator::Minus | Operator::Mult | Operator::Div, Value::Null)) {
         return Ok(Value::Null);
     }
-    if let (Value::Null, other) | (other, Value::Null) = (a, b)
-        && !matches!(operator, Operator::Assign)
-    {
-        return Ok(other.clone());
+    if !matches!(operator, Operator::Assign) {
+        match (&a, b) {
+            (Value::Null, other) => return Ok(other.clone()),
+            (_, Value::Null) => return Ok(a),
+            _ => {}
+        }
     }
     match operator {
-        Operator::Sum => numeric::arithmetic(numeric::Operation::Add, a, b),
-        Operator::Minus => numeric::arithmetic(numeric::Operation::Subtract, a, b),
-        Operator::Mult => numeric::arithmetic(numeric::Operation::Multiply, a, b),
-        Operator::Div => numeric::arithmetic(numeric::Operation::Divide, a, b),
-        Operator::Min | Operator::Max => extreme(operator, a, b),
+        Operator::Sum => arithmetic(numeric::Operation::Add, &a, b, meter),
+        Operator::Minus => arithmetic(numeric::Operation::Subtract, &a, b, meter),
+        Operator::Mult => arithmetic(numeric::Operation::Multiply, &a, b, meter),
+        Operator::Div => arithmetic(numeric::Operation::Divide, &a, b, meter),
+        Operator::Min | Operator::Max => extreme(operator, &a, b),
         Operator::Assign => Ok(b.clone()),
-        Operator::And => Ok(Value::Bool(truth(operator, a)? && truth(operator, b)?)),
-        Operator::Or => Ok(Value::Bool(truth(operator, a)? || truth(operator, b)?)),
-        Operator::AddAll => add_all(a, b),
+        Operator::And => Ok(Value::Bool(truth(operator, &a)? && truth(operator, b)?)),
+        Operator::Or => Ok(Value::Bool(truth(operator, &a)? || truth(operator, b)?)),
+        Operator::AddAll => add_all(a, b, meter),
         Operator::SumLong => {
             let long = |value: &Value| {
                 numeric::integer(value).map(Value::I64).ok_or_else(|| misfit(operator, "whole numbers", value))
             };
-            numeric::arithmetic(numeric::Operation::Add, &long(a)?, &long(b)?)
+            numeric::arithmetic(numeric::Operation::Add, &long(&a)?, &long(b)?)
         }
     }
 }
 
+/// How many bytes more a value holds at most after another one was folded into it, beside what that one holds itself.
+pub fn growth(operator: Operator, folded: &Value) -> usize {
+    match operator {
+        Operator::AddAll => local::size(folded).saturating_mul(2 * size_of::<Value>()),
+        _ => 0,
+    }
+}
+
+/// Numbers of many digits take their time: the limits are looked at for each.
+fn arithmetic(operation: numeric::Operation, a: &Value, b: &Value, meter: &mut Meter<'_>) -> Result<Value> {
+    let result = numeric::arithmetic(operation, a, b)?;
+    if matches!(result, Value::BigInt(_) | Value::Decimal(_)) {
+        meter.charge(size_of::<Value>())?;
+        meter.look()?;
+    }
+    Ok(result)
+}
+
 /// As [`apply`], for a value that is met several times.
-pub fn apply_times(operator: Operator, a: &Value, b: &Value, times: u64, context: &QueryContext) -> Result<Value> {
+pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64, meter: &mut Meter<'_>) -> Result<Value> {
     match operator {
         // Once is as good as often.
-        Operator::Min | Operator::Max | Operator::Assign | Operator::And | Operator::Or => apply(operator, a, b),
-        Operator::Sum if !matches!(b, Value::Null) => apply(operator, a, &numeric::times(b, times)?),
+        Operator::Min | Operator::Max | Operator::Assign | Operator::And | Operator::Or => apply(operator, a, b, meter),
+        // What is there already is not added again.
+        Operator::AddAll if matches!(a, Value::Map(_) | Value::Set(_)) => apply(operator, a, b, meter),
+        Operator::Sum if !matches!(b, Value::Null) => apply(operator, a, &numeric::times(b, times)?, meter),
         _ => {
-            let mut folded = a.clone();
+            let mut folded = a;
             for _ in 0..times {
-                context.check()?;
-                folded = apply(operator, &folded, b)?;
+                meter.pass(size_of::<Value>())?;
+                folded = apply(operator, folded, b, meter)?;
             }
             Ok(folded)
         }
@@ -73,24 +98,49 @@ fn truth(operator: Operator, value: &Value) -> Result<bool> {
 }
 
 /// A collection with the members of another one, or with one value more.
-fn add_all(a: &Value, b: &Value) -> Result<Value> {
+fn add_all(a: Value, b: &Value, meter: &mut Meter<'_>) -> Result<Value> {
     match (a, b) {
         (Value::Map(entries), Value::Map(more)) => {
-            let mut all = entries.to_vec();
-            more.iter().for_each(|(key, value)| put(&mut all, key.clone(), value.clone()));
-            Ok(Value::map(all))
+            let mut all = Entries::of(&entries, meter)?;
+            more.iter().try_for_each(|(key, value)| all.put(key.clone(), value.clone(), meter))?;
+            Ok(all.into_map())
         }
-        (Value::List(_) | Value::Set(_) | Value::BulkSet(_), _) => {
-            let mut all = crate::row::local::elements(a)?.unwrap_or_default();
-            all.extend(crate::row::local::elements(b)?.unwrap_or_else(|| vec![b.clone()]));
-            Ok(if matches!(a, Value::Set(_)) {
-                Value::Set(crate::row::function::distinct(all).into())
-            } else {
-                Value::list(all)
-            })
+        (Value::List(members), _) => {
+            let mut all = unshared(members, meter)?;
+            add_members(&mut all, b, meter)?;
+            Ok(Value::list(all))
         }
-        (other, _) => Err(misfit(Operator::AddAll, "collections", other)),
+        (Value::Set(members), _) => {
+            let mut all = unshared(members, meter)?;
+            add_members(&mut all, b, meter)?;
+            Ok(Value::Set(distinct(all, meter)?.into()))
+        }
+        (set @ Value::BulkSet(_), _) => {
+            let mut all = Vec::new();
+            add_members(&mut all, &set, meter)?;
+            add_members(&mut all, b, meter)?;
+            Ok(Value::list(all))
+        }
+        (other, _) => Err(misfit(Operator::AddAll, "collections", &other)),
     }
+}
+
+/// The members of a collection: a copy where something else holds it, too.
+fn unshared(members: Arc<Vec<Value>>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
+    if Arc::strong_count(&members) > 1 {
+        meter.charge(members.len() * size_of::<Value>())?;
+    }
+    Ok(Arc::unwrap_or_clone(members))
+}
+
+/// Adds the members of a collection, or a value that is none.
+fn add_members(all: &mut Vec<Value>, more: &Value, meter: &mut Meter<'_>) -> Result<()> {
+    meter.charge(local::size(more).saturating_mul(2 * size_of::<Value>()))?;
+    match local::elements(more)? {
+        Some(members) => all.extend(members),
+        None => all.push(more.clone()),
+    }
+    Ok(())
 }
 
 fn misfit(operator: Operator, wanted: &str, found: &Value) -> Error {
@@ -100,10 +150,13 @@ fn misfit(operator: Operator, wanted: &str, found: &Value) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::limited_context;
+    use mangrove_graph::ErrorKind;
 
     #[track_caller]
     fn check(operator: Operator, a: impl Into<Value>, b: impl Into<Value>, expected: impl Into<Value>) {
-        assert_eq!(apply(operator, &a.into(), &b.into()).unwrap(), expected.into());
+        let context = limited_context(u64::MAX, None);
+        assert_eq!(apply(operator, a.into(), &b.into(), &mut Meter::new(&context)).unwrap(), expected.into());
     }
 
     #[test]
@@ -127,7 +180,64 @@ mod tests {
     fn collections_grow_and_nothing_else_does() {
         check(Operator::AddAll, vec![1.into()], vec![2.into()], vec![1.into(), 2.into()]);
         check(Operator::AddAll, vec![1.into()], 2, vec![1.into(), 2.into()]);
-        assert!(apply(Operator::AddAll, &1.into(), &2.into()).is_err());
-        assert!(apply(Operator::And, &true.into(), &2.into()).is_err());
+        let context = limited_context(u64::MAX, None);
+        let mut meter = Meter::new(&context);
+        assert!(apply(Operator::AddAll, 1.into(), &2.into(), &mut meter).is_err());
+        assert!(apply(Operator::And, true.into(), &2.into(), &mut meter).is_err());
+    }
+
+    /// A list and a map of so many members.
+    fn large(members: i32) -> [Value; 2] {
+        let list = Value::list((0..members).map(Value::I32).collect());
+        [list, Value::map((0..members).map(|n| (Value::I32(n), Value::Null)).collect())]
+    }
+
+    #[test]
+    fn collections_are_charged_before_they_grow() {
+        for (a, b) in large(100_000).into_iter().zip(large(100_000)) {
+            let context = limited_context(1 << 20, None);
+            let kept = a.clone();
+            let error = apply(Operator::AddAll, a, &b, &mut Meter::new(&context)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::MemoryLimit);
+            assert!(context.memory_peak() < 20 << 20, "{}", context.memory_peak());
+            drop(kept);
+        }
+    }
+
+    #[test]
+    fn maps_and_sets_are_looked_at_in_pieces() {
+        let [list, map] = large(100_000);
+        let set = Value::Set(Arc::new((0..100_000).map(Value::I32).collect()));
+        for (a, b) in [(map.clone(), map), (set, list)] {
+            // In proportion to the members, and no more often: nothing is quadratic.
+            let looks = |looks| {
+                let context = limited_context(u64::MAX, Some(looks));
+                apply(Operator::AddAll, a.clone(), &b, &mut Meter::new(&context)).map(drop)
+            };
+            assert_eq!(looks(50).unwrap_err().kind(), ErrorKind::Timeout);
+            looks(2_000).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_list_that_nothing_else_holds_grows_where_it_is() {
+        let context = limited_context(u64::MAX, Some(200));
+        let mut list = Value::list((0..100_000).map(Value::I32).collect());
+        for n in 0..10_000 {
+            list = apply(Operator::AddAll, list, &n.into(), &mut Meter::new(&context)).unwrap();
+        }
+        assert_eq!(local::size(&list), 110_000);
+        assert!(context.memory_peak() < 1 << 20, "{}", context.memory_peak());
+    }
+
+    #[test]
+    fn a_power_of_a_big_number_has_a_limit() {
+        let context = limited_context(u64::MAX, None);
+        let mut meter = Meter::new(&context);
+        let mut number = apply(Operator::Mult, Value::I64(i64::MAX), &Value::BigInt(Arc::new(2.into())), &mut meter);
+        for _ in 0..40 {
+            number = number.and_then(|n| apply(Operator::Mult, n.clone(), &n, &mut meter));
+        }
+        assert!(number.unwrap_err().message().contains("digits"));
     }
 }

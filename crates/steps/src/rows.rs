@@ -5,15 +5,14 @@
 //! `by()` took of each row; they live from the operator that works them out to the next one, and no
 //! operator passes them on.
 
-use std::sync::Arc;
-
 use mangrove_flow::{BATCH_ROWS, Batch, NodeId, TagSet};
-use mangrove_graph::{EdgeId, Result, Tree, Value, VertexId};
+use mangrove_graph::{EdgeId, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
 use crate::environment::Environment;
 use crate::path::{Path, PathNode, relabel};
+use crate::size::Sizes;
 
 /// The instance each row belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +80,14 @@ impl Column {
             Column::Vertices(v) => Value::Vertex(v[row]),
             Column::Edges(v) => Value::Edge(v[row]),
             Column::Values(v) => v[row].clone(),
+        }
+    }
+
+    /// The objects that are no vertices or edges of a column of their own.
+    pub fn values(&self) -> &[Value] {
+        match self {
+            Column::Vertices(_) | Column::Edges(_) => &[],
+            Column::Values(values) => values,
         }
     }
 
@@ -353,19 +360,21 @@ impl Batch for Rows {
     }
 
     fn bytes(&self) -> usize {
-        let (object, shared) = match &self.objects {
-            Column::Vertices(_) | Column::Edges(_) => (8, 0),
-            Column::Values(values) => (size_of::<Value>(), values.iter().map(shared_bytes).sum()),
+        let mut sizes = Sizes::default();
+        let objects = match &self.objects {
+            Column::Vertices(_) | Column::Edges(_) => self.len() * size_of::<VertexId>(),
+            Column::Values(values) => sizes.all(values),
         };
-        let slots: usize = self.slots.iter().flatten().flatten().map(shared_bytes).sum();
+        let slots: usize = self.slots.iter().flatten().flatten().map(|value| sizes.behind(value)).sum();
         // A path node is its value, its labels, a link and two counts; nodes are shared, so one a row.
         let path = if self.path.is_some() { 8 + size_of::<PathNode>() + 16 } else { 0 };
+        let newest = self.path.iter().flatten().flatten().map(|node| sizes.behind(&node.object)).sum::<usize>();
         let tags = if matches!(self.tags, Tags::Many(_)) { 4 } else { 0 };
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
-        let sacks = self.sacks.as_ref().map_or(0, |s| s.iter().map(|v| size_of::<Value>() + shared_bytes(v)).sum());
-        let row = object + path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
-        self.len() * row + shared + slots + sacks
+        let sacks = self.sacks.as_ref().map_or(0, |sacks| sizes.all(sacks));
+        let row = path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
+        self.len() * row + objects + slots + newest + sacks
     }
 
     fn duplicate(&self) -> Self {
@@ -399,25 +408,6 @@ impl Batch for Rows {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         crate::codec::decode_rows(bytes)
-    }
-}
-
-/// What a value holds behind its `Arc`, not counting what its members hold there in turn. Whoever shares it
-/// takes a part: a list in a thousand rows is there once.
-fn shared_bytes(value: &Value) -> usize {
-    const MEMBER: usize = size_of::<Value>();
-    match value {
-        Value::List(v) | Value::Set(v) => v.len() * MEMBER / Arc::strong_count(v),
-        Value::Map(v) => v.len() * 2 * MEMBER / Arc::strong_count(v),
-        Value::BulkSet(v) => v.len() * (MEMBER + 8) / Arc::strong_count(v),
-        Value::Path(v) => v.objects.len() * 2 * MEMBER / Arc::strong_count(v),
-        Value::Tree(v) => v.size() * (MEMBER + size_of::<Tree>()) / Arc::strong_count(v),
-        Value::Graph(v) => (v.vertices.len() + v.edges.len()) * MEMBER / Arc::strong_count(v),
-        Value::Bytes(v) => v.len() / Arc::strong_count(v),
-        Value::F32Array(v) => v.len() * 4 / Arc::strong_count(v),
-        // A short string is in the value itself; a long one may be shared, which cannot be told.
-        Value::String(text) if text.is_heap_allocated() => text.len(),
-        _ => 0,
     }
 }
 

@@ -10,6 +10,7 @@ use mangrove_graph::{Result, Value, VertexId};
 use crate::barrier::held::FastMap;
 use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
+use crate::size::Sizes;
 
 /// What is compared where it is no vertex.
 #[derive(PartialEq, Eq, Hash)]
@@ -26,6 +27,8 @@ type FastSet<T> = HashSet<T, foldhash::fast::RandomState>;
 pub struct Seen {
     vertices: FastSet<(u32, VertexId)>,
     others: FastSet<(u32, Key)>,
+    /// What the values among them hold.
+    held: u64,
 }
 
 /// About what an entry of a set costs: tag and key, control byte and load factor.
@@ -39,18 +42,30 @@ impl Seen {
     /// The rows that are the first of their kind, and how many bytes more it takes to remember them.
     fn admit(&mut self, batch: Rows, slots: usize) -> (Rows, u64) {
         let before = self.bytes();
+        let mut sizes = Sizes::default();
         let mut first = match &batch.objects {
             Column::Vertices(_) if slots == 0 => batch.filter(|rows, row| match &rows.objects {
                 Column::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
                 _ => false,
             }),
-            _ => batch.filter(|rows, row| self.admit_any(rows, row, slots)),
+            _ => batch.filter(|rows, row| self.admit_any(rows, row, slots, &mut sizes)),
         };
         first.bulk = None;
         (first, self.bytes() - before)
     }
 
-    fn admit_any(&mut self, rows: &Rows, row: usize, slots: usize) -> bool {
+    fn admit_any(&mut self, rows: &Rows, row: usize, slots: usize, sizes: &mut Sizes) -> bool {
+        // Measured before it has one holder more.
+        let held = match slots {
+            0 => rows.objects.values().get(row).map_or(0, |value| sizes.behind(value)),
+            _ => sizes.all((0..slots).filter_map(|slot| rows.slot(slot, row))),
+        };
+        let is_new = self.is_new(rows, row, slots);
+        self.held += if is_new { held as u64 } else { 0 };
+        is_new
+    }
+
+    fn is_new(&mut self, rows: &Rows, row: usize, slots: usize) -> bool {
         let tag = rows.tag(row);
         if slots > 0 {
             return key_of_slots(rows, row, slots).is_some_and(|key| self.others.insert((tag, key)));
@@ -67,12 +82,13 @@ impl Seen {
     fn clear(&mut self) -> bool {
         self.vertices.clear();
         self.others.clear();
+        self.held = 0;
         self.vertices.capacity() + self.others.capacity() <= KEPT_MAX
     }
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES
+        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES + self.held
     }
 }
 

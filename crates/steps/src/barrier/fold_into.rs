@@ -7,8 +7,10 @@ use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::{ByInstance, rows_by_instance};
 use crate::environment::Environment;
+use crate::meter::Meter;
 use crate::operator;
 use crate::rows::{Remember, Rows};
+use crate::size::Sizes;
 
 /// Folds an instance's objects into a seed, in their order. Nothing folded gives the seed.
 pub struct FoldInto {
@@ -38,17 +40,26 @@ impl Operator<Rows> for FoldInto {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let states = self.states.group(group);
+        let mut meter = Meter::new(out.context());
+        let (mut sizes, mut grown) = (Sizes::default(), 0_u64);
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || self.seed.clone());
+            let held = batch.objects.values().get(row).map_or(0, |value| sizes.behind(value));
             let object = batch.object(row);
+            if self.fold == Fold::AddAll {
+                // The members are charged while the state holds them, with what they hold.
+                let growth = operator::growth(self.fold, &object).saturating_add(held);
+                grown = grown.saturating_add((growth as u64).saturating_mul(batch.bulk(row)));
+            }
             // A collection takes what comes as its members, collections too; only sacks take their members.
             let object = match (self.fold, &self.seed) {
                 (Fold::AddAll, Value::List(_) | Value::Set(_)) => Value::list(vec![object]),
                 _ => object,
             };
-            *state = operator::apply_times(self.fold, state, &object, batch.bulk(row), out.context())?;
+            *state = operator::apply_times(self.fold, std::mem::take(state), &object, batch.bulk(row), &mut meter)?;
         }
-        Ok(())
+        drop(meter);
+        self.states.charge(group, grown, out)
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {

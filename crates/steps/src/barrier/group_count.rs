@@ -8,14 +8,18 @@ use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::barrier::shared_map::SharedMap;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::meter::Meter;
 use crate::nesting;
 use crate::rows::{Remember, Rows, Tags};
+use crate::size::Sizes;
 
 /// Counts by key in the order in which keys first came.
 #[derive(Default)]
 pub struct Counts {
     table: KeyTable,
     entries: Vec<(Value, u64)>,
+    /// What the keys hold.
+    held: u64,
     /// The entries of a batch's rows.
     places: Vec<u32>,
 }
@@ -49,6 +53,11 @@ impl Counts {
         self.table.places(numbers, |_| 0, new, |_, place| places.push(place));
         let mut counted = self.places.iter().enumerate();
         counted.try_for_each(|(row, place)| count(&mut self.entries[*place as usize].1, bulk(row)))
+    }
+
+    /// About how many bytes it takes.
+    fn bytes(&self) -> u64 {
+        self.entries.len() as u64 * ENTRY_BYTES + self.held
     }
 
     fn into_value(self) -> Value {
@@ -96,13 +105,13 @@ impl Operator<Rows> for GroupCount {
         };
         let keys = keys.ok_or_else(|| Error::bug("groupCount() has a slot or a key"))?;
         let states = self.counts.group(group);
-        let mut new = 0;
+        let (mut new, mut sizes) = (0, Sizes::default());
         match (&keys, &batch.tags) {
             (Keys::Numbers(numbers), Tags::One) => {
                 let counts = ByInstance::entry(states, 0, Counts::default);
                 let before = counts.entries.len();
                 counts.add_numbers(numbers, |row| batch.bulk(row))?;
-                new = counts.entries.len() - before;
+                new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
             }
             _ => {
                 for row in 0..batch.len() {
@@ -110,12 +119,17 @@ impl Operator<Rows> for GroupCount {
                     let Some(key) = keys.value_ref(row) else { continue };
                     let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
                     let before = counts.entries.len();
+                    // Measured before it has one holder more.
+                    let held = sizes.behind(&key) as u64;
                     counts.add(&key, batch.bulk(row))?;
-                    new += counts.entries.len() - before;
+                    if counts.entries.len() > before {
+                        counts.held += held;
+                        new += ENTRY_BYTES + held;
+                    }
                 }
             }
         }
-        self.counts.charge(group, new as u64 * ENTRY_BYTES, out)?;
+        self.counts.charge(group, new, out)?;
         if self.side_effect.is_some() {
             self.held.add(group, batch, out)?;
         }
@@ -127,8 +141,11 @@ impl Operator<Rows> for GroupCount {
             for counts in self.counts.take_wanted(group, instances, out).into_iter().flatten() {
                 out.context().check()?;
                 nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.context())?;
-                let shared = &mut self.shared;
-                out.surroundings().side_effects.update(name, |old| add_counts(shared, old, counts, name))?;
+                // A side effect is charged for until the query ends.
+                out.context().charge(counts.bytes())?;
+                let (shared, mut meter) = (&mut self.shared, Meter::new(out.context()));
+                let side_effects = &out.surroundings().side_effects;
+                side_effects.update(name, |old| add_counts(shared, old, counts, name, &mut meter))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(0, group, chunk)?;
@@ -146,8 +163,14 @@ impl Operator<Rows> for GroupCount {
     }
 }
 
-fn add_counts(shared: &mut SharedMap, old: Option<Value>, more: Counts, name: &Name) -> Result<Value> {
-    let mut entries = shared.of(old, "groupCount", name)?;
+fn add_counts(
+    shared: &mut SharedMap,
+    old: Option<Value>,
+    more: Counts,
+    name: &Name,
+    meter: &mut Meter<'_>,
+) -> Result<Value> {
+    let mut entries = shared.of(old, "groupCount", name, meter)?;
     for (key, times) in more.entries {
         entries.put(key, Value::I64(times as i64), |there, _| {
             let known = mangrove_graph::numeric::integer(&there).and_then(|n| u64::try_from(n).ok());

@@ -3,12 +3,14 @@
 //! This is what keeps a walk through a dense graph from exploding: after `out().out()` there are at most
 //! as many rows as vertices. Rows that remember their path are not equal, however they look.
 
-use mangrove_flow::{Batch, GroupId, Operator, Output};
+use mangrove_flow::{Batch, GroupId, Operator, Output, QueryContext};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
 
 use crate::barrier::held::FastMap;
+use crate::meter::Meter;
+use crate::operator;
 use crate::rows::{Column, Loops, Rows};
 
 #[derive(PartialEq, Eq, Hash)]
@@ -46,7 +48,7 @@ impl Merger {
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
         let requirements = &out.surroundings().requirements;
         let apart = rows.path.is_some() || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
-        let more = if apart { self.append(rows) } else { self.merge(rows, requirements)? };
+        let more = if apart { self.append(rows) } else { self.merge(rows, requirements, out.context())? };
         self.charged += more;
         out.context().charge(more)
     }
@@ -54,15 +56,21 @@ impl Merger {
     /// Appends rows as they are; their bytes.
     fn append(&mut self, rows: Rows) -> u64 {
         let bytes = rows.bytes() as u64;
+        self.put(rows);
+        bytes
+    }
+
+    fn put(&mut self, rows: Rows) {
         match &mut self.rows {
             Some(held) => held.append(rows),
             None => self.rows = Some(rows),
         }
-        bytes
     }
 
     /// Appends what is new and adds the bulks of what is here already; the bytes that are held more.
-    fn merge(&mut self, rows: Rows, requirements: &Requirements) -> Result<u64> {
+    fn merge(&mut self, rows: Rows, requirements: &Requirements, context: &QueryContext) -> Result<u64> {
+        // Measured before objects have one holder more in the table of places.
+        let measured = rows.bytes() as u64;
         let mut new = Vec::new();
         let mut held = self.rows.as_ref().map_or(0, Rows::len);
         let mut raised: Vec<(usize, u64)> = Vec::new();
@@ -106,11 +114,15 @@ impl Merger {
             }
         }
         let sacks = rows.sacks.clone();
-        let bytes = self.append(rows.take(&new)) + new.len() as u64 * PLACE_BYTES;
+        let mut bytes = measured * new.len() as u64 / rows.len().max(1) as u64 + new.len() as u64 * PLACE_BYTES;
+        self.put(rows.take(&new));
         let Some(held) = &mut self.rows else { return Ok(bytes) };
         if let (Some(operator), Some(theirs), Some(sacks)) = (requirements.merge_sacks, sacks, &mut held.sacks) {
+            let mut meter = Meter::new(context);
             for (place, row) in joined {
-                sacks[place] = crate::operator::apply(operator, &sacks[place], &theirs[row])?;
+                let (ours, theirs) = (std::mem::take(&mut sacks[place]), &theirs[row]);
+                sacks[place] = operator::apply(operator, ours, theirs, &mut meter)?;
+                bytes += operator::growth(operator, theirs) as u64;
             }
         }
         if !raised.is_empty() && !requirements.one_bulk {

@@ -8,6 +8,7 @@ use mangrove_plan::logical::Reduction;
 
 use crate::barrier::held::{ByInstance, rows_by_instance};
 use crate::rows::{Column, Remember, Rows, Tags};
+use crate::size::Sizes;
 
 /// What is reduced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +188,10 @@ impl Operator<Rows> for Reduce {
         let kind = self.kind;
         if kind == Kind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
-            self.states.charge(group, values.saturating_mul(size_of::<Value>() as u64), out)?;
+            let mut sizes = Sizes::default();
+            let held: usize = batch.objects.values().iter().map(|value| sizes.behind(value)).sum();
+            let bytes = values.saturating_mul(size_of::<Value>() as u64).saturating_add(held as u64);
+            self.states.charge(group, bytes, out)?;
         }
         let states = self.states.group(group);
         let counts = kind == Kind::Language(Reduction::Count);

@@ -15,8 +15,9 @@ use mangrove_plan::logical::Operand;
 
 use crate::barrier::held::HeldRows;
 use crate::environment::Environment;
+use crate::meter::Meter;
 use crate::random::Random;
-use crate::row::local::elements;
+use crate::row::local::{elements, size};
 use crate::rows::{Column, Rows};
 
 /// What a key costs; and more bytes of them than any limit allows.
@@ -255,6 +256,8 @@ impl LocalSample {
     }
 
     fn sample(&mut self, object: &Value, context: &QueryContext) -> Result<Value> {
+        let mut meter = Meter::new(context);
+        meter.charge(size(object).saturating_mul(3 * size_of::<Value>()))?;
         let Some(members) = elements(object)? else { return Ok(object.clone()) };
         if members.len() <= self.count {
             return Ok(object.clone());

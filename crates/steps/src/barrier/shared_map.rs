@@ -7,6 +7,10 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::FastMap;
+use crate::meter::Meter;
+
+/// About what a key costs in the table of places, beside what its map holds.
+const PLACE_BYTES: usize = 48;
 
 /// Where in the map each of its keys is, as far as one operator has seen: keys only come, and each keeps its place.
 #[derive(Default)]
@@ -22,10 +26,10 @@ pub struct Entries<'a> {
 
 impl SharedMap {
     /// Takes the map of a side effect, or an empty one, to add to it. `step` is what adds, for the error if it is no map.
-    pub fn of(&mut self, old: Option<Value>, step: &str, name: &Name) -> Result<Entries<'_>> {
+    pub fn of(&mut self, old: Option<Value>, step: &str, name: &Name, meter: &mut Meter<'_>) -> Result<Entries<'_>> {
         let entries = match old {
             None => Vec::new(),
-            Some(Value::Map(entries)) => Arc::unwrap_or_clone(entries),
+            Some(Value::Map(entries)) => unshared(entries, meter)?,
             Some(other) => {
                 return Err(Error::evaluation(format!(
                     "{step}(\"{name}\") needs a map in the side effect and met a {}",
@@ -33,9 +37,11 @@ impl SharedMap {
                 )));
             }
         };
-        let known = self.places.len();
-        let new = entries.iter().enumerate().skip(known);
-        self.places.extend(new.map(|(at, (key, _))| (Equivalent(key.clone()), at)));
+        let new = entries.iter().enumerate().skip(self.places.len());
+        for (at, (key, _)) in new {
+            meter.hold(PLACE_BYTES)?;
+            self.places.insert(Equivalent(key.clone()), at);
+        }
         Ok(Entries { entries, places: &mut self.places })
     }
 
@@ -43,6 +49,14 @@ impl SharedMap {
     pub fn rest(&mut self) {
         self.places = FastMap::default();
     }
+}
+
+/// The entries of a map: a copy where something else holds it, too.
+fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<Vec<(Value, Value)>> {
+    if Arc::strong_count(&entries) > 1 {
+        meter.charge(entries.len() * size_of::<(Value, Value)>())?;
+    }
+    Ok(Arc::unwrap_or_clone(entries))
 }
 
 impl Entries<'_> {
@@ -65,10 +79,12 @@ impl Entries<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::limited_context;
 
     /// Adds one entry as an instance of a nested traversal does; how many keys the operator had to look at.
     fn add(map: &mut SharedMap, old: Option<Value>, key: i32) -> Value {
-        let mut entries = map.of(old, "group", &"x".into()).unwrap();
+        let context = limited_context(1 << 20, None);
+        let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&context)).unwrap();
         entries.put(Value::I32(key), Value::I32(1), |_, new| Ok(new)).unwrap();
         entries.into_value()
     }
@@ -98,6 +114,7 @@ mod tests {
         let value = add(&mut mine, Some(value), 2);
         let Value::Map(entries) = value else { panic!("no map") };
         assert_eq!(entries.len(), 2);
-        assert!(mine.of(Some(Value::I32(1)), "group", &"x".into()).is_err());
+        let context = limited_context(1 << 20, None);
+        assert!(mine.of(Some(Value::I32(1)), "group", &"x".into(), &mut Meter::new(&context)).is_err());
     }
 }

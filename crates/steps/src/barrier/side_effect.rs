@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryContext};
+use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
 use crate::environment::Environment;
+use crate::meter::Meter;
 use crate::nesting;
 use crate::rows::{Remember, Rows};
+use crate::size::Sizes;
 
 /// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
 pub struct Aggregate {
@@ -21,7 +23,7 @@ pub struct Aggregate {
 }
 
 /// About what a member of a bulk set costs, with its entry in the table of places.
-const MEMBER_BYTES: u64 = 104;
+const MEMBER_BYTES: usize = 104;
 
 impl Aggregate {
     /// Adds to this side effect.
@@ -47,22 +49,29 @@ impl Operator<Rows> for Aggregate {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
+            // A side effect is charged for until the query ends. Values are measured before they have one holder more.
+            let mut sizes = Sizes::default();
+            let held: usize = rows.slots.iter().take(1).flatten().flatten().map(|value| sizes.behind(value)).sum();
+            out.context().charge(held as u64)?;
             let values: Vec<_> =
                 (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
             nesting::check_all(values.iter().map(|(value, _)| value), out.context())?;
             let (name, places) = (&self.name, &mut self.places);
             let reducer = out.surroundings().side_effects.reducer(name);
+            let mut meter = Meter::new(out.context());
             out.surroundings().side_effects.update(name, |old| match old {
-                Some(old) if reducer.is_some() => fold(reducer, old, values, out.context()),
-                Some(Value::Set(set)) => add_to_list(set, values, out.context()).map(as_set),
-                Some(Value::List(list)) => add_to_list(list, values, out.context()),
-                Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, out.context()),
-                None => add_to_bulk_set(Arc::default(), values, places, out.context()),
+                Some(old) if reducer.is_some() => fold(reducer, old, values, &mut meter),
+                Some(Value::Set(set)) => add_to_list(set, values, &mut meter).and_then(|list| as_set(list, &mut meter)),
+                Some(Value::List(list)) => add_to_list(list, values, &mut meter),
+                Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, &mut meter),
+                None => add_to_bulk_set(Arc::default(), values, places, &mut meter),
                 Some(other) => Err(Error::evaluation(format!(
                     "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
                     other.type_name()
                 ))),
             })?;
+            // What was charged for on the way, the side effect holds from now on.
+            meter.keep()?;
             rows.slots.clear();
             for chunk in rows.chunks() {
                 out.emit(0, group, chunk)?;
@@ -78,35 +87,37 @@ fn fold(
     reducer: Option<mangrove_gremlin::Operator>,
     mut folded: Value,
     values: Vec<(Value, u64)>,
-    context: &QueryContext,
+    meter: &mut Meter<'_>,
 ) -> Result<Value> {
     use mangrove_gremlin::Operator::{AddAll, Assign};
     match reducer {
         None => Ok(folded),
         Some(operator @ (AddAll | Assign)) => {
-            let collection = add_to_list(Arc::default(), values, context)?;
-            crate::operator::apply(operator, &folded, &collection)
+            let collection = add_to_list(Arc::default(), values, meter)?;
+            crate::operator::apply(operator, folded, &collection, meter)
         }
         Some(operator) => {
             for (value, times) in values {
-                folded = crate::operator::apply_times(operator, &folded, &value, times, context)?;
+                folded = crate::operator::apply_times(operator, folded, &value, times, meter)?;
             }
             Ok(folded)
         }
     }
 }
 
-fn as_set(list: Value) -> Value {
+fn as_set(list: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match list {
-        Value::List(values) => Value::Set(crate::row::function::distinct(values.to_vec()).into()),
-        other => other,
+        Value::List(values) => {
+            Ok(Value::Set(crate::row::function::distinct(Arc::unwrap_or_clone(values), meter)?.into()))
+        }
+        other => Ok(other),
     }
 }
 
-/// Adds values to a list, each as often as it counts. A side effect is charged for until the query ends.
-fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, context: &QueryContext) -> Result<Value> {
+/// Adds values to a list, each as often as it counts.
+fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Meter<'_>) -> Result<Value> {
     let count = values.iter().fold(0_u64, |n, (_, times)| n.saturating_add(*times));
-    context.charge(count.saturating_mul(size_of::<Value>() as u64))?;
+    meter.charge(usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))?;
     let mut list = Arc::unwrap_or_clone(list);
     for (value, times) in values {
         let times = usize::try_from(times).map_err(|_| Error::evaluation("aggregate() of too many values"))?;
@@ -121,22 +132,25 @@ fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,
     places: &mut FastMap<Equivalent, usize>,
-    context: &QueryContext,
+    meter: &mut Meter<'_>,
 ) -> Result<Value> {
     let mut entries = Arc::unwrap_or_clone(set);
-    let (before, known) = (entries.len(), places.len());
+    let known = places.len();
     places.extend(entries.iter().enumerate().skip(known).map(|(at, (value, _))| (Equivalent(value.clone()), at)));
     for (value, times) in values {
+        let before = entries.len();
         let place = *places.entry(Equivalent(value.clone())).or_insert_with(|| {
             entries.push((value, 0));
             entries.len() - 1
         });
+        if entries.len() > before {
+            meter.charge(MEMBER_BYTES)?;
+        }
         let count = &mut entries[place].1;
         *count = count
             .checked_add(times)
             .ok_or_else(|| Error::evaluation("long overflow: aggregate() of more than 2^64 values"))?;
     }
-    context.charge((entries.len() - before) as u64 * MEMBER_BYTES)?;
     Ok(Value::BulkSet(Arc::new(entries)))
 }
 

@@ -13,6 +13,7 @@ use crate::environment::Environment;
 use crate::nesting;
 use crate::path;
 use crate::rows::{Remember, Rows};
+use crate::size::Sizes;
 
 /// About what a node costs while the tree grows: twice the key, its place and its parent.
 const NODE_BYTES: u64 = 128;
@@ -26,6 +27,8 @@ struct Growing {
     places: FastMap<(u32, Equivalent), u32>,
     /// Key and parent of every node but the root, parents first.
     nodes: Vec<(Value, u32)>,
+    /// What the keys hold.
+    held: u64,
 }
 
 impl Growing {
@@ -64,6 +67,11 @@ impl Growing {
             let at = self.child(parent, key)?;
             self.graft(at, below)
         })
+    }
+
+    /// About how many bytes it takes.
+    fn bytes(&self) -> u64 {
+        self.nodes.len() as u64 * NODE_BYTES + self.held
     }
 
     fn into_value(self) -> Value {
@@ -109,18 +117,19 @@ impl Operator<Rows> for Tree {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let states = self.trees.group(group);
-        let mut new = 0;
+        let (mut new, mut sizes) = (0, Sizes::default());
         for row in 0..batch.len() {
             let tree = ByInstance::entry(states, batch.tag(row), Growing::default);
-            let before = tree.nodes.len();
+            let (nodes, before) = (tree.nodes.len(), tree.bytes());
             match self.slot.then(|| batch.slot(0, row)) {
                 Some(Some(Value::List(objects))) => tree.add(objects.iter())?,
                 Some(_) => {}
                 None => tree.add(path::objects(&batch.path(row)).iter())?,
             }
-            new += tree.nodes.len() - before;
+            tree.held += tree.nodes[nodes..].iter().map(|(key, _)| sizes.behind(key) as u64).sum::<u64>();
+            new += tree.bytes() - before;
         }
-        self.trees.charge(group, new as u64 * NODE_BYTES, out)?;
+        self.trees.charge(group, new, out)?;
         if self.side_effect.is_some() {
             batch.slots.clear();
             self.held.add(group, batch, out)?;
@@ -132,7 +141,7 @@ impl Operator<Rows> for Tree {
         if let Some(name) = &self.side_effect {
             for grown in self.trees.take_wanted(group, instances, out).into_iter().flatten() {
                 // A side effect is charged for until the query ends.
-                out.context().charge(grown.nodes.len() as u64 * NODE_BYTES)?;
+                out.context().charge(grown.bytes())?;
                 out.context().check()?;
                 out.surroundings().side_effects.update(name, |old| join(old, grown, name))?;
             }

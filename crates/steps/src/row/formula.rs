@@ -5,9 +5,11 @@ use mangrove_plan::expression::{Expression, Part};
 use mangrove_plan::logical::Name;
 
 use super::RowOperator;
-use super::function::text::Texts;
+use super::function::text::{TextWriter, Texts, is_collection};
+use super::map::MapOperator;
 use crate::environment::Environment;
 use crate::lookup::key_slot;
+use crate::meter::Meter;
 use crate::rows::{Column, Rows};
 
 /// An expression over doubles. A row with a variable that stands for nothing is dropped.
@@ -50,44 +52,67 @@ impl RowOperator for Math {
 /// side effect, a step label). A row with a variable that stands for nothing, or for null, is dropped.
 pub struct Format {
     parts: Vec<Part>,
+    /// The values of the variables for the rows of a batch, a column each.
+    columns: Vec<Vec<Option<Value>>>,
+    /// Their texts, but for those in collections.
+    texts: Texts,
 }
 
 impl Format {
     /// This template; its variables are the slots.
     pub fn new(parts: Vec<Part>) -> Self {
-        Format { parts }
+        Format { parts, columns: Vec::new(), texts: Texts::default() }
     }
 }
 
-impl RowOperator for Format {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let columns: Vec<Vec<Option<Value>>> = self.columns(&rows, environment)?;
-        let mut kept = Vec::with_capacity(rows.len());
-        let mut made = Vec::with_capacity(rows.len());
-        let texts = Texts::of(columns.iter().flatten().flatten(), environment)?;
-        'rows: for row in 0..rows.len() {
-            let mut text = String::new();
-            let mut columns = columns.iter();
-            for part in &self.parts {
-                match part {
-                    Part::Text(fixed) => text.push_str(fixed),
-                    Part::Name(_) | Part::By => {
-                        let value = columns.next().and_then(|column| column[row].as_ref());
-                        let Some(value) = value.filter(|value| **value != Value::Null) else { continue 'rows };
-                        texts.write(value, &mut text);
-                    }
+impl MapOperator for Format {
+    fn prepare(&mut self, rows: &Rows, environment: &Environment) -> Result<()> {
+        self.columns = self.read(rows, environment)?;
+        self.texts = Texts::of_objects(self.columns.iter().flatten().flatten(), environment)?;
+        Ok(())
+    }
+
+    fn rest(&mut self) {
+        self.columns = Vec::new();
+        self.texts = Texts::default();
+    }
+
+    fn map(
+        &mut self,
+        _rows: &Rows,
+        row: usize,
+        environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let values = || self.columns.iter().filter_map(|column| column[row].as_ref());
+        // A collection may hold so many elements that they are read for it alone.
+        let of_collections;
+        let texts = match values().any(is_collection) {
+            true => {
+                of_collections = Texts::of(values(), environment, meter)?;
+                &of_collections
+            }
+            false => &self.texts,
+        };
+        let mut text = TextWriter::new("format", meter);
+        let mut columns = self.columns.iter();
+        for part in &self.parts {
+            match part {
+                Part::Text(fixed) => text.push_str(fixed)?,
+                Part::Name(_) | Part::By => {
+                    let value = columns.next().and_then(|column| column[row].as_ref());
+                    let Some(value) = value.filter(|value| **value != Value::Null) else { return Ok(None) };
+                    texts.write(value, &mut text)?;
                 }
             }
-            kept.push(row as u32);
-            made.push(Value::from(text));
         }
-        Ok(rows.derive(&kept, Column::Values(made)))
+        Ok(Some(text.into_value()))
     }
 }
 
 impl Format {
     /// The values of the variables, a column each.
-    fn columns(&self, rows: &Rows, environment: &Environment) -> Result<Vec<Vec<Option<Value>>>> {
+    fn read(&self, rows: &Rows, environment: &Environment) -> Result<Vec<Vec<Option<Value>>>> {
         let variables = self.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
         variables
             .enumerate()

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::compare::{self, Equivalent};
 use mangrove_graph::{Error, ErrorKind, Result, Tree, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
@@ -14,9 +15,11 @@ use mangrove_plan::logical::{Name, Operand, Reduction};
 pub use order::LocalOrder;
 
 use super::RowOperator;
+use super::map::MapOperator;
 use crate::environment::Environment;
-use crate::lookup::column_slot;
-use crate::rows::{Column, Rows};
+use crate::lookup::column_of;
+use crate::meter::Meter;
+use crate::rows::{Column, Remember, Rows};
 
 /// The most members that a bulk set is spelled out into: 128 MiB of values, which no limit of the query's counts.
 const SPELLED_OUT_MAX: u64 = 1 << 22;
@@ -55,34 +58,31 @@ fn members(set: &[(Value, u64)]) -> u64 {
     set.iter().fold(0_u64, |n, (_, count)| n.saturating_add(*count))
 }
 
-/// Applies a function to each object; rows for which it gives nothing are dropped.
-fn map_objects(rows: Rows, mut function: impl FnMut(&Value) -> Result<Option<Value>>) -> Result<Rows> {
-    let mut kept = Vec::with_capacity(rows.len());
-    let mut made = Vec::with_capacity(rows.len());
-    for row in 0..rows.len() {
-        if let Some(value) = function(&rows.object(row))? {
-            kept.push(row as u32);
-            made.push(value);
-        }
-    }
-    Ok(if kept.len() == rows.len() {
-        rows.with_objects(Column::from_values(made))
-    } else {
-        rows.derive(&kept, Column::from_values(made))
-    })
+/// How many members [`elements`] gives; 1 for what is no collection.
+pub fn size(value: &Value) -> usize {
+    usize::try_from(count(value)).unwrap_or(usize::MAX)
 }
+
+/// About what a member costs that is looked at for itself.
+const MEMBER_BYTES: usize = size_of::<Value>();
 
 /// `count(local)`, `sum(local)`, ….
 pub struct LocalReduce(pub Reduction);
 
-impl RowOperator for LocalReduce {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        map_objects(rows, |object| reduce(self.0, object))
+impl MapOperator for LocalReduce {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        reduce(self.0, &rows.object(row), meter)
     }
 }
 
 /// What a reduction makes of a collection; of anything else, as of a collection of it alone.
-fn reduce(reduction: Reduction, object: &Value) -> Result<Option<Value>> {
+fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
     let of: fn(&[(Value, u64)]) -> Result<Value> = match reduction {
         Reduction::Count => return Ok(Some(Value::I64(count(object)))),
         Reduction::Fold => return Ok(Some(Value::list(vec![object.clone()]))),
@@ -91,6 +91,7 @@ fn reduce(reduction: Reduction, object: &Value) -> Result<Option<Value>> {
         Reduction::Min => |values| Ok(extreme(values, Ordering::Less)),
         Reduction::Max => |values| Ok(extreme(values, Ordering::Greater)),
     };
+    meter.charge(distinct_size(object).saturating_mul(3 * MEMBER_BYTES))?;
     let values: Vec<(Value, u64)> = match object {
         // A bulk set is reduced by its counts: it may stand for more values than memory holds.
         Value::BulkSet(set) => set.to_vec(),
@@ -116,6 +117,14 @@ fn count(object: &Value) -> i64 {
         Value::Tree(tree) => size(tree.branches.len()),
         Value::BulkSet(set) => i64::try_from(members(set)).unwrap_or(i64::MAX),
         _ => 1,
+    }
+}
+
+/// As [`size`], with equal members of a bulk set counted once.
+fn distinct_size(object: &Value) -> usize {
+    match object {
+        Value::BulkSet(set) => set.len(),
+        other => size(other),
     }
 }
 
@@ -151,15 +160,22 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
 /// those that are alike the first stays.
 pub struct LocalDedup(pub Vec<Name>);
 
-impl RowOperator for LocalDedup {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        map_objects(rows, |object| {
-            let members = match object {
-                Value::BulkSet(set) => set.iter().map(|(value, _)| value.clone()).collect(),
-                other => elements(other)?.unwrap_or_else(|| vec![other.clone()]),
-            };
-            Ok(Some(Value::Set(distinct_by(members, |member| self.compared(member)).into())))
-        })
+impl MapOperator for LocalDedup {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let object = rows.object(row);
+        meter.charge(distinct_size(&object).saturating_mul(MEMBER_BYTES))?;
+        let members = match &object {
+            Value::BulkSet(set) => set.iter().map(|(value, _)| value.clone()).collect(),
+            other => elements(other)?.unwrap_or_else(|| vec![other.clone()]),
+        };
+        let distinct = distinct_by(members, |member| self.compared(member), meter)?;
+        Ok(Some(Value::Set(distinct.into())))
     }
 }
 
@@ -180,9 +196,16 @@ impl LocalDedup {
 }
 
 /// The values without repetition: of those that are equivalent by what `compared` takes of them, the first.
-fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value) -> Vec<Value> {
+fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut seen: HashSet<Equivalent, foldhash::fast::RandomState> = HashSet::default();
-    values.into_iter().filter(|value| seen.insert(Equivalent(compared(value)))).collect()
+    let mut kept = Vec::new();
+    for value in values {
+        meter.charge(3 * MEMBER_BYTES)?;
+        if seen.insert(Equivalent(compared(&value))) {
+            kept.push(value);
+        }
+    }
+    Ok(kept)
 }
 
 /// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, which stays a collection of its
@@ -200,7 +223,7 @@ impl LocalRange {
     }
 }
 
-impl RowOperator for LocalRange {
+impl MapOperator for LocalRange {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
         let (low, high) = &self.operands;
         let low = environment.resolve_integer(low, "the lower end of a range")?;
@@ -210,8 +233,14 @@ impl RowOperator for LocalRange {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        map_objects(rows, |object| part(object, self.low, self.high).map(Some))
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        part(&rows.object(row), self.low, self.high, meter).map(Some)
     }
 }
 
@@ -228,23 +257,30 @@ impl LocalTail {
     }
 }
 
-impl RowOperator for LocalTail {
+impl MapOperator for LocalTail {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
         let count = environment.resolve_integer(&self.operand, "the length of a tail")?;
         self.count = u64::try_from(count).unwrap_or(0);
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        map_objects(rows, |object| {
-            let size = u64::try_from(count(object)).unwrap_or(0);
-            part(object, size.saturating_sub(self.count), u64::MAX).map(Some)
-        })
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let object = rows.object(row);
+        let size = u64::try_from(count(&object)).unwrap_or(0);
+        part(&object, size.saturating_sub(self.count), u64::MAX, meter).map(Some)
     }
 }
 
 /// The members of a collection from `low` up to and without `high`.
-fn part(object: &Value, low: u64, high: u64) -> Result<Value> {
+fn part(object: &Value, low: u64, high: u64, meter: &mut Meter<'_>) -> Result<Value> {
+    let most = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
+    meter.charge(size(object).min(most).saturating_mul(2 * MEMBER_BYTES))?;
     let range = |len: usize| {
         let high = usize::try_from(high).unwrap_or(usize::MAX).min(len);
         usize::try_from(low).unwrap_or(usize::MAX).min(high)..high
@@ -277,41 +313,137 @@ fn bulk_part(set: &[(Value, u64)], low: u64, high: u64) -> Vec<(Value, u64)> {
 /// `select(keys)`, `select(values)`.
 pub struct SelectColumn(pub MapColumn);
 
-impl RowOperator for SelectColumn {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let values = column_slot(&rows.objects, self.0)?.into_iter().flatten().collect();
-        Ok(rows.with_objects(Column::from_values(values)))
+impl MapOperator for SelectColumn {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let object = rows.object(row);
+        meter.charge(size(&object).saturating_mul(MEMBER_BYTES))?;
+        column_of(&object, self.0).map(Some)
     }
 }
 
-/// `unfold()`: the members of collections, a row each. Other objects pass as they are.
-pub struct Unfold;
+/// `unfold()`: the members of collections, a row each. Other objects pass as they are. A collection may have more members
+/// than a message holds: the operator then goes on where it stopped when it is called again.
+#[derive(Default)]
+pub struct Unfold {
+    remember: Remember,
+    rest: Option<Folded>,
+}
 
-impl RowOperator for Unfold {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let Column::Values(objects) = &rows.objects else { return Ok(rows.filter(|_, _| true)) };
+/// Rows whose collections are not wholly unfolded.
+struct Folded {
+    group: GroupId,
+    rows: Rows,
+    /// What the query is charged for the rows.
+    charged: u64,
+    /// The first row that has members left, and the first of these.
+    row: usize,
+    member: usize,
+}
+
+impl Unfold {
+    /// `remember` says what it remembers of the members.
+    pub fn new(remember: Remember) -> Self {
+        Unfold { remember, rest: None }
+    }
+
+    fn advance(&mut self, mut work: Folded, out: &mut Output<'_, Rows>) -> Result<()> {
+        let mut unfolded = work.unfold(&mut Meter::new(out.context()))?;
+        unfolded.remember(&self.remember);
+        let group = work.group;
+        if work.row < work.rows.len() {
+            if work.charged == 0 {
+                work.charged = mangrove_flow::Batch::bytes(&work.rows) as u64;
+                out.context().charge(work.charged)?;
+            }
+            self.rest = Some(work);
+            out.again();
+        } else {
+            out.context().release(work.charged);
+        }
+        out.emit(0, group, unfolded)
+    }
+}
+
+impl Folded {
+    /// The next members, as many as a message holds.
+    fn unfold(&mut self, meter: &mut Meter<'_>) -> Result<Rows> {
         let (mut from, mut made) = (Vec::new(), Vec::new());
         // A bulk set gives each of its values once, for as many traversers as it counts.
         let mut bulks: Option<Vec<u64>> = None;
-        for (row, object) in objects.iter().enumerate() {
-            match object {
-                Value::BulkSet(set) => {
-                    let bulks = bulks.get_or_insert_with(|| from.iter().map(|&r| rows.bulk(r as usize)).collect());
-                    bulks.extend(set.iter().map(|(_, count)| rows.bulk(row).saturating_mul(*count)));
-                    made.extend(set.iter().map(|(value, _)| value.clone()));
+        while self.row < self.rows.len() && made.len() < BATCH_ROWS {
+            let object = self.rows.object(self.row);
+            let until = distinct_size(&object).min(self.member + BATCH_ROWS - made.len());
+            for at in self.member..until {
+                let (member, count) = member_at(&object, at);
+                meter.charge(2 * MEMBER_BYTES)?;
+                if let Some(count) = count {
+                    let bulks = bulks.get_or_insert_with(|| from.iter().map(|&r| self.rows.bulk(r as usize)).collect());
+                    bulks.push(self.rows.bulk(self.row).saturating_mul(count));
+                } else if let Some(bulks) = &mut bulks {
+                    bulks.push(self.rows.bulk(self.row));
                 }
-                other => {
-                    made.extend(elements(other)?.unwrap_or_else(|| vec![other.clone()]));
-                    if let Some(bulks) = &mut bulks {
-                        bulks.resize(made.len(), rows.bulk(row));
-                    }
-                }
+                from.push(self.row as u32);
+                made.push(member);
             }
-            from.resize(made.len(), row as u32);
+            (self.row, self.member) = match until == distinct_size(&object) {
+                true => (self.row + 1, 0),
+                false => (self.row, until),
+            };
         }
-        let mut unfolded = rows.derive(&from, Column::from_values(made));
+        let mut unfolded = self.rows.derive(&from, Column::from_values(made));
         unfolded.bulk = bulks.or(unfolded.bulk);
         Ok(unfolded)
+    }
+}
+
+/// A member of a collection, with its count where it is one of a bulk set. What is no collection is its only member.
+fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
+    let entry = |key: &Value, value: Value| Value::Entry(Arc::new((key.clone(), value)));
+    match object {
+        Value::BulkSet(set) => (set[at].0.clone(), Some(set[at].1)),
+        Value::List(values) | Value::Set(values) => (values[at].clone(), None),
+        Value::Map(entries) => (entry(&entries[at].0, entries[at].1.clone()), None),
+        Value::Path(path) => (path.objects[at].clone(), None),
+        Value::Tree(tree) => {
+            let (key, below) = &tree.branches[at];
+            (entry(key, Value::Tree(Arc::new(below.clone()))), None)
+        }
+        other => (other.clone(), None),
+    }
+}
+
+impl Operator<Rows> for Unfold {
+    fn rest(&mut self) -> bool {
+        self.rest.is_none()
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Column::Values(_) = &batch.objects {
+            return self.advance(Folded { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
+        }
+        batch.slots.clear();
+        batch.remember(&self.remember);
+        out.emit(0, group, batch)
+    }
+
+    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(mut work) = self.rest.take() else { return Ok(()) };
+        if out.is_cancelled(work.group) {
+            out.context().release(work.charged);
+            return Ok(());
+        }
+        if let Some(tags) = out.cancelled_tags(work.group) {
+            while work.row < work.rows.len() && tags.contains(work.rows.tag(work.row)) {
+                (work.row, work.member) = (work.row + 1, 0);
+            }
+        }
+        self.advance(work, out)
     }
 }
 

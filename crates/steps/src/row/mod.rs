@@ -12,6 +12,7 @@ pub mod function;
 pub mod intersect;
 pub mod kinds;
 pub mod local;
+pub mod map;
 pub mod members;
 pub mod names;
 pub mod one_by_one;

@@ -8,8 +8,10 @@ use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
 use crate::environment::Environment;
+use crate::meter::Meter;
 use crate::path::{self, newest_first};
 use crate::row::RowOperator;
+use crate::row::map::MapOperator;
 use crate::rows::{Column, Rows};
 use crate::test::{compares, text_holds};
 
@@ -21,21 +23,25 @@ pub struct PathOf {
     pub segment: Segment,
 }
 
-impl RowOperator for PathOf {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let mut kept = Vec::with_capacity(rows.len());
-        let mut values = Vec::with_capacity(rows.len());
-        for row in 0..rows.len() {
-            let mut found: PathValue = path::segment(&rows.path(row), &self.segment)?;
-            if self.slot {
-                // An unproductive by() drops the row.
-                let Some(Value::List(objects)) = rows.slot(0, row) else { continue };
-                found.objects = objects.to_vec();
-            }
-            kept.push(row as u32);
-            values.push(Value::Path(Arc::new(found)));
+impl MapOperator for PathOf {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let path = rows.path(row);
+        for node in newest_first(&path) {
+            meter.charge(size_of::<Value>() + size_of_val(&node.labels) + size_of_val(node.labels.as_slice()))?;
         }
-        Ok(rows.derive(&kept, Column::Values(values)))
+        let mut found: PathValue = path::segment(&path, &self.segment)?;
+        if self.slot {
+            // An unproductive by() drops the row.
+            let Some(Value::List(objects)) = rows.slot(0, row) else { return Ok(None) };
+            found.objects = objects.to_vec();
+        }
+        Ok(Some(Value::Path(Arc::new(found))))
     }
 }
 
@@ -96,36 +102,33 @@ pub struct SlotMap {
     pub required: bool,
 }
 
-impl RowOperator for SlotMap {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let mut kept = Vec::with_capacity(rows.len());
-        let mut values = Vec::with_capacity(rows.len());
-        for row in 0..rows.len() {
-            let slots = (0..self.names.len()).map(|slot| rows.slot(slot, row));
-            if self.required && slots.clone().any(|s| s.is_none()) {
-                continue;
-            }
-            let value = match rows.slot(0, row) {
-                Some(value) if self.single => value.clone(),
-                None if self.single => continue,
-                _ => {
-                    let entries = self.names.iter().zip(slots);
-                    let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
-                    let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
-                    for (name, value) in entries {
-                        // A name may stand there twice; a key may not.
-                        match unique.iter_mut().find(|(known, _)| *known == name) {
-                            Some(entry) => entry.1 = value,
-                            None => unique.push((name, value)),
-                        }
-                    }
-                    Value::map(unique)
-                }
-            };
-            kept.push(row as u32);
-            values.push(value);
+impl MapOperator for SlotMap {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let slots = (0..self.names.len()).map(|slot| rows.slot(slot, row));
+        if self.required && slots.clone().any(|s| s.is_none()) {
+            return Ok(None);
         }
-        Ok(rows.derive(&kept, Column::from_values(values)))
+        if self.single {
+            return Ok(rows.slot(0, row).cloned());
+        }
+        meter.charge(self.names.len() * 2 * size_of::<Value>())?;
+        let entries = self.names.iter().zip(slots);
+        let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
+        let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
+        for (name, value) in entries {
+            // A name may stand there twice; a key may not.
+            match unique.iter_mut().find(|(known, _)| *known == name) {
+                Some(entry) => entry.1 = value,
+                None => unique.push((name, value)),
+            }
+        }
+        Ok(Some(Value::map(unique)))
     }
 }
 

@@ -5,7 +5,9 @@ use mangrove_gremlin::{Operator, Pop};
 use mangrove_plan::logical::Name;
 
 use super::RowOperator;
+use super::map::{MapOperator, Target};
 use crate::environment::Environment;
+use crate::meter::Meter;
 use crate::operator;
 use crate::rows::{Column, Rows};
 
@@ -22,21 +24,21 @@ impl RowOperator for SackOf {
 /// `sack(operator)`: slot 0 is folded into the sack. An unproductive `by()` drops the row.
 pub struct FoldSack(pub Operator);
 
-impl RowOperator for FoldSack {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let mut kept = Vec::with_capacity(rows.len());
-        let mut folded = Vec::with_capacity(rows.len());
-        let null = Value::Null;
-        for row in 0..rows.len() {
-            let Some(value) = rows.slot(0, row) else { continue };
-            let sack = rows.sacks.as_ref().map_or(&null, |sacks| &sacks[row]);
-            kept.push(row as u32);
-            folded.push(operator::apply(self.0, sack, value)?);
-        }
-        let mut rows = if kept.len() == rows.len() { rows } else { rows.take(&kept) };
-        rows.slots.clear();
-        rows.sacks = Some(folded);
-        Ok(rows)
+impl MapOperator for FoldSack {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let Some(value) = rows.slot(0, row) else { return Ok(None) };
+        let sack = rows.sacks.as_ref().map_or(Value::Null, |sacks| sacks[row].clone());
+        operator::apply(self.0, sack, value, meter).map(Some)
+    }
+
+    fn target(&self) -> Target {
+        Target::Sack
     }
 }
 

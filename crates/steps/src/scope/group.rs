@@ -3,19 +3,21 @@
 //! The scope's pipeline is what the second `by()` says. Members enter as they come, so `group().by(k)
 //! .by(count())` keeps one number a key and no members.
 
-use std::sync::Arc;
-
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
+use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
 use crate::barrier::shared_map::SharedMap;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::meter::Meter;
 use crate::nesting;
+use crate::operator;
 use crate::rows::{Remember, Rows, Tags};
+use crate::size::Sizes;
 
 /// The keys of one group outside.
 struct Members {
@@ -23,6 +25,8 @@ struct Members {
     table: KeyTable,
     /// Instance outside, key, and the first result of its members.
     entries: Vec<(u32, Value, Option<Value>)>,
+    /// What the query is charged for.
+    charged: u64,
     /// Instances outside, once the stream has ended.
     instances: u32,
 }
@@ -59,7 +63,7 @@ impl Group {
         self.groups.entry(group).or_insert_with(|| {
             let scope_group = out.open_group(group);
             outside.insert(scope_group, group);
-            Members { scope_group, table: KeyTable::default(), entries: Vec::new(), instances: 0 }
+            Members { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
         })
     }
 
@@ -86,10 +90,11 @@ impl Group {
             None => Keys::Values(std::mem::take(&mut batch.slots).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.surroundings())?,
         };
-        let Members { scope_group, table, entries, .. } = self.keys(group, out);
+        let Members { scope_group, table, entries, charged, .. } = self.keys(group, out);
         let before = entries.len();
         let mut members = Vec::with_capacity(batch.len());
         let mut tags = Vec::with_capacity(batch.len());
+        let (mut sizes, mut held) = (Sizes::default(), 0);
         let mut new = |tag, key| {
             entries.push((tag, key, None));
             entries.len() as u32 - 1
@@ -112,18 +117,24 @@ impl Group {
                     let Some(key) = key else { continue };
                     let tag = batch.tag(row);
                     members.push(row as u32);
-                    tags.push(table.place(tag, key, |key| new(tag, key.clone())));
+                    tags.push(table.place(tag, key, |key| {
+                        held += sizes.behind(key) as u64;
+                        new(tag, key.clone())
+                    }));
                 }
             }
         }
-        out.context().charge((entries.len() - before) as u64 * ENTRY_BYTES)?;
+        let bytes = (entries.len() - before) as u64 * ENTRY_BYTES + held;
+        *charged += bytes;
+        out.context().charge(bytes)?;
         Ok((*scope_group, members, tags))
     }
 
     /// All members have been through: one map an instance outside.
     fn leave(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(keys) = self.groups.remove(&group) else { return Ok(()) };
-        out.context().release(keys.entries.len() as u64 * ENTRY_BYTES);
+        // A side effect is charged for until the query ends.
+        out.context().release(if self.side_effect.is_some() { 0 } else { keys.charged });
         let instances = keys.instances;
         let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); instances as usize];
         for (tag, key, value) in keys.entries {
@@ -136,12 +147,16 @@ impl Group {
             let cancelled = out.cancelled_tags(group).cloned();
             let is_wanted = |tag: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(tag));
             let is_over = out.is_cancelled(group);
+            let mut meter = Meter::new(out.context());
+            let joining = self.joining;
+            let shared = &mut self.shared;
             for (_, map) in (0..).zip(maps).filter(|(tag, _)| !is_over && is_wanted(*tag)) {
                 out.context().check()?;
                 nesting::check_all(map.iter().flat_map(|(key, value)| [key, value]), out.context())?;
-                let (shared, joining) = (&mut self.shared, self.joining);
-                out.surroundings().side_effects.update(name, |old| add_entries(shared, old, map, name, joining))?;
+                let side_effects = &out.surroundings().side_effects;
+                side_effects.update(name, |old| add_entries(shared, old, map, name, joining, &mut meter))?;
             }
+            drop(meter);
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(EXIT, group, chunk)?;
             }
@@ -157,29 +172,30 @@ impl Group {
     }
 }
 
-/// Entries into the side effect's map. Lists under one key are joined, and numbers that members were reduced to by the
-/// operator of their reduction; any other value takes the old one's place.
+/// Entries into the side effect's map.
 fn add_entries(
     shared: &mut SharedMap,
     old: Option<Value>,
     more: Vec<(Value, Value)>,
     name: &Name,
     joining: Option<FoldOperator>,
+    meter: &mut Meter<'_>,
 ) -> Result<Value> {
-    let mut entries = shared.of(old, "group", name)?;
-    let join = |there: Value, value: Value| match (there, value) {
-        (Value::List(there), Value::List(more)) => {
-            let mut all = Arc::unwrap_or_clone(there);
-            all.extend(more.iter().cloned());
-            Ok(Value::list(all))
-        }
-        (there, value) => match joining {
-            Some(operator) => crate::operator::apply(operator, &there, &value),
-            None => Ok(value),
-        },
-    };
-    more.into_iter().try_for_each(|(key, value)| entries.put(key, value, join))?;
+    let mut entries = shared.of(old, "group", name, meter)?;
+    for (key, value) in more {
+        entries.put(key, value, |there, value| join(joining, there, value, meter))?;
+    }
     Ok(entries.into_value())
+}
+
+/// What two values under one key become. Lists are joined, and numbers that members were reduced to by the operator of
+/// their reduction; any other value takes the old one's place.
+fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut Meter<'_>) -> Result<Value> {
+    match (there, value, joining) {
+        (lists @ Value::List(_), more @ Value::List(_), _) => operator::apply(AddAll, lists, &more, meter),
+        (there, value, Some(operator)) => operator::apply(operator, there, &value, meter),
+        (_, value, None) => Ok(value),
+    }
 }
 
 impl Operator<Rows> for Group {
@@ -205,12 +221,15 @@ impl Operator<Rows> for Group {
         let Some(keys) = self.outside.get(&group).and_then(|outside| self.groups.get_mut(outside)) else {
             return Ok(());
         };
+        let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..batch.len() {
             if let Some((_, _, value @ None)) = keys.entries.get_mut(batch.tag(row) as usize) {
+                held += batch.objects.values().get(row).map_or(0, |value| sizes.behind(value)) as u64;
                 *value = Some(batch.object(row));
             }
         }
-        Ok(())
+        keys.charged += held;
+        out.context().charge(held)
     }
 
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {

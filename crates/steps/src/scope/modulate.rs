@@ -17,11 +17,13 @@ use mangrove_plan::physical::Over;
 
 use crate::environment::Environment;
 use crate::lookup::{column_slot, key_slot, token_slot};
+use crate::meter::Meter;
 use crate::path;
 use crate::row::local::elements;
 use crate::rows::{Column, Rows, Slot, Tags};
 use crate::scope::names::named_values;
 use crate::scope::queue::WaitQueue;
+use crate::size::Sizes;
 use crate::test::CompiledTest;
 
 /// What a `by()` takes.
@@ -110,7 +112,7 @@ impl Modulate {
     }
 
     /// The objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows, environment: &Environment) -> Result<Work> {
+    fn jobs(&self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<Work> {
         let Work { mut jobs, mut inputs, mut lengths } = Work::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
             jobs.push(Job { by, results: vec![None; items.len()], items });
@@ -135,7 +137,9 @@ impl Modulate {
                 let mut split = vec![(Vec::new(), Vec::new()); self.by.len()];
                 for row in 0..rows.len() {
                     let objects = self.parts(rows, row)?;
-                    lengths.push(objects.as_ref().map(|o| o.len() as u32));
+                    let count = objects.as_ref().map(Vec::len);
+                    meter.charge(count.unwrap_or(0).saturating_mul(self.by.len() * ITEM_BYTES))?;
+                    lengths.push(count.map(|count| count as u32));
                     for (place, object) in objects.into_iter().flatten().enumerate() {
                         let takers =
                             if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
@@ -193,7 +197,8 @@ impl Modulate {
             rows.slots = slots;
             return out.emit(self.pipelines, group, rows);
         }
-        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment)?;
+        let mut meter = Meter::new(out.context());
+        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment, &mut meter)?;
         let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
@@ -216,6 +221,7 @@ impl Modulate {
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
         let number = self.queue.push(group, Batch { rows, jobs, lengths, due });
+        drop(meter);
         self.queue.charge(number, bytes as u64, out)?;
         self.next_job(number, out)
     }
@@ -237,22 +243,25 @@ impl Modulate {
         out.finish(pipeline, scope_group, count)
     }
 
-    fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) {
+    fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
-            return;
+            return Ok(());
         };
         let inside = self.inside.clone();
-        let Some((batch, _)) = self.queue.state(number) else { return };
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         let job = &mut batch.jobs[job];
         let exists = matches!(self.by[job.by], Taker::Pipeline { exists: true, .. });
+        let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..rows.len() {
             let tag = rows.tag(row);
             let Some(result) = job.results.get_mut(tag as usize) else { continue };
             if result.is_none() {
+                held += if exists { 0 } else { rows.objects.values().get(row).map_or(0, |value| sizes.behind(value)) };
                 *result = Some(if exists { Value::Bool(true) } else { rows.object(row) });
                 out.cancel_tag(scope_group, inside.clone(), tag);
             }
         }
+        self.queue.charge(number, held as u64, out)
     }
 
     fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -365,8 +374,7 @@ impl Operator<Rows> for Modulate {
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
-            self.take_results(group, batch, out);
-            return Ok(());
+            return self.take_results(group, batch, out);
         }
         self.enter(group, batch, out)
     }

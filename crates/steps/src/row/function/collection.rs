@@ -2,70 +2,103 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::function::CollectionFunction;
 
-use super::text::Texts;
-use super::{Given, check_members, check_text, class};
-use crate::row::local::elements;
+use super::text::{TextWriter, Texts};
+use super::{Given, KEYED_BYTES, MEMBER_BYTES, check_members, class};
+use crate::meter::Meter;
+use crate::row::local::{self, elements};
 
 type Set = HashSet<Equivalent, foldhash::fast::RandomState>;
 
 /// The values without repetition, the first of equivalent ones.
-pub(crate) fn distinct(values: Vec<Value>) -> Vec<Value> {
+pub(crate) fn distinct(values: Vec<Value>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut seen = Set::default();
-    values.into_iter().filter(|value| seen.insert(Equivalent(value.clone()))).collect()
+    let mut kept = Vec::new();
+    for value in values {
+        meter.charge(KEYED_BYTES)?;
+        if seen.insert(Equivalent(value.clone())) {
+            kept.push(value);
+        }
+    }
+    Ok(kept)
 }
 
-pub(super) fn apply(function: CollectionFunction, object: &Value, given: &[Given<'_>], texts: &Texts) -> Result<Value> {
+/// The values in a table.
+fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
+    let mut set = Set::default();
+    for value in values {
+        meter.charge(KEYED_BYTES)?;
+        set.insert(Equivalent(value.clone()));
+    }
+    Ok(set)
+}
+
+pub(super) fn apply(
+    function: CollectionFunction,
+    object: &Value,
+    given: &[Given<'_>],
+    texts: &Texts,
+    meter: &mut Meter<'_>,
+) -> Result<Value> {
     let given = given.first().copied().unwrap_or(Given::Result(None));
     if let (CollectionFunction::Merge, Value::Map(entries)) = (function, object) {
-        return merge_maps(entries, given);
+        return merge_maps(entries, given, meter);
     }
-    let members = members(function, object)?;
+    let members = members(function, object, meter)?;
     if function == CollectionFunction::Conjoin {
-        return conjoin(&members, given, texts);
+        return conjoin(&members, given, texts, meter);
     }
-    let others = others(function, given)?;
+    let others = others(function, given, meter)?;
     if function != CollectionFunction::Product {
         check_members(function.name(), members.len().saturating_add(others.len()))?;
     }
-    let hashed = |values: &[Value]| values.iter().cloned().map(Equivalent).collect::<Set>();
-    let set = |values: Vec<Value>| Value::Set(Arc::new(distinct(values)));
-    Ok(match function {
-        CollectionFunction::Combine => Value::list([members, others].concat()),
-        CollectionFunction::Merge => set([members, others].concat()),
+    match function {
+        CollectionFunction::Combine => {
+            meter.charge((members.len() + others.len()) * MEMBER_BYTES)?;
+            Ok(Value::list([members, others].concat()))
+        }
+        CollectionFunction::Merge => set([members, others].concat(), meter),
         CollectionFunction::Difference => {
-            let there = hashed(&others);
-            set(members.into_iter().filter(|value| !there.contains(&Equivalent(value.clone()))).collect())
+            let there = hashed(&others, meter)?;
+            set(members.into_iter().filter(|value| !there.contains(&Equivalent(value.clone()))).collect(), meter)
         }
         CollectionFunction::Intersect => {
-            let there = hashed(&others);
-            set(members.into_iter().filter(|value| there.contains(&Equivalent(value.clone()))).collect())
+            let there = hashed(&others, meter)?;
+            set(members.into_iter().filter(|value| there.contains(&Equivalent(value.clone()))).collect(), meter)
         }
         CollectionFunction::Disjunct => {
-            let (here, there) = (hashed(&members), hashed(&others));
+            let (here, there) = (hashed(&members, meter)?, hashed(&others, meter)?);
             let in_one = |value: &Value| {
                 let value = Equivalent(value.clone());
                 here.contains(&value) != there.contains(&value)
             };
-            set(members.into_iter().chain(others).filter(in_one).collect())
+            set(members.into_iter().chain(others).filter(in_one).collect(), meter)
         }
-        CollectionFunction::Product => product(&members, &others)?,
-        CollectionFunction::Conjoin => return Err(Error::bug("conjoin() has been done by now")),
-    })
+        CollectionFunction::Product => product(&members, &others, meter),
+        CollectionFunction::Conjoin => Err(Error::bug("conjoin() has been done by now")),
+    }
+}
+
+fn set(values: Vec<Value>, meter: &mut Meter<'_>) -> Result<Value> {
+    distinct(values, meter).map(|values| Value::Set(Arc::new(values)))
+}
+
+/// The members of a collection, charged.
+fn charged_elements(value: &Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
+    meter.charge(local::size(value).saturating_mul(MEMBER_BYTES))?;
+    Ok(elements(value)?.unwrap_or_default())
 }
 
 /// The members of what a step is applied to.
-fn members(function: CollectionFunction, object: &Value) -> Result<Vec<Value>> {
+fn members(function: CollectionFunction, object: &Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let name = function.name();
     match object {
         Value::Null => Err(Error::evaluation(format!("Incoming traverser for {name} step can't be null"))),
-        Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => {
-            Ok(elements(object)?.unwrap_or_default())
-        }
+        Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => charged_elements(object, meter),
         other => Err(Error::evaluation(format!(
             "{name} step can only take an array or an Iterable type for incoming traversers, encountered {}",
             class(other)
@@ -74,11 +107,11 @@ fn members(function: CollectionFunction, object: &Value) -> Result<Vec<Value>> {
 }
 
 /// The members of a step's argument.
-fn others(function: CollectionFunction, given: Given<'_>) -> Result<Vec<Value>> {
+fn others(function: CollectionFunction, given: Given<'_>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let name = function.name();
     let found = match given.value() {
         Some(value @ (Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_))) => {
-            return Ok(elements(value)?.unwrap_or_default());
+            return charged_elements(value, meter);
         }
         found => found,
     };
@@ -99,7 +132,7 @@ fn others(function: CollectionFunction, given: Given<'_>) -> Result<Vec<Value>> 
 }
 
 /// Both maps in one; where both have a key, the argument's entry holds.
-fn merge_maps(entries: &[(Value, Value)], given: Given<'_>) -> Result<Value> {
+fn merge_maps(entries: &[(Value, Value)], given: Given<'_>, meter: &mut Meter<'_>) -> Result<Value> {
     let more = match given.value() {
         Some(Value::Map(more)) => more,
         None | Some(Value::Null) => {
@@ -114,52 +147,95 @@ fn merge_maps(entries: &[(Value, Value)], given: Given<'_>) -> Result<Value> {
             )));
         }
     };
-    let mut merged = entries.to_vec();
+    let mut merged = Entries::of(entries, meter)?;
     for (key, value) in more.iter() {
-        put(&mut merged, key.clone(), value.clone());
+        merged.put(key.clone(), value.clone(), meter)?;
     }
-    Ok(Value::map(merged))
+    Ok(merged.into_map())
 }
 
-/// Puts an entry into a map, in the place of the one under the same key.
-pub(crate) fn put(entries: &mut Vec<(Value, Value)>, key: Value, value: Value) {
-    match entries.iter_mut().find(|(known, _)| mangrove_graph::compare::equivalent(known, &key)) {
-        Some(entry) => entry.1 = value,
-        None => entries.push((key, value)),
+/// The entries of a map that grows, with a table of where each key is.
+pub(crate) struct Entries {
+    entries: Vec<(Value, Value)>,
+    places: HashMap<Equivalent, usize, foldhash::fast::RandomState>,
+}
+
+impl Entries {
+    /// The entries of a map.
+    pub fn of(entries: &[(Value, Value)], meter: &mut Meter<'_>) -> Result<Self> {
+        let mut all = Entries { entries: Vec::new(), places: HashMap::default() };
+        entries.iter().try_for_each(|(key, value)| all.put(key.clone(), value.clone(), meter))?;
+        Ok(all)
+    }
+
+    /// The value under a key, if it is there.
+    fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
+        let at = *self.places.get(&Equivalent(key.clone()))?;
+        Some(&mut self.entries[at].1)
+    }
+
+    /// Puts an entry into the map, in the place of the one under the same key.
+    pub fn put(&mut self, key: Value, value: Value, meter: &mut Meter<'_>) -> Result<()> {
+        meter.charge(MEMBER_BYTES + KEYED_BYTES)?;
+        match self.get_mut(&key) {
+            Some(there) => *there = value,
+            None => {
+                self.places.insert(Equivalent(key.clone()), self.entries.len());
+                self.entries.push((key, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The map.
+    pub fn into_map(self) -> Value {
+        Value::map(self.entries)
     }
 }
 
 /// The members as one text; nulls are left out. Of nothing but nulls comes null.
-fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts) -> Result<Value> {
+fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter<'_>) -> Result<Value> {
     let Some(Value::String(separator)) = given.value() else {
         return Err(Error::invalid("conjoin() takes a string to put between members"));
     };
     if !members.is_empty() && members.iter().all(|member| matches!(member, Value::Null)) {
         return Ok(Value::Null);
     }
-    let mut text = String::new();
+    let mut text = TextWriter::new("conjoin", meter);
     for (at, member) in members.iter().filter(|member| !matches!(member, Value::Null)).enumerate() {
-        text.push_str(if at > 0 { separator } else { "" });
-        texts.write(member, &mut text);
-        check_text("conjoin", text.len())?;
+        text.push_str(if at > 0 { separator } else { "" })?;
+        texts.write(member, &mut text)?;
     }
-    Ok(Value::from(text))
+    Ok(text.into_value())
 }
 
-fn product(members: &[Value], others: &[Value]) -> Result<Value> {
-    check_members("product", members.len().saturating_mul(others.len()))?;
-    let pairs = members.iter().flat_map(|a| others.iter().map(move |b| Value::list(vec![a.clone(), b.clone()])));
-    Ok(Value::list(pairs.collect()))
+fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result<Value> {
+    let count = members.len().saturating_mul(others.len());
+    check_members("product", count)?;
+    let mut pairs = Vec::new();
+    for a in members {
+        for b in others {
+            // A pair is a list of two in the list of all.
+            meter.charge(5 * MEMBER_BYTES)?;
+            pairs.push(Value::list(vec![a.clone(), b.clone()]));
+        }
+    }
+    Ok(Value::list(pairs))
 }
 
 /// Every member with its place, from 0. What is no collection is the only member of one.
-pub(super) fn index(object: &Value, map: bool) -> Result<Value> {
+pub(super) fn index(object: &Value, map: bool, meter: &mut Meter<'_>) -> Result<Value> {
+    meter.charge(local::size(object).saturating_mul(MEMBER_BYTES))?;
     let members = elements(object)?.unwrap_or_else(|| vec![object.clone()]);
-    let placed =
-        members.into_iter().enumerate().map(|(at, value)| (Value::I32(i32::try_from(at).unwrap_or(i32::MAX)), value));
-    Ok(if map {
-        Value::map(placed.collect())
-    } else {
-        Value::list(placed.map(|(at, value)| Value::list(vec![value, at])).collect())
-    })
+    let place = |at: usize| Value::I32(i32::try_from(at).unwrap_or(i32::MAX));
+    if map {
+        meter.charge(members.len() * 2 * MEMBER_BYTES)?;
+        return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (place(at), value)).collect()));
+    }
+    let mut placed = Vec::new();
+    for (at, value) in members.into_iter().enumerate() {
+        meter.charge(5 * MEMBER_BYTES)?;
+        placed.push(Value::list(vec![value, place(at)]));
+    }
+    Ok(Value::list(placed))
 }

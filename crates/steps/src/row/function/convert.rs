@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use mangrove_graph::{Error, Result, Value, numeric};
+use mangrove_gremlin::limits::NUMBER_LENGTH_MAX;
 use mangrove_plan::function::NumberType;
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
@@ -34,6 +35,12 @@ pub(super) fn to_bool(object: &Value) -> Result<Value> {
 pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value> {
     let number = match object {
         Value::Null => return Ok(Value::Null),
+        Value::String(text) if text.len() > NUMBER_LENGTH_MAX => {
+            return Err(Error::evaluation(format!(
+                "a number has {} characters; at most {NUMBER_LENGTH_MAX} are read",
+                text.len()
+            )));
+        }
         Value::String(text) => {
             parse(text).ok_or_else(|| Error::evaluation(format!("Can't parse string '{text}' as number.")))?
         }

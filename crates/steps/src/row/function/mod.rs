@@ -9,15 +9,16 @@ mod convert;
 mod date;
 pub mod text;
 
-pub(crate) use collection::{distinct, put};
+pub(crate) use collection::{Entries, distinct};
 
 use mangrove_graph::{Error, PropertyOwner, Result, Value};
 use mangrove_plan::function::{Function, TextFunction};
 use mangrove_plan::physical::SlotOperand;
 
-use super::RowOperator;
+use super::map::MapOperator;
 use crate::environment::Environment;
-use crate::rows::{Column, Rows};
+use crate::meter::Meter;
+use crate::rows::Rows;
 
 /// A function with its arguments.
 pub struct Call {
@@ -25,6 +26,8 @@ pub struct Call {
     operands: Vec<SlotOperand>,
     /// What they are in this run.
     arguments: Vec<Argument>,
+    /// The texts of a batch's objects, where the function shows them.
+    texts: text::Texts,
 }
 
 enum Argument {
@@ -54,7 +57,7 @@ impl<'a> Given<'a> {
 impl Call {
     /// With these arguments.
     pub fn new(function: Function, operands: Vec<SlotOperand>) -> Self {
-        Call { function, operands, arguments: Vec::new() }
+        Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
 
     fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<Given<'a>> {
@@ -66,7 +69,7 @@ impl Call {
     }
 }
 
-impl RowOperator for Call {
+impl MapOperator for Call {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
         let resolve = |operand: &SlotOperand| {
             Ok(match operand {
@@ -78,31 +81,48 @@ impl RowOperator for Call {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let texts = if self.shows_values() {
-            text::Texts::of_column(&rows.objects, environment)?
-        } else {
-            text::Texts::default()
-        };
-        let mut results = Vec::with_capacity(rows.len());
-        for row in 0..rows.len() {
-            let object = rows.object(row);
-            let given = self.given(&rows, row);
-            results.push(match self.function {
-                Function::Text { function, local } => text::apply(function, local, &object, &given, &texts)?,
-                Function::Concat => text::concat(&object, &given)?,
-                Function::Reverse => text::reverse(&object)?,
-                Function::Collection(function) => collection::apply(function, &object, &given, &texts)?,
-                Function::Index { map } => collection::index(&object, map)?,
-                Function::AsBool => convert::to_bool(&object)?,
-                Function::AsNumber(to) => convert::to_number(&object, to)?,
-                Function::AsDate => date::to_date(&object)?,
-                Function::DateAdd(unit) => date::add(&object, unit, &given)?,
-                Function::DateDiff => date::difference(&object, &given)?,
-                Function::Element => element(&object, environment)?,
-            });
+    fn prepare(&mut self, rows: &Rows, environment: &Environment) -> Result<()> {
+        if self.shows_values() {
+            self.texts = text::Texts::of_column(&rows.objects, environment)?;
         }
-        Ok(rows.with_objects(Column::from_values(results)))
+        Ok(())
+    }
+
+    fn rest(&mut self) {
+        self.texts = text::Texts::default();
+    }
+
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let object = rows.object(row);
+        let given = self.given(rows, row);
+        // A collection may hold so many elements that they are read for it alone.
+        let of_collection;
+        let texts = match self.shows_values() && text::is_collection(&object) {
+            true => {
+                of_collection = text::Texts::of([&object].into_iter(), environment, meter)?;
+                &of_collection
+            }
+            false => &self.texts,
+        };
+        Ok(Some(match self.function {
+            Function::Text { function, local } => text::apply(function, local, &object, &given, texts, meter)?,
+            Function::Concat => text::concat(&object, &given, meter)?,
+            Function::Reverse => text::reverse(&object, meter)?,
+            Function::Collection(function) => collection::apply(function, &object, &given, texts, meter)?,
+            Function::Index { map } => collection::index(&object, map, meter)?,
+            Function::AsBool => convert::to_bool(&object)?,
+            Function::AsNumber(to) => convert::to_number(&object, to)?,
+            Function::AsDate => date::to_date(&object)?,
+            Function::DateAdd(unit) => date::add(&object, unit, &given)?,
+            Function::DateDiff => date::difference(&object, &given)?,
+            Function::Element => element(&object, environment)?,
+        }))
     }
 }
 
@@ -143,10 +163,13 @@ fn element(object: &Value, environment: &Environment) -> Result<Value> {
     }
 }
 
-/// The longest text, and the most members of a collection, that a function makes. In a loop either could double with
-/// every iteration, faster than the memory of rows is counted.
+/// The longest text, and the most members of a collection, that a function makes.
 const TEXT_BYTES_MAX: usize = 1 << 26;
 const MEMBERS_MAX: usize = 1 << 22;
+
+/// About what a member of a list costs, and one of a set or a map with its entry in the table of those known.
+const MEMBER_BYTES: usize = size_of::<Value>();
+const KEYED_BYTES: usize = 3 * MEMBER_BYTES;
 
 /// Fails for a text that would be too long.
 fn check_text(step: &str, bytes: usize) -> Result<()> {

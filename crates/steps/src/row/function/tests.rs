@@ -1,22 +1,28 @@
 //! What functions give, and what they refuse.
 
-use mangrove_graph::{DateTime, Result, Value};
+use mangrove_flow::QueryContext;
+use mangrove_graph::{DateTime, ErrorKind, Result, Value};
 use mangrove_plan::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
 use mangrove_plan::logical::Operand;
 use mangrove_plan::physical::SlotOperand;
 
 use super::Call;
-use crate::row::RowOperator;
+use crate::meter::limited_context;
 use crate::row::fake_view::{environment_of, modern};
+use crate::row::map::map_all;
 use crate::rows::{Column, Rows};
 
 fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Value> {
+    call_in(function, object, arguments, &limited_context(u64::MAX, None))
+}
+
+fn call_in(function: Function, object: Value, arguments: Vec<Value>, context: &QueryContext) -> Result<Value> {
     let operands = arguments.into_iter().map(|value| SlotOperand::Operand(Operand::Literal(value))).collect();
-    let mut call = Call::new(function, operands);
+    let call = Call::new(function, operands);
     let graph = modern();
     let environment = environment_of(&graph);
-    call.begin(&environment)?;
-    Ok(call.apply(Rows::of(Column::Values(vec![object])), &environment)?.object(0))
+    let rows = Rows::of(Column::Values(vec![object]));
+    Ok(map_all(call, rows, &environment, context)?.object(0))
 }
 
 #[track_caller]
@@ -163,4 +169,112 @@ fn dates() {
     gives(Function::DateDiff, date("1970-01-02T00:00:00Z"), vec![Value::Null], 86_400_000_i64);
     fails(Function::AsDate, 1.5, vec![], "Can't parse");
     fails(Function::DateAdd(DateUnit::Day), date("2023-08-02T00:00:00Z"), vec![i64::MAX.into()], "overflow");
+}
+
+#[test]
+fn a_text_of_too_many_digits_is_no_number() {
+    let digits = |count: usize| Value::string("9".repeat(count));
+    assert!(call(Function::AsNumber(None), digits(20_000), vec![]).is_ok());
+    fails(Function::AsNumber(None), digits(20_001), vec![], "at most 20000 are read");
+}
+
+#[test]
+fn a_long_text_is_refused_before_it_is_made() {
+    let half = Value::string("a".repeat(40 << 20));
+    fails(Function::Concat, half.clone(), vec![half.clone()], "more than 67108864");
+    fails(text(TextFunction::AsString), Value::list(vec![half.clone(), half]), vec![], "more than 67108864");
+}
+
+#[test]
+fn long_texts_are_changed_in_pieces_as_in_one() {
+    // A letter whose small form depends on whether it ends its word, around where a piece may end.
+    for length in [65_530, 65_535, 65_536, 131_071] {
+        let long = format!("{}ΟΔΟΣ ΟΔΟΣ ΟΔΟΣ{}", "É ".repeat(length / 3), " ß".repeat(40_000));
+        gives(text(TextFunction::ToLower), &*long, vec![], long.to_lowercase());
+        gives(text(TextFunction::ToUpper), &*long, vec![], long.to_uppercase());
+        gives(text(TextFunction::Replace), &*long, vec!["Σ Ο".into(), "".into()], long.replace("Σ Ο", ""));
+        gives(Function::Reverse, &*long, vec![], long.chars().rev().collect::<String>());
+    }
+}
+
+/// Objects of some megabytes with arguments for a function; none for one that makes something small of something small.
+fn large_inputs(function: Function) -> Vec<(Value, Vec<Value>)> {
+    let long = || Value::from("ab ".repeat(1 << 20));
+    let members = |from: i32| Value::list((from..from + 100_000).map(Value::I32).collect());
+    match function {
+        Function::Text { function, local } => {
+            let arguments = match function {
+                TextFunction::Replace => vec!["a".into(), "bb".into()],
+                TextFunction::Split => vec![" ".into()],
+                TextFunction::Substring => vec![10.into()],
+                TextFunction::AsString
+                | TextFunction::Length
+                | TextFunction::ToLower
+                | TextFunction::ToUpper
+                | TextFunction::Trim
+                | TextFunction::TrimStart
+                | TextFunction::TrimEnd => vec![],
+            };
+            vec![(if local { Value::list(vec![long(); 4]) } else { long() }, arguments)]
+        }
+        Function::Concat => vec![("".into(), vec![long(), long()])],
+        Function::Reverse => vec![(long(), vec![]), (members(0), vec![])],
+        Function::Index { .. } => vec![(members(0), vec![])],
+        Function::Collection(CollectionFunction::Conjoin) => vec![(members(0), vec!["; ".repeat(10).into()])],
+        Function::Collection(CollectionFunction::Merge) => {
+            let map = || Value::map((0..100_000).map(|n| (Value::I32(n), Value::Null)).collect());
+            vec![(members(0), vec![members(50_000)]), (map(), vec![map()])]
+        }
+        Function::Collection(
+            CollectionFunction::Combine
+            | CollectionFunction::Difference
+            | CollectionFunction::Intersect
+            | CollectionFunction::Disjunct,
+        ) => vec![(members(0), vec![members(50_000)])],
+        Function::Collection(CollectionFunction::Product) => {
+            let some = || Value::list((0..1_000).map(Value::I32).collect());
+            vec![(some(), vec![some()])]
+        }
+        Function::AsBool
+        | Function::AsNumber(_)
+        | Function::AsDate
+        | Function::DateAdd(_)
+        | Function::DateDiff
+        | Function::Element => vec![],
+    }
+}
+
+fn functions_of_large_values() -> Vec<Function> {
+    use {CollectionFunction as C, TextFunction as T};
+    let texts =
+        [T::AsString, T::ToLower, T::ToUpper, T::Trim, T::TrimStart, T::TrimEnd, T::Replace, T::Split, T::Substring];
+    let collections = [C::Combine, C::Merge, C::Difference, C::Intersect, C::Disjunct, C::Product, C::Conjoin];
+    let texts = texts.into_iter().chain([T::Length]).flat_map(|function| [text(function), local(function)]);
+    texts
+        .chain(collections.into_iter().map(Function::Collection))
+        .chain([Function::Concat, Function::Reverse, Function::Index { map: false }, Function::Index { map: true }])
+        .collect()
+}
+
+#[test]
+fn every_function_is_stopped_by_either_limit() {
+    for function in functions_of_large_values() {
+        for (object, arguments) in large_inputs(function) {
+            let run = |context: QueryContext| {
+                let outcome = call_in(function, object.clone(), arguments.clone(), &context);
+                (outcome.err().map(|error| error.kind()), context.memory_peak())
+            };
+            // What it makes is charged before it is made. A length takes nothing.
+            let (failed, peak) = run(limited_context(1 << 20, None));
+            if !matches!(function, Function::Text { function: TextFunction::Length, .. }) {
+                assert_eq!(failed, Some(ErrorKind::MemoryLimit), "{function:?}");
+                assert!(peak < 16 << 20, "{function:?} charged {peak} at once");
+            }
+            // The clock is looked at before it is over.
+            let (failed, _) = run(limited_context(u64::MAX, Some(0)));
+            assert_eq!(failed, Some(ErrorKind::Timeout), "{function:?}");
+            let (failed, _) = run(limited_context(u64::MAX, Some(1 << 20)));
+            assert_eq!(failed, None, "{function:?}");
+        }
+    }
 }

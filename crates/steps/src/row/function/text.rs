@@ -11,10 +11,11 @@ use hashbrown::HashMap;
 use mangrove_graph::{Detached, Error, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
-use super::{Given, check_text, class};
+use super::{Given, MEMBER_BYTES, check_members, check_text, class};
 use crate::detach::{Detail, detach};
 use crate::environment::Environment;
-use crate::row::local::elements;
+use crate::meter::Meter;
+use crate::row::local::{self, elements};
 use crate::rows::Column;
 
 /// Makes texts of values. Elements are shown by ids and labels, which are read for all values of a batch at once.
@@ -23,181 +24,227 @@ pub struct Texts {
     elements: HashMap<mangrove_graph::compare::Equivalent, Value, foldhash::fast::RandomState>,
 }
 
+/// How many elements are read at once.
+const READ_AT_ONCE: usize = 1024;
+
 impl Texts {
-    /// For the values of a column.
+    /// For the values of a column, but for those in collections.
     pub fn of_column(column: &Column, environment: &Environment) -> Result<Self> {
-        let values: Vec<Value> = (0..column.len()).map(|row| column.get(row)).collect();
-        Texts::of(values.iter(), environment)
+        let found = match column {
+            Column::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
+            Column::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
+            Column::Values(values) => return Texts::of_objects(values.iter(), environment),
+        };
+        Texts::default().with(found, environment)
     }
 
-    /// For these values.
-    pub fn of<'a>(values: impl Iterator<Item = &'a Value>, environment: &Environment) -> Result<Self> {
+    /// For these values, but for those in collections.
+    pub fn of_objects<'a>(values: impl Iterator<Item = &'a Value>, environment: &Environment) -> Result<Self> {
+        Texts::default().with(values.filter(|value| is_element(value)).cloned().collect(), environment)
+    }
+
+    /// For these values and all in them.
+    pub fn of<'a>(
+        mut values: impl Iterator<Item = &'a Value>,
+        environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Self> {
         let mut found = Vec::new();
-        values.for_each(|value| gather(value, &mut found));
-        let shown = detach(found.clone(), &*environment.view, Detail::Reference)?;
-        Ok(Texts { elements: found.into_iter().map(mangrove_graph::compare::Equivalent).zip(shown).collect() })
+        values.try_for_each(|value| gather(value, &mut found, meter))?;
+        let mut texts = Texts::default();
+        for some in found.chunks(READ_AT_ONCE) {
+            meter.charge(some.len() * 4 * MEMBER_BYTES)?;
+            texts.read(some, environment)?;
+        }
+        Ok(texts)
+    }
+
+    fn with(mut self, elements: Vec<Value>, environment: &Environment) -> Result<Self> {
+        self.read(&elements, environment)?;
+        Ok(self)
+    }
+
+    fn read(&mut self, elements: &[Value], environment: &Environment) -> Result<()> {
+        let shown = detach(elements.to_vec(), &*environment.view, Detail::Reference)?;
+        self.elements.extend(elements.iter().cloned().map(mangrove_graph::compare::Equivalent).zip(shown));
+        Ok(())
     }
 
     /// Appends the text of a value.
-    pub fn write(&self, value: &Value, text: &mut String) {
-        let wrote = match value {
-            Value::Null => text.write_str("null"),
-            Value::Bool(value) => write!(text, "{value}"),
-            Value::BigInt(value) => write!(text, "{value}"),
-            Value::F32(value) => write_float(f64::from(*value), format!("{value:?}"), format!("{value:e}"), text),
-            Value::F64(value) => write_float(*value, format!("{value:?}"), format!("{value:e}"), text),
-            Value::Decimal(value) => write_decimal(value, text),
-            Value::Char(value) => write!(text, "{value}"),
-            Value::String(value) => text.write_str(value),
-            Value::Uuid(value) => write!(text, "{value}"),
-            Value::DateTime(moment) => {
-                text.push_str(&without_empty_seconds(&moment.to_string()));
-                Ok(())
+    pub fn write(&self, value: &Value, text: &mut TextWriter<'_, '_>) -> Result<()> {
+        match value {
+            Value::Null => text.push_str("null"),
+            Value::Bool(value) => text.push(value),
+            Value::BigInt(value) => text.push(value),
+            Value::F32(value) => {
+                text.push_str(&float_text(f64::from(*value), format!("{value:?}"), &format!("{value:e}")))
             }
-            Value::Tree(tree) => {
-                self.write_map(&crate::row::local::branches(tree).collect::<Vec<_>>(), text);
-                Ok(())
-            }
+            Value::F64(value) => text.push_str(&float_text(*value, format!("{value:?}"), &format!("{value:e}"))),
+            Value::Decimal(value) => text.push_str(&decimal_text(value)),
+            Value::Char(value) => text.push(value),
+            Value::String(value) => text.push_str(value),
+            Value::Uuid(value) => text.push(value),
+            Value::DateTime(moment) => text.push_str(&without_empty_seconds(&moment.to_string())),
+            Value::Tree(tree) => self.write_map(local::branches(tree), text),
             Value::Duration(_) | Value::Bytes(_) => {
                 let literal = mangrove_gremlin::Argument::Value(value.clone()).to_string();
                 let inner = literal.split_once(['\'', '"']).and_then(|(_, rest)| rest.rsplit_once(['\'', '"']));
-                text.write_str(inner.map_or(&*literal, |(inner, _)| inner))
+                text.push_str(inner.map_or(&*literal, |(inner, _)| inner))
             }
-            Value::List(values) | Value::Set(values) => {
-                self.write_list(values.iter(), text);
-                Ok(())
-            }
+            Value::List(values) | Value::Set(values) => self.write_list(values.iter(), text),
             Value::BulkSet(values) => {
                 let spelled =
                     values.iter().flat_map(|(value, n)| std::iter::repeat_n(value, usize::try_from(*n).unwrap_or(0)));
-                self.write_list(spelled, text);
-                Ok(())
+                self.write_list(spelled, text)
             }
             Value::Path(path) => {
-                text.push_str("path");
-                self.write_list(path.objects.iter(), text);
-                Ok(())
+                text.push_str("path")?;
+                self.write_list(path.objects.iter(), text)
             }
-            Value::Map(entries) => {
-                self.write_map(entries, text);
-                Ok(())
-            }
+            Value::Map(entries) => self.write_map(entries.iter().cloned(), text),
             Value::Entry(entry) => {
-                self.write(&entry.0, text);
-                text.push('=');
-                self.write(&entry.1, text);
-                Ok(())
+                self.write(&entry.0, text)?;
+                text.push_str("=")?;
+                self.write(&entry.1, text)
             }
-            Value::Token(token) => write!(text, "{}", format!("{token:?}").to_lowercase()),
-            Value::Direction(direction) => write!(text, "{}", format!("{direction:?}").to_uppercase()),
-            Value::Detached(element) => {
-                self.write_element(element, text);
-                Ok(())
-            }
+            Value::Token(token) => text.push_str(&format!("{token:?}").to_lowercase()),
+            Value::Direction(direction) => text.push_str(&format!("{direction:?}").to_uppercase()),
+            Value::Detached(element) => self.write_element(element, text),
             other => {
                 match (numeric::integer(other), self.elements.get(&mangrove_graph::compare::Equivalent(other.clone())))
                 {
-                    (Some(number), _) => write!(text, "{number}"),
-                    (None, Some(Value::Detached(element))) => {
-                        self.write_element(element, text);
-                        Ok(())
-                    }
-                    (None, _) => text.write_str(other.type_name()),
+                    (Some(number), _) => text.push(&number),
+                    (None, Some(Value::Detached(element))) => self.write_element(element, text),
+                    (None, _) => text.push_str(other.type_name()),
                 }
             }
-        };
-        debug_assert!(wrote.is_ok(), "writing into a string does not fail");
+        }
     }
 
-    fn write_list<'a>(&self, values: impl Iterator<Item = &'a Value>, text: &mut String) {
-        text.push('[');
+    fn write_list<'a>(&self, values: impl Iterator<Item = &'a Value>, text: &mut TextWriter<'_, '_>) -> Result<()> {
+        text.push_str("[")?;
         for (at, value) in values.enumerate() {
-            text.push_str(if at > 0 { ", " } else { "" });
-            self.write(value, text);
+            text.push_str(if at > 0 { ", " } else { "" })?;
+            self.write(value, text)?;
         }
-        text.push(']');
+        text.push_str("]")
     }
 
-    fn write_map(&self, entries: &[(Value, Value)], text: &mut String) {
-        text.push('{');
-        for (at, (key, value)) in entries.iter().enumerate() {
-            text.push_str(if at > 0 { ", " } else { "" });
-            self.write(key, text);
-            text.push('=');
-            self.write(value, text);
+    fn write_map(&self, entries: impl Iterator<Item = (Value, Value)>, text: &mut TextWriter<'_, '_>) -> Result<()> {
+        text.push_str("{")?;
+        for (at, (key, value)) in entries.enumerate() {
+            text.push_str(if at > 0 { ", " } else { "" })?;
+            self.write(&key, text)?;
+            text.push_str("=")?;
+            self.write(&value, text)?;
         }
-        text.push('}');
+        text.push_str("}")
     }
 
-    fn write_element(&self, element: &Detached, text: &mut String) {
+    fn write_element(&self, element: &Detached, text: &mut TextWriter<'_, '_>) -> Result<()> {
         match element {
             Detached::Vertex { id, .. } => {
-                text.push_str("v[");
-                self.write(id, text);
-                text.push(']');
+                text.push_str("v[")?;
+                self.write(id, text)?;
+                text.push_str("]")
             }
             Detached::Edge { id, label, source, target, .. } => {
-                text.push_str("e[");
-                self.write(id, text);
-                text.push_str("][");
-                self.write(&source.0, text);
-                text.push('-');
-                text.push_str(label);
-                text.push_str("->");
-                self.write(&target.0, text);
-                text.push(']');
+                text.push_str("e[")?;
+                self.write(id, text)?;
+                text.push_str("][")?;
+                self.write(&source.0, text)?;
+                text.push_str("-")?;
+                text.push_str(label)?;
+                text.push_str("->")?;
+                self.write(&target.0, text)?;
+                text.push_str("]")
             }
             Detached::VertexProperty(property) => self.write_property("vp", &property.key, &property.value, text),
             Detached::Property { key, value } => self.write_property("p", key, value, text),
         }
     }
 
-    fn write_property(&self, kind: &str, key: &str, value: &Value, text: &mut String) {
-        text.push_str(kind);
-        text.push('[');
-        text.push_str(key);
-        text.push_str("->");
-        self.write(value, text);
-        text.push(']');
+    fn write_property(&self, kind: &str, key: &str, value: &Value, text: &mut TextWriter<'_, '_>) -> Result<()> {
+        for part in [kind, "[", key, "->"] {
+            text.push_str(part)?;
+        }
+        self.write(value, text)?;
+        text.push_str("]")
     }
 
-    fn text(&self, value: &Value) -> Result<Value> {
+    fn text(&self, value: &Value, meter: &mut Meter<'_>) -> Result<Value> {
         if matches!(value, Value::Null) {
             return Err(Error::evaluation("Can't parse null as String."));
         }
-        let mut text = String::new();
-        self.write(value, &mut text);
-        Ok(Value::from(text))
+        let mut text = TextWriter::new("asString", meter);
+        self.write(value, &mut text)?;
+        Ok(text.into_value())
+    }
+}
+
+/// A text that grows: each part is charged before it is added, and the whole has a limit.
+pub struct TextWriter<'a, 'm> {
+    step: &'static str,
+    text: String,
+    meter: &'a mut Meter<'m>,
+}
+
+impl<'a, 'm> TextWriter<'a, 'm> {
+    /// A text that this step makes.
+    pub fn new(step: &'static str, meter: &'a mut Meter<'m>) -> Self {
+        TextWriter { step, text: String::new(), meter }
+    }
+
+    /// Appends a part.
+    pub fn push_str(&mut self, part: &str) -> Result<()> {
+        check_text(self.step, self.text.len() + part.len())?;
+        // Once in the text that grows, and once in the value it becomes.
+        self.meter.charge(2 * part.len())?;
+        self.text.push_str(part);
+        Ok(())
+    }
+
+    /// Appends something short.
+    fn push(&mut self, part: &impl std::fmt::Display) -> Result<()> {
+        let before = self.text.len();
+        write!(self.text, "{part}").map_err(|_| Error::bug("writing into a string does not fail"))?;
+        self.meter.charge(2 * (self.text.len() - before))?;
+        check_text(self.step, self.text.len())
+    }
+
+    /// The text as a value.
+    pub fn into_value(self) -> Value {
+        Value::from(self.text)
     }
 }
 
 /// A floating point number as Java writes it, of whose texts TinkerPop's are made: plain from 0.001 up to ten million, else
 /// with an exponent. `plain` and `scientific` are Rust's forms of it.
-fn write_float(value: f64, plain: String, scientific: String, text: &mut String) -> std::fmt::Result {
+fn float_text(value: f64, plain: String, scientific: &str) -> String {
     if value.is_infinite() {
-        return text.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
     match scientific.split_once('e') {
         Some((digits, exponent)) if value != 0.0 && !(1e-3..1e7).contains(&value.abs()) => {
             let point = if digits.contains('.') { "" } else { ".0" };
-            write!(text, "{digits}{point}E{exponent}")
+            format!("{digits}{point}E{exponent}")
         }
-        _ => text.write_str(&plain),
+        _ => plain,
     }
 }
 
 /// A decimal as Java writes it: with an exponent if it is a multiple of ten, or too small for six places.
-fn write_decimal(value: &BigDecimal, text: &mut String) -> std::fmt::Result {
+fn decimal_text(value: &BigDecimal) -> String {
     let (digits, scale) = value.as_bigint_and_exponent();
     let digits = digits.to_string();
     let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
     let exponent = i128::from(digits.len() as i64 - 1) - i128::from(scale);
     if scale >= 0 && exponent >= -6 {
-        return write!(text, "{}", value.to_plain_string());
+        return value.to_plain_string();
     }
     let (first, rest) = digits.split_at(1);
     let point = if rest.is_empty() { "" } else { "." };
-    write!(text, "{sign}{first}{point}{rest}E{exponent:+}")
+    format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
 /// A date and time in ISO 8601 as Java writes it: without seconds where they are zero, and fractions of three, six or nine
@@ -213,26 +260,50 @@ fn without_empty_seconds(text: &str) -> String {
     format!("{date}T{clock}{zone}")
 }
 
+/// Returns true if a value is shown by what the graph says of it.
+fn is_element(value: &Value) -> bool {
+    matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_))
+}
+
+/// Returns true if there may be elements in a value.
+pub(crate) fn is_collection(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::List(_)
+            | Value::Set(_)
+            | Value::BulkSet(_)
+            | Value::Path(_)
+            | Value::Map(_)
+            | Value::Entry(_)
+            | Value::Tree(_)
+    )
+}
+
 /// The elements and properties in a value.
-fn gather(value: &Value, found: &mut Vec<Value>) {
+fn gather(value: &Value, found: &mut Vec<Value>, meter: &mut Meter<'_>) -> Result<()> {
+    meter.pass(MEMBER_BYTES)?;
     match value {
-        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_) => found.push(value.clone()),
-        Value::List(values) | Value::Set(values) => values.iter().for_each(|v| gather(v, found)),
-        Value::BulkSet(values) => values.iter().for_each(|(v, _)| gather(v, found)),
-        Value::Path(path) => path.objects.iter().for_each(|v| gather(v, found)),
-        Value::Map(entries) => entries.iter().for_each(|(key, value)| {
-            gather(key, found);
-            gather(value, found);
+        element if is_element(element) => {
+            meter.charge(MEMBER_BYTES)?;
+            found.push(value.clone());
+            Ok(())
+        }
+        Value::List(values) | Value::Set(values) => values.iter().try_for_each(|v| gather(v, found, meter)),
+        Value::BulkSet(values) => values.iter().try_for_each(|(v, _)| gather(v, found, meter)),
+        Value::Path(path) => path.objects.iter().try_for_each(|v| gather(v, found, meter)),
+        Value::Map(entries) => entries.iter().try_for_each(|(key, value)| {
+            gather(key, found, meter)?;
+            gather(value, found, meter)
         }),
         Value::Entry(entry) => {
-            gather(&entry.0, found);
-            gather(&entry.1, found);
+            gather(&entry.0, found, meter)?;
+            gather(&entry.1, found, meter)
         }
-        Value::Tree(tree) => crate::row::local::branches(tree).for_each(|(key, below)| {
-            gather(&key, found);
-            gather(&below, found);
+        Value::Tree(tree) => local::branches(tree).try_for_each(|(key, below)| {
+            gather(&key, found, meter)?;
+            gather(&below, found, meter)
         }),
-        _ => {}
+        _ => Ok(()),
     }
 }
 
@@ -243,21 +314,23 @@ pub(super) fn apply(
     object: &Value,
     given: &[Given<'_>],
     texts: &Texts,
+    meter: &mut Meter<'_>,
 ) -> Result<Value> {
-    let one = |value: &Value| match (function, value) {
-        (TextFunction::AsString, value) => texts.text(value),
+    let one = |value: &Value, meter: &mut Meter<'_>| match (function, value) {
+        (TextFunction::AsString, value) => texts.text(value, meter),
         (_, Value::Null) => Ok(Value::Null),
-        (_, Value::String(text)) => of_text(function, text, given),
-        (_, Value::Char(c)) => of_text(function, &c.to_string(), given),
+        (_, Value::String(text)) => of_text(function, text, given, meter),
+        (_, Value::Char(c)) => of_text(function, &c.to_string(), given, meter),
         (_, other) => Err(misfit(function, local, other)),
     };
     match object {
         Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) if local => {
+            meter.charge(local::size(object).saturating_mul(2 * MEMBER_BYTES))?;
             let members = elements(object)?.unwrap_or_default();
-            let made: Vec<Value> = members.iter().map(one).collect::<Result<_>>()?;
+            let made: Vec<Value> = members.iter().map(|member| one(member, meter)).collect::<Result<_>>()?;
             Ok(Value::list(made))
         }
-        value => one(value),
+        value => one(value, meter),
     }
 }
 
@@ -271,28 +344,63 @@ fn misfit(function: TextFunction, local: bool, found: &Value) -> Error {
     Error::evaluation(message)
 }
 
-fn of_text(function: TextFunction, text: &str, given: &[Given<'_>]) -> Result<Value> {
+fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let argument = |at: usize| given.get(at).and_then(|given| given.value());
-    Ok(match function {
-        TextFunction::AsString => Value::from(text),
-        TextFunction::Length => Value::I32(i32::try_from(text.encode_utf16().count()).unwrap_or(i32::MAX)),
-        TextFunction::ToLower => Value::from(text.to_lowercase()),
-        TextFunction::ToUpper => Value::from(text.to_uppercase()),
-        TextFunction::Trim => Value::from(text.trim_matches(is_space)),
-        TextFunction::TrimStart => Value::from(text.trim_start_matches(is_space)),
-        TextFunction::TrimEnd => Value::from(text.trim_end_matches(is_space)),
+    let mut part = |part: &str| {
+        meter.charge(part.len())?;
+        Ok(Value::from(part))
+    };
+    match function {
+        TextFunction::AsString => part(text),
+        TextFunction::Length => {
+            meter.pass(text.len())?;
+            Ok(Value::I32(i32::try_from(text.encode_utf16().count()).unwrap_or(i32::MAX)))
+        }
+        TextFunction::ToLower => by_words("toLower", text, str::to_lowercase, meter),
+        TextFunction::ToUpper => by_words("toUpper", text, str::to_uppercase, meter),
+        TextFunction::Trim => part(text.trim_matches(is_space)),
+        TextFunction::TrimStart => part(text.trim_start_matches(is_space)),
+        TextFunction::TrimEnd => part(text.trim_end_matches(is_space)),
         TextFunction::Replace => match (string(function, argument(0))?, string(function, argument(1))?) {
-            (Some(old), Some(new)) if !old.is_empty() => {
-                let found = text.matches(old).count();
-                check_text("replace", text.len().saturating_add(found.saturating_mul(new.len())))?;
-                Value::from(text.replace(old, new))
-            }
+            (Some(old), Some(new)) if !old.is_empty() => replace(text, old, new, meter),
             // Without something to look for, or to put there, nothing is replaced.
-            _ => Value::from(text),
+            _ => part(text),
         },
-        TextFunction::Split => Value::list(split(text, string(function, argument(0))?)),
-        TextFunction::Substring => substring(text, argument(0), argument(1))?,
-    })
+        TextFunction::Split => split(text, string(function, argument(0))?, meter),
+        TextFunction::Substring => substring(text, argument(0), argument(1), meter),
+    }
+}
+
+/// How much of a text is worked on between two looks at the limits.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A text whose letters are changed, in pieces that end with a space: what a letter becomes depends on its word.
+fn by_words(step: &'static str, text: &str, change: impl Fn(&str) -> String, meter: &mut Meter<'_>) -> Result<Value> {
+    let mut changed = TextWriter::new(step, meter);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.bytes().skip(PIECE_BYTES).position(|byte| byte == b' ');
+        let (piece, after) = rest.split_at(end.map_or(rest.len(), |at| PIECE_BYTES + at + 1));
+        changed.push_str(&change(piece))?;
+        rest = after;
+    }
+    Ok(changed.into_value())
+}
+
+fn replace(text: &str, old: &str, new: &str, meter: &mut Meter<'_>) -> Result<Value> {
+    meter.pass(text.len())?;
+    let found = text.matches(old).count();
+    let bytes = (text.len() - found * old.len()).saturating_add(found.saturating_mul(new.len()));
+    check_text("replace", bytes)?;
+    let mut replaced = TextWriter::new("replace", meter);
+    let mut after = 0;
+    for (at, _) in text.match_indices(old) {
+        replaced.push_str(&text[after..at])?;
+        replaced.push_str(new)?;
+        after = at + old.len();
+    }
+    replaced.push_str(&text[after..])?;
+    Ok(replaced.into_value())
 }
 
 /// What Java calls white space: a space that keeps words together is none.
@@ -314,22 +422,33 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
 
 /// The parts between separators; without one between spaces, with an empty one the characters. Separators beside each
 /// other, and those in front, are as one, but behind the last one there is an empty part.
-fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
+fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<Value> {
     match separator {
-        None => text.split_whitespace().map(Value::from).collect(),
-        Some("") if text.is_empty() => vec![Value::from("")],
-        Some("") => text.chars().map(|c| Value::from(c.to_string())).collect(),
+        None => parts(text.split_whitespace(), meter),
+        Some("") if text.is_empty() => Ok(Value::list(vec![Value::from("")])),
+        Some("") => parts(text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]), meter),
         Some(separator) => {
             let last = text.ends_with(separator).then_some("");
-            text.split(separator).filter(|part| !part.is_empty()).chain(last).map(Value::from).collect()
+            parts(text.split(separator).filter(|part| !part.is_empty()).chain(last), meter)
         }
     }
 }
 
+/// The parts of a text, each a value.
+fn parts<'a>(parts: impl Iterator<Item = &'a str>, meter: &mut Meter<'_>) -> Result<Value> {
+    let mut all = Vec::new();
+    for part in parts {
+        check_members("split", all.len() + 1)?;
+        meter.charge(MEMBER_BYTES + part.len())?;
+        all.push(Value::from(part));
+    }
+    Ok(Value::list(all))
+}
+
 /// The characters from one position up to another; a negative one counts from the end.
-fn substring(text: &str, from: Option<&Value>, to: Option<&Value>) -> Result<Value> {
-    let characters: Vec<char> = text.chars().collect();
-    let length = i64::try_from(characters.len()).unwrap_or(i64::MAX);
+fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut Meter<'_>) -> Result<Value> {
+    meter.pass(text.len())?;
+    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let position = |value: &Value| {
         let number = numeric::integer(value)
             .ok_or_else(|| Error::invalid(format!("substring() takes whole numbers, not a {}", value.type_name())))?;
@@ -339,21 +458,21 @@ fn substring(text: &str, from: Option<&Value>, to: Option<&Value>) -> Result<Val
     let from = from.map_or(Ok(0), position)?;
     let to = to.map_or(Ok(length), position)?;
     let (from, to) = (usize::try_from(from).unwrap_or(0), usize::try_from(to).unwrap_or(0));
-    Ok(Value::from(characters.get(from..to).unwrap_or_default().iter().collect::<String>()))
+    let byte = |position: usize| text.char_indices().nth(position).map_or(text.len(), |(at, _)| at);
+    let part = text.get(byte(from)..byte(to)).unwrap_or_default();
+    meter.charge(part.len())?;
+    Ok(Value::from(part))
 }
 
 /// All texts one after the other; nulls and traversals without a result add nothing. Nothing but nulls is null.
-pub(super) fn concat(object: &Value, given: &[Given<'_>]) -> Result<Value> {
-    let mut all: Option<String> = None;
+pub(super) fn concat(object: &Value, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
+    let mut all = TextWriter::new("concat", meter);
+    let mut is_null = true;
     for value in std::iter::once(Some(object)).chain(given.iter().map(|given| given.value())).flatten() {
         match value {
-            Value::Null => {}
-            Value::String(text) => {
-                let all = all.get_or_insert_default();
-                check_text("concat", all.len() + text.len())?;
-                all.push_str(text);
-            }
-            Value::Char(c) => all.get_or_insert_default().push(*c),
+            Value::Null => continue,
+            Value::String(text) => all.push_str(text)?,
+            Value::Char(c) => all.push(c)?,
             other => {
                 return Err(Error::evaluation(format!(
                     "String concat() can only take string as argument, encountered {}",
@@ -361,15 +480,21 @@ pub(super) fn concat(object: &Value, given: &[Given<'_>]) -> Result<Value> {
                 )));
             }
         }
+        is_null = false;
     }
-    Ok(all.map_or(Value::Null, Value::from))
+    Ok(if is_null { Value::Null } else { all.into_value() })
 }
 
 /// A text or a list turned round; anything else is its own reverse.
-pub(super) fn reverse(object: &Value) -> Result<Value> {
+pub(super) fn reverse(object: &Value, meter: &mut Meter<'_>) -> Result<Value> {
     Ok(match object {
-        Value::String(text) => Value::from(text.chars().rev().collect::<String>()),
+        Value::String(text) => {
+            let mut reversed = TextWriter::new("reverse", meter);
+            text.chars().rev().try_for_each(|c| reversed.push_str(c.encode_utf8(&mut [0; 4])))?;
+            reversed.into_value()
+        }
         Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => {
+            meter.charge(local::size(object).saturating_mul(MEMBER_BYTES))?;
             let mut members = elements(object)?.unwrap_or_default();
             members.reverse();
             Value::list(members)

@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 use mangrove_graph::{Error, GraphView, Result, Value};
 use mangrove_gremlin::Order;
 
-use super::elements;
+use super::{MEMBER_BYTES, elements, size};
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
-use crate::row::RowOperator;
-use crate::rows::{Column, Rows};
+use crate::meter::Meter;
+use crate::row::map::MapOperator;
+use crate::rows::Rows;
 
 /// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
 /// objects pass as they are.
@@ -70,37 +71,33 @@ impl LocalOrder {
     }
 }
 
-impl RowOperator for LocalOrder {
+impl MapOperator for LocalOrder {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
         self.random = environment.requirements.seed.map_or(self.seed, |seed| seed as u64);
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let view = &*environment.view;
-        let mut kept = Vec::with_capacity(rows.len());
-        let mut sorted = Vec::with_capacity(rows.len());
-        for row in 0..rows.len() {
-            let object = rows.object(row);
-            let members = match &object {
-                Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
-                Value::Map(entries) => {
-                    let Some(places) = self.permutation(&rows, row, entries.len(), view)? else { continue };
-                    kept.push(row as u32);
-                    sorted.push(Value::map(places.into_iter().map(|at| entries[at].clone()).collect()));
-                    continue;
-                }
-                _ => {
-                    kept.push(row as u32);
-                    sorted.push(object);
-                    continue;
-                }
-            };
-            let Some(places) = self.permutation(&rows, row, members.len(), view)? else { continue };
-            kept.push(row as u32);
-            sorted.push(Value::list(places.into_iter().map(|at| members[at].clone()).collect()));
-        }
-        Ok(rows.derive(&kept, Column::from_values(sorted)))
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let object = rows.object(row);
+        // Each member with its keys and its place.
+        meter.charge(size(&object).saturating_mul((3 + 3 * self.orders.len()) * MEMBER_BYTES))?;
+        let members = match &object {
+            Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
+            Value::Map(entries) => {
+                let places = self.permutation(rows, row, entries.len(), &*environment.view)?;
+                let sorted = |places: Vec<usize>| places.into_iter().map(|at| entries[at].clone()).collect();
+                return Ok(places.map(|places| Value::map(sorted(places))));
+            }
+            _ => return Ok(Some(object)),
+        };
+        let places = self.permutation(rows, row, members.len(), &*environment.view)?;
+        Ok(places.map(|places| Value::list(places.into_iter().map(|at| members[at].clone()).collect())))
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
+use crate::meter::limited_context;
 use crate::row::fake_view::environment;
+use crate::row::map::map_all;
 use crate::rows::Loops;
 use mangrove_graph::PathValue;
 use mangrove_gremlin::Order;
@@ -8,6 +10,17 @@ fn run(mut operator: impl RowOperator, object: impl Into<Value>) -> Result<Vec<V
     let rows = Rows::of(Column::Values(vec![object.into()]));
     operator.begin(&environment())?;
     Ok(operator.apply(rows, &environment())?.objects.into_values())
+}
+
+fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
+    let rows = Rows::of(Column::Values(vec![object.into()]));
+    Ok(map_all(operator, rows, &environment(), &limited_context(u64::MAX, None))?.objects.into_values())
+}
+
+fn unfold(rows: Rows) -> Rows {
+    let context = limited_context(u64::MAX, None);
+    let mut folded = Folded { group: GroupId::ROOT, rows, charged: 0, row: 0, member: 0 };
+    folded.unfold(&mut Meter::new(&context)).unwrap()
 }
 
 fn list(values: &[i32]) -> Value {
@@ -33,7 +46,7 @@ fn path(values: &[i32]) -> Value {
 
 #[test]
 fn reductions_look_into_collections() {
-    let reduce = |reduction, object| run(LocalReduce(reduction), object).unwrap();
+    let reduce = |reduction, object| map_one(LocalReduce(reduction), object).unwrap();
     for (object, count) in [
         (list(&[1, 2]), 2_i64),
         (set(&[]), 0),
@@ -58,18 +71,18 @@ fn reductions_look_into_collections() {
 #[test]
 fn nothing_is_reduced_to_nothing_and_nulls_to_null() {
     for reduction in [Reduction::Sum, Reduction::Min, Reduction::Max, Reduction::Mean] {
-        assert_eq!(run(LocalReduce(reduction), list(&[])).unwrap(), vec![]);
-        assert_eq!(run(LocalReduce(reduction), Value::list(vec![Value::Null])).unwrap(), vec![Value::Null]);
+        assert_eq!(map_one(LocalReduce(reduction), list(&[])).unwrap(), vec![]);
+        assert_eq!(map_one(LocalReduce(reduction), Value::list(vec![Value::Null])).unwrap(), vec![Value::Null]);
         let one = Value::list(vec![Value::Null, Value::I32(4)]);
-        assert_ne!(run(LocalReduce(reduction), one).unwrap(), vec![Value::Null]);
+        assert_ne!(map_one(LocalReduce(reduction), one).unwrap(), vec![Value::Null]);
     }
-    assert!(run(LocalReduce(Reduction::Sum), Value::list(vec!["a".into()])).is_err());
+    assert!(map_one(LocalReduce(Reduction::Sum), Value::list(vec!["a".into()])).is_err());
 }
 
 #[test]
 fn dedup_keeps_numbers_of_different_types_apart() {
     let values = Value::list(vec![1.into(), 1_i64.into(), 1.into(), f64::NAN.into(), f64::NAN.into()]);
-    let Value::Set(kept) = run(LocalDedup(Vec::new()), values).unwrap().remove(0) else {
+    let Value::Set(kept) = map_one(LocalDedup(Vec::new()), values).unwrap().remove(0) else {
         panic!("dedup(local) gives a set")
     };
     assert_eq!(kept.len(), 3);
@@ -78,8 +91,9 @@ fn dedup_keeps_numbers_of_different_types_apart() {
 #[test]
 fn parts_of_collections_are_collections_of_their_kind() {
     let operand = |n: i64| Operand::Literal(Value::I64(n));
-    let range =
-        |low, high, object: Value| run(LocalRange::new(operand(low), Some(operand(high))), object).unwrap().remove(0);
+    let range = |low, high, object: Value| {
+        map_one(LocalRange::new(operand(low), Some(operand(high))), object).unwrap().remove(0)
+    };
     assert_eq!(range(1, 2, list(&[1, 2, 3])), list(&[2]));
     assert_eq!(range(1, -1, set(&[1, 2, 3])), set(&[2, 3]));
     assert_eq!(range(0, 1, map(&[("a", 1), ("b", 2)])), map(&[("a", 1)]));
@@ -87,11 +101,11 @@ fn parts_of_collections_are_collections_of_their_kind() {
     assert_eq!(range(2, 5, bulk_set(&[(1, 3), (2, 1), (3, 1_u64 << 60)])), list(&[1, 2, 3]));
     assert_eq!(range(5, 2, list(&[1])), list(&[]));
     assert_eq!(range(0, 1, "text".into()), "text".into());
-    let tail = |n, object: Value| run(LocalTail::new(operand(n)), object).unwrap().remove(0);
+    let tail = |n, object: Value| map_one(LocalTail::new(operand(n)), object).unwrap().remove(0);
     assert_eq!(tail(1, list(&[1, 2, 3])), list(&[3]));
     assert_eq!(tail(9, path(&[1, 2])), list(&[1, 2]));
     assert_eq!(tail(1, map(&[("a", 1), ("b", 2)])), map(&[("b", 2)]));
-    let huge = run(LocalRange::new(operand(0), None), bulk_set(&[(1, u64::MAX)]));
+    let huge = map_one(LocalRange::new(operand(0), None), bulk_set(&[(1, u64::MAX)]));
     assert_eq!(huge.unwrap_err().kind(), ErrorKind::MemoryLimit);
 }
 
@@ -100,7 +114,8 @@ fn members_are_sorted_by_their_keys() {
     let sort = |orders: Vec<Order>, object: Value, slots: Vec<Value>| {
         let mut rows = Rows::of(Column::Values(vec![object]));
         rows.slots = slots.into_iter().map(|keys| vec![Some(keys)]).collect();
-        LocalOrder::new(orders, 1).apply(rows, &environment()).unwrap().object(0)
+        let context = limited_context(u64::MAX, None);
+        map_all(LocalOrder::new(orders, 1), rows, &environment(), &context).unwrap().object(0)
     };
     // A key each, in a list of its own; one that has none is left out.
     let keys = |keys: &[i32]| Value::list(keys.iter().map(|key| list(&[*key])).collect());
@@ -122,18 +137,19 @@ fn members_are_sorted_by_their_keys() {
 fn unfolding_a_bulk_set_counts_instead_of_repeating() {
     let mut rows = Rows::of(Column::Values(vec![list(&[1, 2]), bulk_set(&[(3, 1 << 40)]), map(&[("a", 1)]), 9.into()]));
     rows.bulk = Some(vec![2, 3, 1, 4]);
-    let rows = Unfold.apply(rows, &environment()).unwrap();
+    let rows = unfold(rows);
     let entry = Value::Entry(std::sync::Arc::new(("a".into(), 1.into())));
     let expected = vec![1.into(), 2.into(), 3.into(), entry, 9.into()];
     assert_eq!(rows.objects, Column::Values(expected));
     assert_eq!(rows.bulk, Some(vec![2, 2, 3 << 40, 1, 4]));
-    assert_eq!(run(Unfold, path(&[4, 5])).unwrap(), vec![4.into(), 5.into()]);
+    let members = unfold(Rows::of(Column::Values(vec![path(&[4, 5])])));
+    assert_eq!(members.objects.into_values(), vec![4.into(), 5.into()]);
 }
 
 #[test]
 fn constants_loops_and_columns() {
     assert_eq!(run(Constant::new(Operand::Literal("c".into())), 1).unwrap(), vec!["c".into()]);
-    assert_eq!(run(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
+    assert_eq!(map_one(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
     let mut rows = Rows::of(Column::Values(vec![1.into()]));
     rows.loops = Some(vec![Loops::from_slice(&[4, 2])]);
     let loops = |which| LoopsOf(which).apply(rows.clone(), &environment()).map(|r| r.object(0));
