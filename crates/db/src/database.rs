@@ -332,7 +332,7 @@ impl Database {
         let results = self.retrying(options, || {
             let transaction = self.begin_as(options)?;
             let mut results = Vec::new();
-            transaction.run_shared(prepared, parameters, options, &mut |batch| {
+            transaction.run_shared_keeping(prepared, parameters, options, &mut |batch| {
                 results.push(batch);
                 Ok(())
             })?;

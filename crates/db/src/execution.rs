@@ -11,6 +11,7 @@ use mangrove_steps::Rows;
 use mangrove_steps::detach::{Detail, detach};
 use mangrove_steps::environment::{Files, Services};
 use mangrove_steps::nesting;
+use mangrove_steps::size::Sizes;
 
 use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
@@ -34,6 +35,8 @@ pub(crate) struct Execution {
     planned: Arc<Planned>,
     /// Gone when the query is complete.
     instance: Option<Box<Instance>>,
+    /// Results are kept until the query is over: it is charged for them.
+    keeps_results: bool,
 }
 
 /// How far a turn came.
@@ -96,7 +99,12 @@ impl Execution {
     /// Starts a plan.
     pub fn start(planned: Arc<Planned>, setting: &Setting<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(setting)? } else { planned.instance(setting)? };
-        Ok(Execution { planned, instance: Some(instance) })
+        Ok(Execution { planned, instance: Some(instance), keeps_results: false })
+    }
+
+    /// Says that results are kept until the query is over: it is charged for them.
+    pub fn keeping_results(self, keeps_results: bool) -> Self {
+        Execution { keeps_results, ..self }
     }
 
     /// Runs for about `quota` messages, or until there are results. A query that is complete lets go of its
@@ -111,7 +119,13 @@ impl Execution {
             Progress::Yielded => Ok(Turn::Yielded),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
-                Some(rows) => Ok(Turn::Results(results(rows, &instance.runtime, materialize)?)),
+                Some(rows) => {
+                    let results = results(rows, &instance.runtime, materialize)?;
+                    if self.keeps_results {
+                        instance.runtime.context().charge(bytes(&results))?;
+                    }
+                    Ok(Turn::Results(results))
+                }
                 None => Ok(Turn::Yielded),
             },
         }
@@ -160,6 +174,13 @@ impl Execution {
             context.memory_peak(),
         )
     }
+}
+
+/// About how many bytes results take.
+fn bytes(results: &[(Value, u64)]) -> u64 {
+    let mut sizes = Sizes::default();
+    let behind: usize = results.iter().map(|(value, _)| sizes.behind(value)).sum();
+    (size_of_val(results) + behind) as u64
 }
 
 fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {

@@ -206,11 +206,11 @@ impl Planned {
             Action::Query(prepared, terminal) => {
                 let transaction = host.transaction(options)?;
                 if self.variable.is_none() {
-                    return transaction.run_with(prepared, variables, options)?.collect_bulked();
+                    return transaction.run_kept(prepared, variables, options);
                 }
                 // As an argument, an element is its id.
                 let options = QueryOptions { materialize: Materialize::Tokens, ..options.clone() };
-                terminal.value(transaction.run_with(prepared, variables, &options)?.collect_bulked()?)?
+                terminal.value(transaction.run_kept(prepared, variables, &options)?)?
             }
             Action::Transaction(command) => {
                 host.command(*command, options)?;

@@ -117,15 +117,27 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream> {
+        if prepared.is_mutating() || !matches!(prepared.question(), Question::Results) {
+            return self.run_kept(prepared, parameters, options).map(ResultStream::finished);
+        }
+        Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize))
+    }
+
+    /// Runs a prepared traversal to its end. The query is charged for its results as long as it runs.
+    pub(crate) fn run_kept(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Vec<(Value, u64)>> {
         if let Some(text) = self.answer_about(prepared, parameters, options)? {
-            return Ok(ResultStream::finished(vec![(Value::string(text), 1)]));
+            return Ok(vec![(Value::string(text), 1)]);
         }
-        let stream =
-            || Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize));
-        if !prepared.is_mutating() {
-            return stream();
-        }
-        Ok(ResultStream::finished(self.whole(|| stream()?.collect_bulked())?))
+        let run = || {
+            let execution = self.execution(prepared, parameters, options, false)?.keeping_results(true);
+            ResultStream::new(execution, options.materialize).collect_bulked()
+        };
+        if prepared.is_mutating() { self.whole(run) } else { run() }
     }
 
     /// Runs a prepared traversal on the database's executors. When this returns, nothing of it runs any more.
@@ -136,11 +148,34 @@ impl Transaction {
         options: &QueryOptions,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<()> {
+        self.run_on_executors(prepared, parameters, options, false, accept)
+    }
+
+    /// As [`Transaction::run_shared`], but `accept` keeps the results, which the query is charged for.
+    pub(crate) fn run_shared_keeping(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
+    ) -> Result<()> {
+        self.run_on_executors(prepared, parameters, options, true, accept)
+    }
+
+    fn run_on_executors(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        keeps_results: bool,
+        accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
+    ) -> Result<()> {
         if let Some(text) = self.answer_about(prepared, parameters, options)? {
             return accept(vec![(Value::string(text), 1)]);
         }
         let mut run = || {
-            let mut execution = self.execution(prepared, parameters, options, false)?;
+            let execution = self.execution(prepared, parameters, options, false)?;
+            let mut execution = execution.keeping_results(keeps_results);
             if execution.run_inline(options.inline_messages, options.materialize, accept)? {
                 return Ok(());
             }

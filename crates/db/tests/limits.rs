@@ -246,3 +246,140 @@ fn a_search_ends_with_the_instance_that_it_is_for() {
     let found = rows_out("g.V().limit(100).local(__.V().limit(1)).count()", "vertices all");
     assert!(found < 500_000, "{found} vertices were looked for, of whom 100 were wanted");
 }
+
+#[test]
+fn results_of_a_traversal_that_writes_are_held_to_the_memory_limit() {
+    let database = cycle(500);
+    let limits = Limits { memory_bytes: 1_000_000, ..Limits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    let script = "g.addV('a').V().hasLabel('node').out().out().out().path()";
+    assert_eq!(run(&database, "g.addV('a').V().hasLabel('node').id()", &options).unwrap().len(), 500);
+    check_fails(&database, script, &options, ErrorKind::MemoryLimit);
+    // Nothing of it was written.
+    assert_eq!(run(&database, "g.V().hasLabel('a').count()", &options).unwrap(), [Value::I64(1)]);
+}
+
+/// Texts of 1,000 characters, another one for each vertex.
+const LONG_TEXTS: &str = "g.V().map(id().asString().concat(__.constant(long)))";
+
+/// With a text of 1,000 characters under the name `long`.
+fn run_with_long(database: &Database, script: &str, options: &QueryOptions) -> Result<Vec<Value>> {
+    let parameters: Parameters = [("long".into(), Value::from("a".repeat(1_000)))].into_iter().collect();
+    database.run_with(&database.prepare(script)?, &parameters, options)?.collect()
+}
+
+#[test]
+fn what_aggregates_hold_of_long_texts_is_charged() {
+    let database = cycle(4_000);
+    let limits =
+        |memory_bytes| QueryOptions { limits: Limits { memory_bytes, ..Limits::default() }, ..QueryOptions::default() };
+    for hold in [
+        "fold().count(local)",
+        "fold([], addAll).count(local)",
+        "dedup().count()",
+        "dedup().by(identity()).count()",
+        "groupCount().count(local)",
+        "group().by(count()).count(local)",
+        "group().by(constant(1)).by(fold()).count(local)",
+        "aggregate('x').cap('x').count(local)",
+        "groupCount('x').cap('x').count(local)",
+        "group('x').by().by(count()).cap('x').count(local)",
+        "order().count()",
+        "order().by(constant(1)).count()",
+        "barrier().count()",
+        "as('a').path().tree().count(local)",
+        "map(identity().fold()).fold().count(local)",
+        "map(project('k').by()).fold().count(local)",
+        "map(project('k').by()).dedup().count()",
+        "map(project('k').by()).order().by(select('k')).count()",
+        "map(identity().fold()).barrier().count()",
+    ] {
+        let script = format!("{LONG_TEXTS}.{hold}");
+        let error = run_with_long(&database, &script, &limits(3_000_000)).map(|found| found.len()).expect_err(&script);
+        assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{script}: {error}");
+        run_with_long(&database, &script, &limits(50_000_000)).expect(&script);
+    }
+    // What only passes by is not held.
+    for pass in ["count()", "asString().length().sum()", "length().fold(0, sum)"] {
+        run_with_long(&database, &format!("{LONG_TEXTS}.{pass}"), &limits(3_000_000)).expect(pass);
+    }
+}
+
+#[test]
+fn what_a_function_makes_is_charged_before_it_is_made() {
+    let database = cycle(1_000);
+    let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    for make in [
+        "fold().replace(Scope.local, 'a', long)",
+        "fold().as('l').product(select('l'))",
+        "project('k').by(replace('a', long))",
+        "map(union(replace('a', long), identity()).fold())",
+        "fold().conjoin(long).concat(__.identity(), __.identity()).split('')",
+        "fold().asString().as('s').format('%{s}%{s}%{s}%{s}%{s}%{s}%{s}%{s}').split('')",
+        "fold().as('l').map(select('l')).product(select('l')).index()",
+    ] {
+        let script = format!("{LONG_TEXTS}.{make}");
+        let error = run_with_long(&database, &script, &options).map(|found| found.len()).expect_err(&script);
+        assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{script}: {error}");
+    }
+}
+
+#[test]
+fn a_batch_ends_early_where_its_values_are_large() {
+    let database = cycle(1_000);
+    let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    // In all much more than that, of which a megabyte at a time is there.
+    for script in [
+        "limit(200).replace('a', long).length().sum()",
+        "limit(200).constant(1).map(constant(long).replace('a', long)).length().sum()",
+        "limit(200).as('t').map(format('%{t}').by(constant(long).replace('a', long))).length().sum()",
+        "fold().as('l').unfold().limit(100).select('l').unfold().count()",
+        "fold().as('l').unfold().select('l').reverse().count(local).sum()",
+        "fold().as('l').unfold().select('l').limit(local, 999).count(local).sum()",
+        "fold().as('l').unfold().select('l').dedup(local).count(local).sum()",
+        "fold().as('l').unfold().limit(50).select('l').order(local).count(local).sum()",
+        "fold().as('l').unfold().select('l').combine(select('l')).count(local).sum()",
+    ] {
+        let script = format!("{LONG_TEXTS}.{script}");
+        run_with_long(&database, &script, &options).expect(&script);
+    }
+}
+
+#[test]
+fn a_text_has_a_limit_whichever_step_makes_it() {
+    let database = cycle(10);
+    // A million characters, a hundred times in a text.
+    let long = "map(constant(long).replace('a', long).concat(__.constant(long)))";
+    let hundred = "%{t}".repeat(100);
+    for script in [
+        format!("g.V().limit(1).{long}.as('t').select('t').format('{hundred}')"),
+        format!("g.V().limit(1).{long}.as('t').select('t').project('a').by(format('{hundred}')).asString()"),
+    ] {
+        let error = run_with_long(&database, &script, &QueryOptions::default()).expect_err(&script);
+        assert!(error.message().contains("format() would make"), "{script}: {error}");
+    }
+}
+
+#[test]
+fn maps_grow_in_a_sack_in_proportion() {
+    let database = cycle(30_000);
+    let script = "g.withSack([:]).V().group('x').by('n').cap('x').as('m').sack(addAll).by(select('m')).sack(addAll)\
+                  .by(select('m')).sack().count(local)";
+    assert_eq!(run(&database, script, &QueryOptions::default()).unwrap(), [Value::I64(30_000)]);
+}
+
+#[test]
+fn numbers_have_a_limit_of_digits() {
+    let database = cycle(10);
+    for script in [
+        // Squared again and again.
+        "g.withSack(10000000000000000000000000000).V().limit(1).repeat(sack(mult).by(sack())).times(40).sack()",
+        "g.inject(1).map(constant('9').repeat(as('s').concat(select('s'))).times(20)).asNumber()",
+    ] {
+        let error = run(&database, script, &QueryOptions::default()).expect_err(script);
+        let message = error.message();
+        assert!(message.contains("40000 digits") || message.contains("at most 20000"), "{script}: {error}");
+    }
+}
