@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py) and
+"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py), greedy queries (greedy.py) and
 long runs (long.py). Needs Python and Linux, nothing else.
 
-    run.py MANGROVE [hostile] [queries] [long] [--whole] [--only NAME] [--seed N]
+    run.py MANGROVE [hostile] [queries] [greedy] [long] [--whole] [--only NAME] [--seed N]
 
 Short forms take about two minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
 runs. The last line is `N passed, N failed`.
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import greedy
 import hostile
 import long
 import queries
@@ -59,6 +60,15 @@ def hostile_clients(options, only):
             if not server.is_alive():
                 server = start(options, hostile.SETTINGS)
     return outcomes + [ended(server)]
+
+
+def greedy_queries(options, only):
+    outcomes, server = [], None
+    for scenario in greedy.SCENARIOS:
+        if only(scenario.__name__):
+            server = server if server and server.is_alive() else start(options, greedy.SETTINGS)
+            outcomes.append(check(scenario.__name__, server, lambda: scenario(server)))
+    return outcomes + ([ended(server)] if server else [])
 
 
 def hostile_to_tls(options, only):
@@ -110,7 +120,7 @@ def ended(server):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mangrove")
-    parser.add_argument("parts", nargs="*", help="hostile, queries, long; all by default")
+    parser.add_argument("parts", nargs="*", help="hostile, queries, greedy, long; all by default")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--only", help="scenarios whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
@@ -120,7 +130,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else 65536, hard))
     only = lambda name: options.only is None or options.only in name
     outcomes = []
-    parts = [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("queries", hostile_queries), ("long", long_runs)]
+    parts = [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("queries", hostile_queries),
+             ("greedy", greedy_queries), ("long", long_runs)]
     for part, run in parts:
         if not options.parts or part in options.parts:
             outcomes += run(options, only)
