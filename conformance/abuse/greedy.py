@@ -37,6 +37,9 @@ HEALTH_SECONDS = 0.5
 
 X = "x" * 1000
 MILLION = "constant(x).replace('x',x)"
+# A text of 32 MiB, and 128 rows that share it.
+LONG = f"g.inject(1).map({MILLION}).repeat(as('s').concat(select('s'))).times(5)"
+LONG_ROWS = f"{LONG}.repeat(union(identity(),identity())).times(7)"
 ROWS = "g.inject(1).repeat(union(identity(),identity())).times(11)"
 
 QUERIES = {
@@ -51,6 +54,10 @@ QUERIES = {
     "products": f"{ROWS}.fold().as('l').product(select('l')).product(select('l')).count(local)",
     "squares": "g.withSack(100000000000000000000000000000000).inject(1).repeat(sack(mult).by(sack())).times(60).sack()",
     "digits": "g.inject(1).constant('9').repeat(as('s').concat(select('s'))).times(22).asNumber()",
+    "characters": f"{LONG}.split('').count(local)",
+    "split_to_nothing": f"{LONG_ROWS}.split('x').count(local).sum()",
+    "replaced_by_nothing": f"{LONG_ROWS}.replace('x','').length().sum()",
+    "trimmed_to_nothing": f"{LONG_ROWS}.toUpper().replace('X',' ').trim().length().sum()",
     "kept_results": f"{ROWS}.addV('a').V().as('a').V().as('b').V().path()",
     "unfolded": f"{ROWS}.fold().as('l').unfold().map(select('l')).unfold().map(select('l')).unfold().fold().count(local)",
 }

@@ -278,3 +278,28 @@ fn every_function_is_stopped_by_either_limit() {
         }
     }
 }
+
+/// What is looked for and dropped takes time, too, whether anything is made or not.
+#[test]
+fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
+    let long = |part: &str| Value::from(part.repeat(1 << 20));
+    // A replacement goes through the text twice: it counts what it finds before it makes anything.
+    for (function, object, arguments, looks) in [
+        (TextFunction::Split, long("a"), vec!["a".into()], 14),
+        (TextFunction::Replace, long("a"), vec!["a".into(), "".into()], 30),
+    ] {
+        let run = |looks| call_in(text(function), object.clone(), arguments.clone(), &limited_context(u64::MAX, looks));
+        assert_eq!(run(Some(looks)).unwrap_err().kind(), ErrorKind::Timeout, "{function:?}");
+        run(Some(100)).unwrap();
+    }
+    for (function, object, arguments) in [
+        (TextFunction::Split, long(" "), vec![Value::Null]),
+        (TextFunction::Trim, long(" "), vec![]),
+        (TextFunction::TrimStart, long(" "), vec![]),
+        (TextFunction::TrimEnd, long(" "), vec![]),
+        (TextFunction::Substring, long("a"), vec![1.into(), 2.into()]),
+    ] {
+        let failed = call_in(text(function), object, arguments, &limited_context(u64::MAX, Some(0))).unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Timeout, "{function:?}");
+    }
+}

@@ -204,6 +204,11 @@ impl<'a, 'm> TextWriter<'a, 'm> {
         Ok(())
     }
 
+    /// Counts bytes that are left out.
+    fn pass(&mut self, bytes: usize) -> Result<()> {
+        self.meter.pass(bytes)
+    }
+
     /// Appends something short.
     fn push(&mut self, part: &impl std::fmt::Display) -> Result<()> {
         let before = self.text.len();
@@ -346,16 +351,15 @@ fn misfit(function: TextFunction, local: bool, found: &Value) -> Error {
 
 fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let argument = |at: usize| given.get(at).and_then(|given| given.value());
+    // What is made of a long text may be short, and made again of each row.
+    meter.pass(text.len())?;
     let mut part = |part: &str| {
         meter.charge(part.len())?;
         Ok(Value::from(part))
     };
     match function {
         TextFunction::AsString => part(text),
-        TextFunction::Length => {
-            meter.pass(text.len())?;
-            Ok(Value::I32(i32::try_from(text.encode_utf16().count()).unwrap_or(i32::MAX)))
-        }
+        TextFunction::Length => Ok(Value::I32(i32::try_from(text.encode_utf16().count()).unwrap_or(i32::MAX))),
         TextFunction::ToLower => by_words("toLower", text, str::to_lowercase, meter),
         TextFunction::ToUpper => by_words("toUpper", text, str::to_uppercase, meter),
         TextFunction::Trim => part(text.trim_matches(is_space)),
@@ -388,13 +392,17 @@ fn by_words(step: &'static str, text: &str, change: impl Fn(&str) -> String, met
 }
 
 fn replace(text: &str, old: &str, new: &str, meter: &mut Meter<'_>) -> Result<Value> {
-    meter.pass(text.len())?;
-    let found = text.matches(old).count();
+    let mut found = 0_usize;
+    for part in text.matches(old) {
+        meter.pass(part.len())?;
+        found += 1;
+    }
     let bytes = (text.len() - found * old.len()).saturating_add(found.saturating_mul(new.len()));
     check_text("replace", bytes)?;
     let mut replaced = TextWriter::new("replace", meter);
     let mut after = 0;
     for (at, _) in text.match_indices(old) {
+        replaced.pass(old.len())?;
         replaced.push_str(&text[after..at])?;
         replaced.push_str(new)?;
         after = at + old.len();
@@ -428,26 +436,38 @@ fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<V
         Some("") if text.is_empty() => Ok(Value::list(vec![Value::from("")])),
         Some("") => parts(text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]), meter),
         Some(separator) => {
-            let last = text.ends_with(separator).then_some("");
-            parts(text.split(separator).filter(|part| !part.is_empty()).chain(last), meter)
+            let mut all = Vec::new();
+            for part in text.split(separator) {
+                // A text of separators has no parts, and takes its time all the same.
+                meter.pass(separator.len())?;
+                if !part.is_empty() {
+                    add_part(part, &mut all, meter)?;
+                }
+            }
+            if text.ends_with(separator) {
+                add_part("", &mut all, meter)?;
+            }
+            Ok(Value::list(all))
         }
     }
 }
 
 /// The parts of a text, each a value.
-fn parts<'a>(parts: impl Iterator<Item = &'a str>, meter: &mut Meter<'_>) -> Result<Value> {
+fn parts<'a>(mut parts: impl Iterator<Item = &'a str>, meter: &mut Meter<'_>) -> Result<Value> {
     let mut all = Vec::new();
-    for part in parts {
-        check_members("split", all.len() + 1)?;
-        meter.charge(MEMBER_BYTES + part.len())?;
-        all.push(Value::from(part));
-    }
+    parts.try_for_each(|part| add_part(part, &mut all, meter))?;
     Ok(Value::list(all))
+}
+
+fn add_part(part: &str, all: &mut Vec<Value>, meter: &mut Meter<'_>) -> Result<()> {
+    check_members("split", all.len() + 1)?;
+    meter.charge(MEMBER_BYTES + part.len())?;
+    all.push(Value::from(part));
+    Ok(())
 }
 
 /// The characters from one position up to another; a negative one counts from the end.
 fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut Meter<'_>) -> Result<Value> {
-    meter.pass(text.len())?;
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let position = |value: &Value| {
         let number = numeric::integer(value)
