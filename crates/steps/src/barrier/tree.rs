@@ -3,7 +3,7 @@
 //! A row's way is its path, or what `by()` takes of the objects on it. While rows come, the tree is an arena with one
 //! table from parent and key to node, so that a row costs a look-up an object however wide the tree is.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, QueryContext};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
@@ -17,6 +17,9 @@ use crate::size::Sizes;
 
 /// About what a node costs while the tree grows: twice the key, its place and its parent.
 const NODE_BYTES: u64 = 128;
+
+/// How many nodes become trees between two looks at the limits.
+const NODES_AT_ONCE: usize = 1 << 14;
 
 /// The root's number; the nodes follow from 1 on.
 const ROOT: u32 = 0;
@@ -74,17 +77,21 @@ impl Growing {
         self.nodes.len() as u64 * NODE_BYTES + self.held
     }
 
-    fn into_value(self) -> Value {
+    /// Whole trees of the nodes; looks at the limits of the query on the way.
+    fn into_value(self, context: &QueryContext) -> Result<Value> {
         let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
         // Children follow their parents: from the back, each is whole when its turn comes.
         for (at, (key, parent)) in self.nodes.into_iter().enumerate().rev() {
+            if at % NODES_AT_ONCE == 0 {
+                context.check()?;
+            }
             let mut tree = std::mem::take(&mut below[at + 1]);
             tree.branches.reverse();
             below[parent as usize].branches.push((key, tree));
         }
         let mut root = std::mem::take(&mut below[ROOT as usize]);
         root.branches.reverse();
-        Value::Tree(root.into())
+        Ok(Value::Tree(root.into()))
     }
 }
 
@@ -108,7 +115,7 @@ impl Tree {
 impl Operator<Rows> for Tree {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
         let Some(name) = &self.side_effect else { return Ok(()) };
-        environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Growing::default().into_value())))
+        environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::Tree(TreeValue::default().into()))))
     }
 
     fn rest(&mut self) -> bool {
@@ -143,7 +150,7 @@ impl Operator<Rows> for Tree {
                 // A side effect is charged for until the query ends.
                 out.context().charge(grown.bytes())?;
                 out.context().check()?;
-                out.surroundings().side_effects.update(name, |old| join(old, grown, name))?;
+                out.surroundings().side_effects.update(name, |old| join(old, grown, name, out.context()))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(0, group, chunk)?;
@@ -151,7 +158,9 @@ impl Operator<Rows> for Tree {
             return out.finish_all(group, instances);
         }
         let states = self.trees.take(group, instances, out);
-        let results = states.into_iter().map(|tree| Some(tree.unwrap_or_default().into_value())).collect();
+        let context = out.context();
+        let results = states.into_iter().map(|tree| tree.unwrap_or_default().into_value(context).map(Some));
+        let results = results.collect::<Result<_>>()?;
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
@@ -162,11 +171,11 @@ impl Operator<Rows> for Tree {
 }
 
 /// What a side effect holds, and more.
-fn join(old: Option<Value>, more: Growing, name: &Name) -> Result<Value> {
+fn join(old: Option<Value>, more: Growing, name: &Name, context: &QueryContext) -> Result<Value> {
     let mut tree = Growing::default();
     match old {
-        None => return Ok(more.into_value()),
-        Some(Value::Tree(known)) if known.branches.is_empty() => return Ok(more.into_value()),
+        None => return more.into_value(context),
+        Some(Value::Tree(known)) if known.branches.is_empty() => return more.into_value(context),
         Some(Value::Tree(known)) => tree.graft(ROOT, &known)?,
         Some(other) => {
             return Err(Error::evaluation(format!(
@@ -175,15 +184,16 @@ fn join(old: Option<Value>, more: Growing, name: &Name) -> Result<Value> {
             )));
         }
     }
-    if let Value::Tree(more) = more.into_value() {
+    if let Value::Tree(more) = more.into_value(context)? {
         tree.graft(ROOT, &more)?;
     }
-    Ok(tree.into_value())
+    tree.into_value(context)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::limited_context;
 
     fn grown(ways: &[&[i32]]) -> Growing {
         let mut tree = Growing::default();
@@ -196,10 +206,21 @@ mod tests {
 
     #[test]
     fn ways_that_begin_alike_share_their_beginning() {
-        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value()).to_string();
+        let context = limited_context(u64::MAX, None);
+        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value(&context).unwrap()).to_string();
         assert_eq!(text(grown(&[&[1, 2, 3], &[1, 4], &[5], &[1, 2]])), "{1={2={3={}}, 4={}}, 5={}}");
-        let joined = join(Some(grown(&[&[1, 2]]).into_value()), grown(&[&[3], &[1, 4]]), &"x".into()).unwrap();
+        let known = grown(&[&[1, 2]]).into_value(&context).unwrap();
+        let joined = join(Some(known), grown(&[&[3], &[1, 4]]), &"x".into(), &context).unwrap();
         assert_eq!(mangrove_gremlin::text::Plain(&joined).to_string(), "{1={2={}, 4={}}, 3={}}");
+    }
+
+    #[test]
+    fn a_large_tree_is_made_in_pieces() {
+        let nodes: Vec<[i32; 1]> = (0..100_000).map(|n| [n]).collect();
+        let ways: Vec<&[i32]> = nodes.iter().map(|way| &way[..]).collect();
+        let made = |looks| grown(&ways).into_value(&limited_context(u64::MAX, Some(looks)));
+        assert_eq!(made(3).unwrap_err().kind(), ErrorKind::Timeout);
+        assert!(made(20).is_ok());
     }
 
     #[test]
