@@ -28,6 +28,11 @@ impl<'a> Meter<'a> {
         Meter { context, charged: 0, gathered: 0, effort: 0 }
     }
 
+    /// The query.
+    pub fn context(&self) -> &'a QueryContext {
+        self.context
+    }
+
     /// Charges bytes that are going to be made; fails where the query may not have them, or is to end.
     pub fn charge(&mut self, bytes: usize) -> Result<()> {
         self.gathered = self.gathered.saturating_add(bytes as u64);

@@ -37,6 +37,23 @@ fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
     Ok(set)
 }
 
+/// The values of which something holds.
+fn filtered(
+    values: impl IntoIterator<Item = Value>,
+    holds: impl Fn(&Equivalent) -> bool,
+    meter: &mut Meter<'_>,
+) -> Result<Vec<Value>> {
+    let mut kept = Vec::new();
+    for value in values {
+        meter.pass(KEYED_BYTES)?;
+        let value = Equivalent(value);
+        if holds(&value) {
+            kept.push(value.0);
+        }
+    }
+    Ok(kept)
+}
+
 pub(super) fn apply(
     function: CollectionFunction,
     object: &Value,
@@ -64,19 +81,16 @@ pub(super) fn apply(
         CollectionFunction::Merge => set([members, others].concat(), meter),
         CollectionFunction::Difference => {
             let there = hashed(&others, meter)?;
-            set(members.into_iter().filter(|value| !there.contains(&Equivalent(value.clone()))).collect(), meter)
+            set(filtered(members, |value| !there.contains(value), meter)?, meter)
         }
         CollectionFunction::Intersect => {
             let there = hashed(&others, meter)?;
-            set(members.into_iter().filter(|value| there.contains(&Equivalent(value.clone()))).collect(), meter)
+            set(filtered(members, |value| there.contains(value), meter)?, meter)
         }
         CollectionFunction::Disjunct => {
             let (here, there) = (hashed(&members, meter)?, hashed(&others, meter)?);
-            let in_one = |value: &Value| {
-                let value = Equivalent(value.clone());
-                here.contains(&value) != there.contains(&value)
-            };
-            set(members.into_iter().chain(others).filter(in_one).collect(), meter)
+            let in_one = |value: &Equivalent| here.contains(value) != there.contains(value);
+            set(filtered(members.into_iter().chain(others), in_one, meter)?, meter)
         }
         CollectionFunction::Product => product(&members, &others, meter),
         CollectionFunction::Conjoin => Err(Error::bug("conjoin() has been done by now")),

@@ -9,6 +9,7 @@ use super::{MEMBER_BYTES, elements, size};
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::meter::Meter;
+use crate::pieces;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
 
@@ -36,6 +37,7 @@ impl LocalOrder {
         row: usize,
         size: usize,
         view: &dyn GraphView,
+        meter: &Meter<'_>,
     ) -> Result<Option<Vec<usize>>> {
         let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
         for (slot, order) in self.orders.iter().enumerate() {
@@ -66,7 +68,7 @@ impl LocalOrder {
             self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         };
         let mut places: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
-        places.sort_by(|&a, &b| compared(a, b));
+        pieces::sort(&mut places, pieces::COMPARED, meter.context(), |&a, &b| compared(a, b))?;
         Ok(Some(places))
     }
 }
@@ -90,13 +92,13 @@ impl MapOperator for LocalOrder {
         let members = match &object {
             Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
             Value::Map(entries) => {
-                let places = self.permutation(rows, row, entries.len(), &*environment.view)?;
+                let places = self.permutation(rows, row, entries.len(), &*environment.view, meter)?;
                 let sorted = |places: Vec<usize>| places.into_iter().map(|at| entries[at].clone()).collect();
                 return Ok(places.map(|places| Value::map(sorted(places))));
             }
             _ => return Ok(Some(object)),
         };
-        let places = self.permutation(rows, row, members.len(), &*environment.view)?;
+        let places = self.permutation(rows, row, members.len(), &*environment.view, meter)?;
         Ok(places.map(|places| Value::list(places.into_iter().map(|at| members[at].clone()).collect())))
     }
 }

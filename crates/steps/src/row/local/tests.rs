@@ -134,6 +134,20 @@ fn members_are_sorted_by_their_keys() {
 }
 
 #[test]
+fn a_large_collection_is_sorted_in_pieces() {
+    let members: Vec<i32> = (0..100_000_i32).map(|n| n.wrapping_mul(0x9e37_79b1_u32 as i32)).collect();
+    let keys = Value::list(members.iter().map(|key| list(&[*key])).collect());
+    let mut rows = Rows::of(Column::Values(vec![list(&members)]));
+    rows.slots = vec![vec![Some(keys)]];
+    let sort = |looks| {
+        let operator = LocalOrder::new(vec![Order::Asc], 1);
+        map_all(operator, rows.clone(), &environment(), &limited_context(u64::MAX, Some(looks)))
+    };
+    assert_eq!(sort(100).map(drop).unwrap_err().kind(), ErrorKind::Timeout);
+    sort(1_000).unwrap();
+}
+
+#[test]
 fn unfolding_a_bulk_set_counts_instead_of_repeating() {
     let mut rows = Rows::of(Column::Values(vec![list(&[1, 2]), bulk_set(&[(3, 1 << 40)]), map(&[("a", 1)]), 9.into()]));
     rows.bulk = Some(vec![2, 3, 1, 4]);
