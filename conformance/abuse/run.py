@@ -4,7 +4,7 @@ long runs (long.py). Needs Python and Linux, nothing else.
 
     run.py MANGROVE [hostile] [queries] [greedy] [long] [--whole] [--only NAME] [--seed N]
 
-Short forms take about two minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
+Short forms take about four minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
 runs. The last line is `N passed, N failed`.
 """
 
