@@ -221,6 +221,8 @@ impl Drop for Durable {
             // One that panicked has said so.
             let _ = background.join();
         }
+        // A collector may hold the transactions, and with them the log, a moment longer than the directory's lock is held.
+        self.inner.log.close();
     }
 }
 

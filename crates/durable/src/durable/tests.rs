@@ -213,6 +213,30 @@ fn who_opens_a_database_stops_the_one_before() {
 }
 
 /// Threads that each count in a vertex of their own, checkpoints beside them, and the power goes off.
+/// The transactions of a graph may be held longer than the graph, and with it the directory's lock.
+#[test]
+fn what_outlives_a_closed_graph_changes_nothing_on_its_disk() {
+    let disk = SimDisk::new();
+    // With a thread that makes segments, as graphs have.
+    let log = LogOptions { prepare_ahead: true, ..options().log };
+    let durable = Durable::open(Arc::new(disk.clone()), &DurableOptions { log, ..options() }, &|_| ()).unwrap();
+    let manager = durable.manager().clone();
+    quiet(&manager);
+    let write = |id: i64| -> Result<()> {
+        let txn = manager.begin(Default::default())?;
+        let label = txn.store().catalog().intern_label_text("a");
+        txn.insert_vertex(label, Some(UserId::int(id)))?;
+        txn.commit().map(|_| ())
+    };
+    write(1).unwrap();
+    drop(durable);
+    assert_eq!(write(2).unwrap_err().kind(), ErrorKind::Closed);
+    let operations = disk.operations();
+    assert_eq!(write(3).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(disk.operations(), operations, "nothing is done on the disk");
+    assert_eq!(dump_now(open(&disk).unwrap().manager()).len(), 1);
+}
+
 #[test]
 fn threads_and_checkpoints_lose_nothing_that_was_acknowledged() {
     let cases: u64 = mangrove_testdata::case_count(40);

@@ -144,6 +144,8 @@ struct Inner {
     /// Orders up to this number are durable.
     ordered: AtomicU64,
     failed: OnceLock<DiskError>,
+    /// Set when the log takes nothing any more.
+    is_closed: AtomicBool,
     /// The names that are in the log, or reserved bytes for.
     names: Mutex<NameCounts>,
     /// From where on a checkpoint needs the log: the segment in which what is durable ends, and how far that goes.
@@ -154,7 +156,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct Log {
     inner: Arc<Inner>,
-    maker: Option<Maker>,
+    maker: Mutex<Option<Maker>>,
 }
 
 /// The thread that makes segments ahead of need.
@@ -190,10 +192,19 @@ impl Log {
             durable: AtomicU64::new(start.durable_ts),
             ordered: AtomicU64::new(0),
             failed: OnceLock::new(),
+            is_closed: AtomicBool::new(false),
             names: Mutex::new(start.names),
             floor: Mutex::new(LogFloor { segment: next_segment, before: Some(before) }),
         };
-        Ok(Log { inner: Arc::new(inner), maker })
+        Ok(Log { inner: Arc::new(inner), maker: Mutex::new(maker) })
+    }
+
+    /// Closes it: from here on it takes nothing, and makes, renames and removes no file. Whoever holds it still does no harm
+    /// to the directory, which another process may open next.
+    pub fn close(&self) {
+        self.inner.is_closed.store(true, std::sync::atomic::Ordering::SeqCst);
+        // Waits for the segment that is being made.
+        self.maker.lock().take();
     }
 
     /// A look at it.
@@ -237,6 +248,9 @@ impl Log {
 
 impl Inner {
     fn reserve(&self, bytes: u64) -> Result<Needs> {
+        if self.is_closed.load(std::sync::atomic::Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Closed, "the database is closed, so nothing is committed to it"));
+        }
         if let Some(error) = self.failed.get() {
             return Err(failed_error(error));
         }
@@ -488,8 +502,7 @@ impl Drop for Maker {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Before the rest: it makes no more segments.
-        self.maker.take();
+        self.close();
     }
 }
 
