@@ -494,11 +494,7 @@ impl Drop for BulkLoader {
             // Nothing was published: forget the ids, and count the staged pages out.
             self.store.vertex_ids.clear(&self.store.memory, &self.store.limbo);
             self.store.edge_ids.clear(&self.store.memory, &self.store.limbo);
-            let mut remove = |kind, bytes| {
-                if bytes > 0 {
-                    self.store.memory.remove(kind, bytes);
-                }
-            };
+            let mut remove = |kind, bytes| self.store.memory.remove(kind, bytes);
             self.vertices.pages.iter().for_each(|(_, _, page)| page.add_bytes(&mut remove));
             self.edges.pages.iter().for_each(|(_, _, page)| page.add_bytes(&mut remove));
         }

@@ -83,13 +83,21 @@ impl Memory {
     }
 
     // Relaxed throughout: the counters publish nothing.
+    /// Counts an allocation; one of no bytes is none.
     pub(crate) fn add(&self, kind: RecordKind, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         self.allocations[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_add(bytes as u64, Ordering::Relaxed);
         self.total.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Counts an allocation out that [`Memory::add`] counted.
     pub(crate) fn remove(&self, kind: RecordKind, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         self.allocations[kind as usize].fetch_sub(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_sub(bytes as u64, Ordering::Relaxed);
         self.total.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -97,12 +105,8 @@ impl Memory {
 
     /// One allocation, or none where `before` is 0, has become another one, or none.
     pub(crate) fn resize(&self, kind: RecordKind, before: usize, after: usize) {
-        if after > 0 {
-            self.add(kind, after);
-        }
-        if before > 0 {
-            self.remove(kind, before);
-        }
+        self.add(kind, after);
+        self.remove(kind, before);
     }
 
     /// An error when the limit is reached. Asked before a write begins, so a write may overshoot it by what

@@ -179,9 +179,12 @@ pub fn find(view: &dyn GraphView, id: impl Into<UserId>) -> Option<VertexId> {
 }
 
 /// What the store says of its memory is what a walk over it finds. A collector in the background may change both, so what was
-/// said before the walk must be said after it, too.
+/// said before the walk must be said after it, too. And an allocation has at least a byte.
 #[track_caller]
 pub fn check_memory(store: &Store) {
+    for row in store.memory().rows {
+        assert!(row.allocations <= row.bytes, "{} allocations of {} bytes: {}", row.allocations, row.bytes, row.name);
+    }
     for _ in 0..10_000 {
         let (before, walked, after) = (store.memory().total_bytes(), store.memory_walk(), store.memory().total_bytes());
         if before == after {
