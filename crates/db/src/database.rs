@@ -17,7 +17,7 @@ use mangrove_txn::{Hold, Holds, Isolation, TransactionCounters, TransactionManag
 use parking_lot::Mutex;
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
-use crate::durability::{DurabilityOptions, Home};
+use crate::durability::{Directory, DurabilityOptions, Home};
 use crate::files::FileAccess;
 use crate::prepared::{PlanCache, PlanCacheReport, Prepared};
 use crate::services::ServiceDesk;
@@ -111,14 +111,24 @@ pub(crate) struct Inner {
     files: Mutex<Arc<FileAccess>>,
     /// How a query is run of which nothing is said. Nobody ever cancels it.
     options: QueryOptions,
-    /// Where the graph is kept, if it is kept anywhere.
-    pub home: Option<Home>,
+    pub home: Home,
 }
 
 impl Inner {
     /// The files of `io()`.
     pub fn files(&self) -> Arc<FileAccess> {
         self.files.lock().clone()
+    }
+}
+
+/// The directory that a location names.
+fn directory_of(location: &str) -> Result<&Path> {
+    match location {
+        "" => Err(Error::invalid("a graph is opened in a directory, or as `memory:`, not as an empty name")),
+        other if other.contains("://") => Err(Error::unsupported(format!(
+            "`{other}` cannot be opened: this version keeps graphs in directories, and in memory (`memory:`)"
+        ))),
+        directory => Ok(Path::new(directory)),
     }
 }
 
@@ -143,11 +153,11 @@ impl Database {
             memory_limit_bytes: options.memory_limit_bytes,
             sizes: options.sizes,
         });
-        Self::assemble(options, TransactionManager::new(Arc::new(store)), None)
+        Self::assemble(options, TransactionManager::new(Arc::new(store)), Home::Memory)
     }
 
     /// A handle to a graph that is there.
-    pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Option<Home>) -> Self {
+    pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Home) -> Self {
         let inner = Inner {
             executors: Mutex::new(None),
             executor_count: options.executor_count,
@@ -208,17 +218,24 @@ impl Database {
         options: &DatabaseOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
-        match location {
-            "memory:" => Ok(Self::with_options(options)),
-            "" => Err(Error::invalid("a graph is opened in a directory, or as `memory:`, not as an empty name")),
-            other if other.contains("://") => Err(Error::unsupported(format!(
-                "`{other}` cannot be opened: this version keeps graphs in directories, and in memory (`memory:`)"
-            ))),
-            directory => {
-                let home = Home::open(Path::new(directory), options, progress)?;
-                Ok(Self::assemble(options, home.manager().clone(), Some(home)))
-            }
+        if location == "memory:" {
+            return Ok(Self::with_options(options));
         }
+        let home = Directory::open(directory_of(location)?, options, progress)?;
+        Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
+    }
+
+    /// Opens the graph in a directory to read it: no file in it is made or changed, and it may be one without write rights.
+    /// The graph is the one that [`Database::open`] would find. A transaction that has written fails when it commits, with
+    /// the kind `ReadOnly`. Fails with `NotFound` where there is no database, and with `Closed` where another process has it
+    /// open.
+    pub fn open_to_read(
+        directory: &str,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let (manager, home) = Home::open_to_read(directory_of(directory)?, options, progress)?;
+        Ok(Self::assemble(options, manager, home))
     }
 
     /// How the ids are read that queries which begin from now on name: in `V()` and `E()`, `hasId()`, as parameters, and

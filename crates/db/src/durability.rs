@@ -19,6 +19,7 @@ use mangrove_durable::durable::{CheckpointStatus, Durable, DurableOptions};
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState};
 use mangrove_durable::manifest::MANIFEST_DIR;
+use mangrove_durable::reading;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
@@ -87,15 +88,25 @@ impl Durability {
     }
 }
 
+/// Where a graph is kept.
+pub(crate) enum Home {
+    /// In memory, and nowhere else.
+    Memory,
+    /// In a directory that commits are written to.
+    Directory(Directory),
+    /// In a directory that is read and not changed.
+    ReadOnly { recovery: RecoverySummary, _lock: DirectoryLock },
+}
+
 /// An open directory. Fields go in this order: the lock last.
-pub(crate) struct Home {
+pub(crate) struct Directory {
     durable: Durable,
     directory: PathBuf,
     /// None on a disk of the caller's.
     _lock: Option<DirectoryLock>,
 }
 
-impl Home {
+impl Directory {
     /// Opens or makes the database in a directory.
     pub(crate) fn open(
         directory: &Path,
@@ -104,18 +115,31 @@ impl Home {
     ) -> Result<Self> {
         let (disk, lock) = enter(directory, options.durability.create)?;
         let durable = Durable::open(Arc::new(disk), &durable_options(options), progress)?;
-        Ok(Home { durable, directory: directory.to_owned(), _lock: Some(lock) })
+        Ok(Directory { durable, directory: directory.to_owned(), _lock: Some(lock) })
     }
 
     /// Opens or makes the database on a disk that the caller keeps others away from.
     fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let directory = disk.describe("").into();
         let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
-        Ok(Home { durable, directory, _lock: None })
+        Ok(Directory { durable, directory, _lock: None })
     }
 
     pub(crate) fn manager(&self) -> &TransactionManager {
         self.durable.manager()
+    }
+}
+
+impl Home {
+    /// Reads the database in a directory: its transactions, and what keeps other processes away.
+    pub(crate) fn open_to_read(
+        directory: &Path,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<(TransactionManager, Self)> {
+        let (disk, lock) = enter_to_read(directory)?;
+        let (manager, recovery) = reading::open_to_read(&disk, &durable_options(options), progress)?;
+        Ok((manager, Home::ReadOnly { recovery, _lock: lock }))
     }
 }
 
@@ -210,12 +234,16 @@ impl Database {
     /// it is told to ([`SimDisk`](crate::SimDisk)).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
-        let home = Home::on(disk, options)?;
-        Ok(Self::assemble(options, home.manager().clone(), Some(home)))
+        let home = Directory::on(disk, options)?;
+        Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 
-    fn home(&self) -> Option<&Home> {
-        self.inner.home.as_ref()
+    /// The directory that commits are written to, if there is one.
+    fn home(&self) -> Option<&Directory> {
+        match &self.inner.home {
+            Home::Directory(directory) => Some(directory),
+            Home::Memory | Home::ReadOnly { .. } => None,
+        }
     }
 
     /// Takes a checkpoint now, on this thread: says what it wrote, `None` where nothing has changed since the last one.
@@ -224,7 +252,8 @@ impl Database {
         match self.home() {
             Some(home) => home.durable.checkpoint(),
             None => Err(Error::unsupported(
-                "a graph in memory has no checkpoints; open a directory to have one that outlives its process",
+                "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have one that \
+                 outlives its process",
             )),
         }
     }
@@ -247,6 +276,10 @@ impl Database {
 
     /// What was found in the directory when the graph was opened; `None` of a graph in memory.
     pub fn recovery(&self) -> Option<&RecoverySummary> {
-        self.home().map(|home| home.durable.recovery())
+        match &self.inner.home {
+            Home::Memory => None,
+            Home::Directory(directory) => Some(directory.durable.recovery()),
+            Home::ReadOnly { recovery, .. } => Some(recovery),
+        }
     }
 }

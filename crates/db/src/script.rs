@@ -71,6 +71,14 @@ impl Script {
         self.statements.is_empty()
     }
 
+    /// Returns true if no statement writes to the graph and none calls a service, which may do anything.
+    pub fn only_reads(&self) -> bool {
+        self.statements.iter().all(|planned| match &planned.action {
+            Action::Query(prepared, _) => !prepared.is_mutating() && !prepared.calls_services(),
+            Action::Transaction(_) | Action::Value(_) | Action::Variable(_) => true,
+        })
+    }
+
     /// The only statement, where it is a traversal whose results are the answer.
     fn only_query(&self) -> Option<&Prepared> {
         match self.statements.as_slice() {

@@ -22,7 +22,7 @@ use mangrove_graph::{
 use mangrove_txn::{RecentOptions, TransactionManager};
 
 use crate::database::{Database, DatabaseOptions};
-use crate::durability::enter_to_read;
+use crate::durability::{Home, enter_to_read};
 
 /// Elements are looked at so many at a time.
 const PORTION: usize = 4096;
@@ -66,7 +66,7 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
     let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
         mangrove_durable::verify::verify(&disk, 0, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
-    let database = Database::assemble(&DatabaseOptions::default(), manager, None);
+    let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
     let reading = database.begin_read()?;
     let view = reading.view();
     let (vertices, edges) = check_adjacency(view)?;

@@ -277,3 +277,63 @@ fn a_flipped_bit_is_found_and_its_file_named() {
     assert!(found >= 4, "manifests, segments and log");
     assert_eq!(verify(folder.path(), &|_| {}).unwrap().vertices, 400);
 }
+
+/// Every file under a directory with its bytes.
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push((path.clone(), std::fs::read(path).unwrap())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_directory_that_is_opened_to_be_read_stays_as_it_is() {
+    let folder = Folder::new("to_read");
+    let read = || Database::open_to_read(folder.path(), &options(), &|_| {});
+    assert_eq!(read().err().expect("there is no database yet").kind(), ErrorKind::NotFound);
+
+    let database = open(&folder);
+    database.query("g.addV('a').property('x', 1)").unwrap().collect().unwrap();
+    assert_eq!(read().err().expect("it is open").kind(), ErrorKind::Closed);
+    drop(database);
+
+    let before = contents(&folder.0);
+    for _ in 0..3 {
+        let reader = read().unwrap();
+        assert_eq!(reader.recovery().unwrap().graph.vertices, 1);
+        assert_eq!(reader.query("g.V().values('x')").unwrap().collect().unwrap(), [Value::I32(1)]);
+        let refused = reader.query("g.addV('b')").and_then(|results| results.collect()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ReadOnly, "{refused}");
+        assert!(reader.create_index(None, "x", false, false).is_err());
+        assert_eq!(reader.query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(1)]);
+    }
+    assert_eq!(contents(&folder.0), before);
+    let database = open(&folder);
+    database.query("g.addV('c')").unwrap().collect().unwrap();
+}
+
+/// A page that only the log knows begins small, and a larger one takes its place while the log is read.
+#[test]
+fn memory_is_counted_where_pages_are_enlarged() {
+    let folder = Folder::new("enlarged");
+    let database = open(&folder);
+    for number in 0..40 {
+        let script =
+            format!("g.inject(1).repeat(union(identity(), identity())).times(7).addV('a').property('x', {number})");
+        database.query(&script).unwrap().collect().unwrap();
+    }
+    drop(database);
+    let database = open(&folder);
+    for row in database.memory().rows {
+        assert!(row.allocations <= row.bytes, "{} allocations of {} bytes: {}", row.allocations, row.bytes, row.name);
+    }
+}

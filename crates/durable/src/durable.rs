@@ -81,6 +81,17 @@ impl Default for DurableOptions {
     }
 }
 
+impl DurableOptions {
+    /// Those of recovery.
+    pub(crate) fn of_recovery(&self) -> RecoveryOptions {
+        let threads = match self.recovery_threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        RecoveryOptions { threads, memory_limit_bytes: self.memory_limit_bytes, sizes: self.sizes }
+    }
+}
+
 /// What the checkpoints need of a graph.
 #[derive(Debug)]
 struct Inner {
@@ -139,13 +150,8 @@ impl Durable {
             Some(manifest) => manifest,
             None => found(&*disk, options)?,
         };
-        let threads = match options.recovery_threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
-        let DurableOptions { memory_limit_bytes, sizes, .. } = *options;
-        let recovery_options = RecoveryOptions { threads, memory_limit_bytes, sizes };
-        let Recovered { store, mut checkpoints, summary } = recover(&*disk, &manifest, recovery_options, progress)?;
+        let Recovered { store, mut checkpoints, summary } =
+            recover(&*disk, &manifest, options.of_recovery(), progress)?;
         reach(Point::Recovered);
         checkpoints.begin_epoch(&*disk)?;
         reach(Point::RecoveryEpoch);

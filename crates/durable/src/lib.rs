@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
 //! | [`durable`] | opening a graph: all of the following under one roof |
+//! | [`reading`] | opening a graph to read it, and changing nothing |
 //! | [`recovery`] | the newest checkpoint, and the log after it |
 //! | [`verify`] | reading everything, and changing nothing |
 //! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
@@ -27,6 +28,7 @@ pub mod durable;
 pub mod lock;
 pub mod log;
 pub mod manifest;
+pub mod reading;
 pub mod recovery;
 mod sync;
 #[cfg(test)]

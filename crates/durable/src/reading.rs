@@ -1,0 +1,63 @@
+//! A database opened to be read: nothing on its disk is changed.
+//!
+//! The graph is recovered as [`Durable::open`](crate::durable::Durable::open) recovers it. There is no new epoch, no new
+//! segment of the log and no checkpoint, so that a directory without write rights can be read too. Transactions may write
+//! into their own workspace; their commits are refused by the log, which takes none ([`ReadOnlyLog`]).
+
+use std::sync::Arc;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_store::Write;
+use mangrove_store::schema::RuleEntry;
+use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, TransactionManager, Watermarks};
+
+use crate::disk::Disk;
+use crate::durable::DurableOptions;
+use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover};
+
+/// The transactions of a database on a disk that is not changed, and what recovery found. The caller keeps other processes
+/// away that change files meanwhile. Fails with `NotFound` where there is no database. Of the options those of recovery count.
+pub fn open_to_read(
+    disk: &dyn Disk,
+    options: &DurableOptions,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<(TransactionManager, RecoverySummary)> {
+    let Some(manifest) = Manifest::newest(disk)? else {
+        let message = format!("there is no database: {} has no manifest", disk.describe(MANIFEST_DIR));
+        return Err(Error::new(ErrorKind::NotFound, message));
+    };
+    let Recovered { store, summary, .. } = recover(disk, &manifest, options.of_recovery(), progress)?;
+    let log = Arc::new(ReadOnlyLog);
+    let manager = TransactionManager::with_log(Arc::new(store), options.recent, summary.last_ts, log);
+    manager.after_load(Box::new(|_, _| Err(refused())));
+    Ok((manager, summary))
+}
+
+/// A log that takes no commits.
+#[derive(Debug)]
+struct ReadOnlyLog;
+
+impl CommitLog for ReadOnlyLog {
+    fn prepare(&self, _: &[Write], _: u64) -> Result<Box<dyn PreparedCommit>> {
+        Err(refused())
+    }
+
+    /// All that was recovered is durable, and nothing is added to it.
+    fn wait(&self, _: u64, _: &dyn Watermarks) -> Result<()> {
+        Ok(())
+    }
+
+    fn change_index(&self, _: &IndexChange, _: &dyn Watermarks) -> Result<()> {
+        Err(refused())
+    }
+
+    fn change_rules(&self, _: &[RuleEntry], _: u32, _: &dyn Watermarks) -> Result<()> {
+        Err(refused())
+    }
+}
+
+fn refused() -> Error {
+    let message = "the database was opened to be read, so it takes no writes; open it to be written to";
+    Error::new(ErrorKind::ReadOnly, message)
+}
