@@ -111,7 +111,8 @@ impl Execution {
     /// transaction; after that there is no other turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<Turn> {
         let Some(instance) = &mut self.instance else { return Ok(Turn::Complete) };
-        match instance.runtime.run(quota)? {
+        let progress = instance.runtime.run(quota);
+        match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
             Progress::Complete => {
                 self.complete();
                 Ok(Turn::Complete)

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use mangrove_flow::{NodeRuntime, QueryContext};
 use mangrove_graph::view::{IndexInfo, Share};
-use mangrove_graph::{GraphView, Result, Value};
+use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::physical::Requirements;
 use mangrove_steps::{Environment, Rows, SideEffects, build};
@@ -73,6 +73,22 @@ impl Planned {
         instance.runtime.measure_time();
         instance.begin(&self.plan, &self.requirements, setting)?;
         Ok(instance)
+    }
+
+    /// The error of a run. One of evaluation that names no step gets the name of the step that met it, as `explain()` has it.
+    pub fn placed(&self, error: Error, runtime: &NodeRuntime<Rows>) -> Error {
+        if error.kind() != ErrorKind::Evaluation || error.message().contains("()") {
+            return error;
+        }
+        // Made for this: an instance that is not measured has no descriptions.
+        let built = build(&self.plan, 1, true).ok();
+        let descriptions = built.map(|built| built.descriptions).unwrap_or_default();
+        match runtime.failed_operator().and_then(|id| descriptions.get(usize::from(id))) {
+            // Its message is the query's own text, to arrive as it was written.
+            Some((_, operator)) if operator == "fail" => error,
+            Some((_, operator)) => error.within(operator),
+            None => error,
+        }
     }
 
     /// Takes back the instance of a query that is complete.

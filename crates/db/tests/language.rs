@@ -282,3 +282,17 @@ fn a_time_limit_ends_walks_that_have_no_end() {
     fails(&database, "g.V().timeLimit('soon')", ErrorKind::InvalidArgument, "timeLimit");
     fails(&database, "g.V().timeLimit()", ErrorKind::InvalidArgument, "timeLimit");
 }
+
+#[test]
+fn an_error_of_evaluation_names_the_step() {
+    let database = Database::in_memory();
+    fails(
+        &database,
+        "g.inject('a').sum()",
+        ErrorKind::Evaluation,
+        "a number is needed here, not a string (in the step `sum`)",
+    );
+    fails(&database, "g.inject('a').union(identity(), sum())", ErrorKind::Evaluation, "(in the step `sum`)");
+    let told = ask(&database, "g.inject(1).fail('my own words')").unwrap_err();
+    assert!(told.message().ends_with("my own words"), "{told}");
+}

@@ -55,6 +55,8 @@ pub struct NodeRuntime<B: Batch> {
     timed: bool,
     groups_peak: usize,
     messages: u64,
+    /// The operator whose error ended the run.
+    failed: Option<OpId>,
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -70,7 +72,16 @@ impl<B: Batch> NodeRuntime<B> {
         assert!(node < nodes, "node {node} of {nodes}");
         let stats = vec![OperatorStats::default(); operators.len()];
         let router = Router::new(node, nodes, topology, context);
-        NodeRuntime { operators, router, surroundings: None, stats, timed: false, groups_peak: 0, messages: 0 }
+        NodeRuntime {
+            operators,
+            router,
+            surroundings: None,
+            stats,
+            timed: false,
+            groups_peak: 0,
+            messages: 0,
+            failed: None,
+        }
     }
 
     /// Begins a run: tells the operators. A runtime whose operators refuse is of no more use.
@@ -87,7 +98,7 @@ impl<B: Batch> NodeRuntime<B> {
             is_clean &= operator.rest();
         }
         self.stats.fill(OperatorStats::default());
-        (self.groups_peak, self.messages, self.timed) = (0, 0, false);
+        (self.groups_peak, self.messages, self.timed, self.failed) = (0, 0, false, None);
         (self.surroundings.take(), is_clean)
     }
 
@@ -200,8 +211,12 @@ impl<B: Batch> NodeRuntime<B> {
     ) -> Result<()> {
         let surroundings = self.surroundings.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
         let mut out = Output { router: &mut self.router, surroundings, operator: id, again: false };
-        work(&mut *self.operators[id as usize], &mut out)?;
+        let outcome = work(&mut *self.operators[id as usize], &mut out);
         let again = out.again;
+        if outcome.is_err() {
+            self.failed = Some(id);
+            return outcome;
+        }
         let inbox = &mut self.router.inboxes[id as usize];
         inbox.unfinished = again;
         self.groups_peak = self.groups_peak.max(self.router.groups.living());
@@ -221,6 +236,11 @@ impl<B: Batch> NodeRuntime<B> {
     /// Takes in a frame from another node.
     pub fn accept(&mut self, frame: &[u8]) -> Result<()> {
         self.router.accept(frame)
+    }
+
+    /// The operator whose error ended the run.
+    pub fn failed_operator(&self) -> Option<OpId> {
+        self.failed
     }
 
     /// What each operator did.

@@ -190,6 +190,13 @@ impl Error {
         self
     }
 
+    /// The same error with the step that met it, in parentheses at its end.
+    #[must_use]
+    pub fn within(mut self, step: impl fmt::Display) -> Self {
+        self.0.message = format!("{} (in the step `{step}`)", self.0.message);
+        self
+    }
+
     /// The same error with words in front that say where it was met.
     #[must_use]
     pub fn context(mut self, place: impl fmt::Display) -> Self {
