@@ -15,6 +15,7 @@ from bad_input import BadInput
 from canonical import answer, in_graphson2, sort_key
 from cases import SERIALIZERS, Server, load
 from checks import Check, expect, run_all
+from page import Page
 from scripts import Scripts
 from services import Services
 from sessions import Sessions
@@ -58,6 +59,7 @@ def main():
         server = Server(options.url)
         checks += Services(server).checks()
         checks += Scripts(server).checks()
+        checks += Page(server).checks()
         isolation = [Anomalies(server), Acid(server)]
         for checked in isolation:
             checks += checked.checks()

@@ -1,5 +1,6 @@
 //! The type codes of GraphBinary 1.
 
+pub(super) const CUSTOM: u8 = 0x00;
 pub(super) const INT: u8 = 0x01;
 pub(super) const LONG: u8 = 0x02;
 pub(super) const STRING: u8 = 0x03;
@@ -81,7 +82,6 @@ pub(super) fn enum_name(code: u8) -> Option<&'static str> {
 /// What a type code that is not read stands for.
 pub(super) fn unread_name(code: u8) -> Option<&'static str> {
     Some(match code {
-        0x00 => "a custom type",
         0x2c => "metrics",
         0x2d => "traversal metrics",
         0x82 => "an internet address",

@@ -100,6 +100,13 @@ impl<'a> Reader<'a> {
     /// A fully-qualified value of any type.
     pub(super) fn argument(&mut self) -> Result<Argument> {
         let type_code = self.byte()?;
+        if type_code == code::CUSTOM {
+            // What follows is the name of a type that only its client knows, or nothing at all.
+            return Err(Error::unsupported(
+                "a value of a type that GraphBinary does not have (type 0x00) cannot be read: a driver sends that where it has no type \
+                 for a value, as Python's for a Decimal (write gremlin_python.statics.bigdecimal) or a date (write a datetime)",
+            ));
+        }
         let absent = self.byte()?;
         match (type_code, absent) {
             (_, code::ABSENT) => return Ok(Value::Null.into()),

@@ -1,0 +1,92 @@
+"""The Python of docs/clients.md, run as a reader would: what the page promises holds."""
+
+import os
+import re
+
+from gremlin_python.driver.client import Client
+from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
+from gremlin_python.driver.protocol import GremlinServerError
+from gremlin_python.process.anonymous_traversal import traversal
+
+from cases import WRITABLE_SOURCE
+from checks import Check, expect
+
+PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/clients.md")
+
+
+class Page:
+    """The checks of the page, on the writable graph."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def checks(self):
+        return [Check("docs/clients.md", "its Python runs", self.runs),
+                Check("docs/clients.md", "a transaction runs again after a conflict", self.retries)]
+
+    def names(self, connection, client):
+        """What the page's code defines, after it ran on a graph with two accounts."""
+        g = traversal().with_remote(connection)
+        g.V().drop().iterate()
+        (g.add_v("account").property("name", "ada").property("balance", 100)
+            .add_v("account").property("name", "bob").property("balance", 5).iterate())
+        with open(PAGE, encoding="utf-8") as page:
+            code = "\n".join(re.findall(r"```python\n(.*?)```", page.read(), re.DOTALL))
+        names = {"g": g, "client": client, "print": lambda *_: None}
+        exec(compile(code, PAGE, "exec"), names)
+        return names
+
+    def open(self):
+        url = self.server.url
+        return DriverRemoteConnection(url, WRITABLE_SOURCE), Client(url, WRITABLE_SOURCE)
+
+    def runs(self):
+        connection, client = self.open()
+        try:
+            names = self.names(connection, client)
+            g = names["g"]
+            expect(g.V().has("account", "name", "ada").values("balance").to_list() == [90], "the payment took place once")
+            expect(g.V().count().next() == 1002, "a thousand rows were added in one request")
+            expect(names["page"](g, "user 5", 3) == ["user 50", "user 500", "user 501"], "a page follows the last key")
+        finally:
+            names_of = traversal().with_remote(connection)
+            names_of.V().drop().iterate()
+            client.close()
+            connection.close()
+
+    def retries(self):
+        """The first attempt loses to another writer, the second sees what that wrote."""
+        connection, client = self.open()
+        try:
+            names = self.names(connection, client)
+            g, attempts = names["g"], []
+
+            def work(gtx):
+                balance = gtx.V().has("account", "name", "bob").values("balance").next()
+                attempts.append(balance)
+                if len(attempts) == 1:
+                    g.V().has("account", "name", "bob").property("balance", 50).iterate()
+                gtx.V().has("account", "name", "bob").property("balance", balance + 1).iterate()
+
+            names["in_transaction"](g, work)
+            expect(attempts == [5, 50], f"the attempts read {attempts}")
+            expect(g.V().has("account", "name", "bob").values("balance").to_list() == [51], "both writes count")
+
+            def wrong(gtx):
+                attempts.append(None)
+                gtx.V().has("account", "name", "ada").property("balance", 0).iterate()
+                gtx.inject(1).fail("no").iterate()
+
+            before = len(attempts)
+            try:
+                names["in_transaction"](g, wrong)
+            except GremlinServerError as error:
+                expect(error.status_code != 596, f"{error}")
+            else:
+                expect(False, "the error is raised")
+            expect(len(attempts) == before + 1, "only a conflict is tried again")
+            expect(g.V().has("account", "name", "ada").values("balance").to_list() == [90], "it left nothing")
+        finally:
+            traversal().with_remote(connection).V().drop().iterate()
+            client.close()
+            connection.close()
