@@ -26,8 +26,11 @@ folder=target/dist/$name
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions" "$folder/docs" "$folder/monitoring"
 install -m 755 "$program" "$folder/bin/mangrove"
-# Line tables would be most of the archive.
+# Line tables would be most of the archive. They are beside it, for debuggers and profilers, which find them by the link.
+symbols=$name.debug
+objcopy --only-keep-debug "$folder/bin/mangrove" "target/dist/$symbols"
 strip --strip-debug "$folder/bin/mangrove"
+(cd target/dist && objcopy --add-gnu-debuglink="$symbols" "$name/bin/mangrove")
 libraries=$(ldd "$folder/bin/mangrove" 2>/dev/null | awk '/=> \// { print $1 }' | sort | paste -sd ' ')
 if [ -z "$libraries" ]; then
     linkage="static: it needs no library"
@@ -48,4 +51,4 @@ cp packaging/{mangrove.service,mangrove.toml,sysusers.conf,logrotate.conf,instal
 cp packaging/monitoring/* "$folder/monitoring/"
 tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
 rm -rf "$folder"
-echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), $linkage"
+echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), $linkage; symbols in target/dist/$symbols"

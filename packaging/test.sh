@@ -29,6 +29,8 @@ unpacked=$(echo "$folder"/mangrove-*-linux)
 for file in README.md LICENSE BUILD docs/operations.md mangrove.service monitoring/grafana-dashboard.json; do
     check "the archive has $file" test -s "$unpacked/$file"
 done
+check "symbols are beside the archive" test -s "${archive%.tar.gz}.debug"
+check "the program says where its symbols are" has "$(basename "${archive%.tar.gz}").debug" "$unpacked/bin/mangrove"
 root=$folder/root
 DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
 mangrove=$root/usr/local/bin/mangrove
