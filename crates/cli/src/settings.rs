@@ -190,7 +190,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "checkpoint_interval" "TIME" durability.checkpoint_after:
         "Take a checkpoint, too, when so much time has passed since the last one and something was committed";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and what was deleted";
-    "gc_workers" "COUNT" graph_settings.gc_workers: "By so many threads a graph";
+    "gc_workers" "COUNT" graph_settings.gc_workers: "How many threads a graph has for that, at most 16";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "How old a snapshot may get that holds garbage back; 0: any age";
     "commit_history_bytes" "SIZE" graph_settings.commit_history_bytes:

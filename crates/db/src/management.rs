@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelId, Result, Value};
 use mangrove_store::{IndexOptions, IndexReport};
+use mangrove_txn::GC_WORKERS_MAX;
 use smol_str::SmolStr;
 
 use crate::database::Database;
@@ -166,8 +167,14 @@ impl Database {
             "optimistic_validation" => settings.optimistic_validation.store(switch(name, value)?, Ordering::Relaxed),
             "garbage_collection" => settings.garbage_collection.store(switch(name, value)?, Ordering::Relaxed),
             "gc_workers" => {
-                let workers = usize::try_from(number(name, value)?).unwrap_or(usize::MAX);
-                settings.gc_workers.store(workers.min(GC_WORKERS_MAX), Ordering::Relaxed);
+                let workers = number(name, value)?;
+                let fitting = usize::try_from(workers).ok().filter(|workers| *workers <= GC_WORKERS_MAX);
+                let fitting = fitting.ok_or_else(|| {
+                    Error::invalid(format!(
+                        "'gc_workers' is at most {GC_WORKERS_MAX}, not {workers}: more would wait for one another"
+                    ))
+                })?;
+                settings.gc_workers.store(fitting, Ordering::Relaxed);
             }
             "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
             "commit_history_bytes" => settings.commit_history_bytes.store(number(name, value)?, Ordering::Relaxed),
@@ -186,9 +193,6 @@ impl Database {
         Ok(())
     }
 }
-
-/// More would only wait for one another.
-const GC_WORKERS_MAX: usize = 64;
 
 pub(crate) fn count(n: u64) -> Value {
     Value::I64(i64::try_from(n).unwrap_or(i64::MAX))

@@ -103,7 +103,9 @@ fn settings_are_read_and_set_by_both_doors() {
     assert!(db.config().contains(&("optimistic_pre_read", false.into())));
     db.configure("garbage_collection", &false.into()).unwrap();
     assert_eq!(field(&all(&db, "g.call('mangrove.config')")[0], "garbage_collection"), false.into());
-    for wrong in ["with('gc', false)", "with('garbage_collection', 1)", "with('gc_workers', -1)"] {
+    for wrong in
+        ["with('gc', false)", "with('garbage_collection', 1)", "with('gc_workers', -1)", "with('gc_workers', 17)"]
+    {
         failure(&db, &format!("g.call('mangrove.config').{wrong}"));
     }
 }

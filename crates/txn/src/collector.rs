@@ -47,8 +47,8 @@ const PASSES_MAX: usize = 64;
 const PATIENCE_YIELDS: usize = 64;
 const PATIENCE_SLEEPS: usize = 1_000;
 const PATIENCE_SLEEP: Duration = Duration::from_millis(1);
-/// The largest number of workers; beyond it they would only wait for one another.
-const WORKERS_MAX: usize = 16;
+/// The largest number of workers that collect garbage; beyond it they would only wait for one another.
+pub const GC_WORKERS_MAX: usize = 16;
 
 /// What workers wait on.
 #[derive(Debug, Default)]
@@ -155,7 +155,7 @@ impl Collector {
     /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
     #[cold]
     pub(crate) fn wake(&self, shared: &Arc<Shared>) {
-        let wanted = shared.settings.gc_workers.load(Ordering::Relaxed).min(WORKERS_MAX);
+        let wanted = shared.settings.gc_workers.load(Ordering::Relaxed).min(GC_WORKERS_MAX);
         if wanted == 0 {
             return;
         }

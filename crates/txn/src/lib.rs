@@ -56,6 +56,7 @@ mod validation;
 mod view;
 
 pub use bulk::BulkLoad;
+pub use collector::GC_WORKERS_MAX;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
 pub use hold::{Hold, Holds};
