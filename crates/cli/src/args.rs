@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mangrove_bench::Suite;
 
+use crate::connection::Server;
 use crate::console::args::ConsoleArgs;
 use crate::export::ExportArgs;
 use crate::generate::args::GenerateArgs;
@@ -18,11 +19,13 @@ use crate::quantity::Size;
 use crate::settings::Given;
 use crate::stats::StatsArgs;
 
-pub use self::manage::{CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, VerifyArgs};
+pub use self::manage::{
+    CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RuleArgs, SchemaCommand, VerifyArgs,
+};
 pub use self::query::{QueryArgs, RunArgs};
 pub use self::server::{GraphCommand, KillArgs, QueriesArgs, ServerArgs, UserCommand};
 
-use self::manage::{CONFIG_HELP, INDEX_HELP, INSPECT_HELP};
+use self::manage::{CONFIG_HELP, INDEX_HELP, INSPECT_HELP, SCHEMA_HELP};
 use self::server::{GRAPH_HELP, USER_HELP};
 
 /// A property-graph database that answers Gremlin on live, transactional data.
@@ -79,6 +82,9 @@ pub enum Command {
     /// Create, drop and list indexes
     #[command(subcommand, after_help = INDEX_HELP)]
     Index(IndexCommand),
+    /// Make, drop and list the rules that everything committed keeps to
+    #[command(subcommand, after_help = SCHEMA_HELP)]
+    Schema(SchemaCommand),
     /// Read and change the settings of a running database
     #[command(subcommand, after_help = CONFIG_HELP)]
     Config(ConfigCommand),
@@ -207,6 +213,10 @@ pub struct TargetArgs {
     #[arg(long, value_name = "URL", env = "MANGROVE_URL")]
     pub url: Option<String>,
 
+    /// With --url: which of the server's traversal sources `g` is, one of each graph [default: g]
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub source: Option<String>,
+
     /// Which graph, where no server is named.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -214,6 +224,13 @@ pub struct TargetArgs {
     /// Load a file, or the files of a folder, first; may be given several times
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub load: Vec<PathBuf>,
+}
+
+impl TargetArgs {
+    /// The server, where one is named.
+    pub fn server(&self) -> Option<Server<'_>> {
+        self.url.as_deref().map(|url| Server { url, source: self.source.as_deref() })
+    }
 }
 
 /// `mangrove bench`.

@@ -12,13 +12,24 @@ use crate::client::{self, Client};
 use crate::local::{self, Local};
 use crate::{graphs, load};
 
-/// What is done where nobody says which graph.
+/// What is done where the command names no graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
     /// A new, empty graph in memory.
     Memory,
+    /// The same; and a graph that is named is only read, so that nothing in its directory is changed.
+    MemoryToRead,
     /// An error: such a graph would take any command and be gone with it.
     Refuse,
+}
+
+/// A running server, and which of its graphs.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// Where it is.
+    pub url: &'a str,
+    /// The traversal source; `None`: the one named `g`.
+    pub source: Option<&'a str>,
 }
 
 /// Results as they come.
@@ -33,10 +44,10 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Connects to the server of a URL, or opens a graph and loads files into it.
-    pub fn open(url: Option<&str>, graph: &GraphArgs, load: &[PathBuf], unnamed: Unnamed) -> Result<Self> {
-        if let Some(url) = url {
-            return Ok(Connection::Server(Box::new(Client::connect(url)?)));
+    /// Connects to the server of a URL, where `g` is the traversal source named, or opens a graph and loads files into it.
+    pub fn open(server: Option<Server<'_>>, graph: &GraphArgs, load: &[PathBuf], unnamed: Unnamed) -> Result<Self> {
+        if let Some(Server { url, source }) = server {
+            return Ok(Connection::Server(Box::new(Client::connect(url)?.with_source(source))));
         }
         if unnamed == Unnamed::Refuse && load.is_empty() && graph.data.is_none() {
             return Err(Error::invalid(
@@ -44,7 +55,11 @@ impl Connection {
                  with --data, or files with --load",
             ));
         }
-        let missing = if load.is_empty() { graphs::Missing::Refuse } else { graphs::Missing::Create };
+        let missing = match (load.is_empty(), unnamed) {
+            (false, _) => graphs::Missing::Create,
+            (true, Unnamed::MemoryToRead) => graphs::Missing::ReadOnly,
+            (true, _) => graphs::Missing::Refuse,
+        };
         let database = graphs::open(graph.data.as_deref(), graph.memory_limit, missing)?;
         if !load.is_empty() {
             let report = graphs::load(&database, load, &graphs::load_options(graph.map.as_deref())?)?;

@@ -34,7 +34,7 @@ use crate::connection::{Connection, Unnamed};
 /// Runs the console to its end.
 pub fn run(args: &ConsoleArgs) -> Result<(), Failure> {
     let target = &args.target;
-    let connection = Connection::open(target.url.as_deref(), &target.graph, &target.load, Unnamed::Memory)?;
+    let connection = Connection::open(target.server(), &target.graph, &target.load, Unnamed::Memory)?;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let session = Session::new(connection, args, is_terminal)?;
     if is_terminal { converse(session, args) } else { follow(session, &mut io::stdin().lock()) }

@@ -125,6 +125,14 @@ fn format_of(path: &Path) -> Result<ExportFormat, Error> {
         "graphml" | "xml" => ExportFormat::GraphMl,
         "json" | "graphson" => ExportFormat::GraphSonAdjacency,
         "jsonl" | "ndjson" => ExportFormat::JsonLines,
+        "csv" | "tsv" | "parquet" => {
+            let format = if extension == "parquet" { "parquet" } else { "csv" };
+            let message = format!(
+                "{}: tables are a folder of files, one for each label: name a folder, and --format {format}",
+                path.display()
+            );
+            return Err(Error::invalid(message));
+        }
         _ => {
             let message =
                 format!("{}: the extension names no format of one file; name one with --format", path.display());
@@ -153,7 +161,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let outcome = match &args.url {
         Some(url) => remote::export(url, args, format, &bar),
         None => {
-            let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Refuse)?;
+            // Files that are loaded as well become part of the graph in the directory.
+            let missing = if args.load.is_empty() { graphs::Missing::ReadOnly } else { graphs::Missing::Refuse };
+            let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, missing)?;
             if !args.load.is_empty() {
                 graphs::load(&database, &args.load, &graphs::load_options(args.graph.map.as_deref())?)?;
             }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use mangrove::{
     Database, DatabaseOptions, DryRun, DurabilityOptions, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress,
     RecoveryPhase, RecoveryProgress, RecoverySummary, Result, UpsertKeys,
 };
+use mangrove_load::Sink;
 
 use crate::clock::Stopwatch;
 use crate::quantity::Size;
@@ -22,6 +23,8 @@ pub enum Missing {
     Create,
     /// It is an error: for commands that ask.
     Refuse,
+    /// It is an error, and what is there is not changed: for commands that only read.
+    ReadOnly,
 }
 
 /// A graph that was opened.
@@ -35,8 +38,8 @@ pub struct Opened {
 /// Opens the graph at a location; of one in a directory it shows how recovery goes, and prints what was found.
 pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
     let Opened { database, seconds } = open_with(data, memory_limit, missing, DurabilityOptions::default())?;
-    if let (Some(found), Some(durability)) = (database.recovery(), database.durability()) {
-        eprintln!("{}: {}", durability.directory.display(), recovered(found, seconds));
+    if let (Some(found), Some(directory)) = (database.recovery(), data) {
+        eprintln!("{directory}: {}", recovered(found, seconds));
     }
     Ok(database)
 }
@@ -55,7 +58,11 @@ pub fn open_with(
     options.durability.create = missing == Missing::Create;
     let stopwatch = Stopwatch::start();
     let bar = RecoveryBar::new();
-    let opened = Database::open_with_progress(data.unwrap_or(DATA_DEFAULT), &options, &|progress| bar.show(progress));
+    let (location, show) = (data.unwrap_or(DATA_DEFAULT), |progress| bar.show(progress));
+    let opened = match missing {
+        Missing::ReadOnly if location != DATA_DEFAULT => Database::open_to_read(location, &options, &show),
+        _ => Database::open_with_progress(location, &options, &show),
+    };
     bar.0.finish_and_clear();
     Ok(Opened { database: opened?, seconds: stopwatch.elapsed().as_secs_f64() })
 }
@@ -63,10 +70,11 @@ pub fn open_with(
 /// One line about a recovery.
 pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
     let RecoverySummary { graph, commits_replayed, checkpoint_bytes, log, .. } = found;
-    let (vertices, edges, bytes) = (graph.vertices, graph.edges, log.bytes);
+    let (vertices, edges) = (graph.vertices, graph.edges);
+    let (checkpoint, log) = (HumanBytes(*checkpoint_bytes), HumanBytes(log.bytes));
     let mut line = format!(
-        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint_bytes} bytes and {commits_replayed} commits \
-         in {bytes} bytes of log, in {seconds:.3} s"
+        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint} and {commits_replayed} later commits; \
+         {log} of log read; {seconds:.3} s"
     );
     if let Some(torn) = torn(found) {
         line.push_str("; ");
@@ -153,6 +161,14 @@ fn mapping(map: &Path) -> Result<Mapping> {
 pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, keys: UpsertKeys) -> Result<LoadReport> {
     let mut bar = Bar::new();
     let outcome = database.upsert(files, options, keys, &mut |progress| bar.show(progress));
+    bar.0.finish_and_clear();
+    outcome
+}
+
+/// Loads files into a sink of the caller's, likewise.
+pub fn load_into(sink: &mut dyn Sink, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
+    let mut bar = Bar::new();
+    let outcome = mangrove_load::load(files, options, sink, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
 }

@@ -1,18 +1,22 @@
 //! `mangrove load`.
 
 pub mod args;
+mod server;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mangrove::{
-    ColumnReport, Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, TextColumn, UpsertCounts, UpsertKeys,
+    ColumnReport, Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, Parameters, TextColumn,
+    UpsertCounts, UpsertKeys,
 };
 
 use self::args::LoadArgs;
+use self::server::ServerSink;
 use crate::args::Format;
+use crate::client::{Ask, Client};
 use crate::output::{Column, render_table};
-use crate::{Failure, graphs, query};
+use crate::{Failure, graphs, output, query};
 
 /// Loads files and says what became of their rows.
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
@@ -23,11 +27,20 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         )
         .into());
     }
+    if args.url.is_some() && !args.upsert {
+        return Err(Error::invalid(
+            "a running server's graph may hold something and be in use, so a load into it is an upsert: add --upsert",
+        )
+        .into());
+    }
     let keys = UpsertKeys::parse(&args.keys)?.with_edge_keys(&args.edge_keys)?;
     let options = load_options(args)?;
     if args.dry_run {
         let upsert = args.upsert.then_some(keys);
         return dry_run(args, &LoadOptions { upsert, ..options });
+    }
+    if let Some(url) = &args.url {
+        return into_server(args, url, &LoadOptions { upsert: Some(keys), ..options });
     }
     let new = NewDirectory::of(args.graph.data.as_deref());
     let database = graphs::open(args.graph.data.as_deref(), args.graph.memory_limit, graphs::Missing::Create)?;
@@ -43,9 +56,44 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         }
     };
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", report_table(&report, args.upsert))?;
-    writeln!(out, "{}", summary(&report))?;
-    tell_texts(&report);
+    tell(args, &report, &mut out)?;
+    for script in &args.queries {
+        writeln!(out, "\n{script}")?;
+        query::answer(&database, script, Format::Table, &mut out)?;
+    }
+    if let Some(durability) = database.durability() {
+        let directory = durability.directory.display();
+        eprintln!(
+            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data {directory}"
+        );
+    } else if args.queries.is_empty() {
+        eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
+    }
+    Ok(())
+}
+
+/// Loads files into the graph of a running server, which keeps what it took if the load ends early.
+fn into_server(args: &LoadArgs, url: &str, options: &LoadOptions) -> Result<(), Failure> {
+    let mut client = Client::connect(url)?.with_source(args.source.as_deref());
+    let report = graphs::load_into(&mut ServerSink::new(&mut client), &args.files, options).map_err(|error| {
+        error.context("the load ended early; the server keeps the batches it took, and the same load may be run again")
+    })?;
+    let mut out = io::stdout().lock();
+    tell(args, &report, &mut out)?;
+    let none = Parameters::new();
+    for script in &args.queries {
+        writeln!(out, "\n{script}")?;
+        let mut results = client.ask(&Ask::new(script, &none))?;
+        output::print(&mut results, Format::Table, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Says what became of the rows, and how to mend those that were rejected.
+fn tell(args: &LoadArgs, report: &LoadReport, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "{}", report_table(report, args.upsert))?;
+    writeln!(out, "{}", summary(report))?;
+    tell_texts(report);
     let why = match args.graph.map.is_some() {
         true => "as the mapping skips it or has no rule for it",
         false => "as its extension names no format",
@@ -60,18 +108,6 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         }
         None if report.rejects > 0 => eprintln!("to see the rejected rows, name a file with --rejects"),
         _ => {}
-    }
-    for script in &args.queries {
-        writeln!(out, "\n{script}")?;
-        query::answer(&database, script, Format::Table, &mut out)?;
-    }
-    if let Some(durability) = database.durability() {
-        let directory = durability.directory.display();
-        eprintln!(
-            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data {directory}"
-        );
-    } else if args.queries.is_empty() {
-        eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
     }
     Ok(())
 }
@@ -165,7 +201,13 @@ fn mending(args: &LoadArgs, rejects: &Path) -> String {
     args.edge_keys.iter().for_each(|key| option("--edge-key", key));
     args.delimiter.iter().for_each(|delimiter| option("--delimiter", &delimiter.to_string()));
     args.array_delimiter.iter().for_each(|delimiter| option("--array-delimiter", &delimiter.to_string()));
-    option("--data", args.graph.data.as_deref().unwrap_or("DIR"));
+    match &args.url {
+        Some(url) => {
+            option("--url", url);
+            args.source.iter().for_each(|source| option("--source", source));
+        }
+        None => option("--data", args.graph.data.as_deref().unwrap_or("DIR")),
+    }
     command
 }
 
@@ -210,9 +252,13 @@ pub fn report_table(report: &LoadReport, upsert: bool) -> String {
     render_table(&columns, &rows)
 }
 
-/// How much in how long.
+/// How much in how long; a load that was over at once has no rate worth telling.
 pub fn summary(report: &LoadReport) -> String {
     let elements = report.vertices + report.edges;
-    let rate = if report.seconds > 0.0 { elements as f64 / report.seconds } else { 0.0 };
-    format!("{elements} vertices and edges in {:.3} s: {rate:.0} a second", report.seconds)
+    let what = if elements == 1 { "vertex or edge" } else { "vertices and edges" };
+    let rate = match report.seconds >= 0.05 {
+        true => format!(": {:.0} a second", elements as f64 / report.seconds),
+        false => String::new(),
+    };
+    format!("{elements} {what} in {:.3} s{rate}", report.seconds)
 }

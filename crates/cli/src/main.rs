@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Command::Queries(args) => manage::queries(&args),
         Command::Kill(args) => manage::kill(&args),
         Command::Index(command) => manage::index(&command),
+        Command::Schema(command) => manage::schema(&command),
         Command::Config(command) => manage::config(&command),
         Command::Inspect(command) => manage::inspect(&command),
         Command::Checkpoint(args) => manage::checkpoint(&args),

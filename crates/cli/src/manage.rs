@@ -1,36 +1,37 @@
-//! `mangrove index`, `mangrove config`, `mangrove inspect`, `mangrove checkpoint`: the management services, from a terminal.
+//! `mangrove index`, `mangrove schema`, `mangrove config`, `mangrove inspect`, `mangrove checkpoint`: the management services, from a terminal.
 //!
 //! Each command is one `call()`, sent to a server or run on a graph opened or loaded here.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use mangrove::{Error, Parameters, Result, Value};
 
 use crate::args::{
     CheckpointArgs, ConfigCommand, Format, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs,
-    QueriesArgs, ServerArgs, TargetArgs,
+    QueriesArgs, RuleArgs, SchemaCommand, ServerArgs, TargetArgs,
 };
-use crate::connection::{Connection, Unnamed};
+use crate::connection::{Connection, Server, Unnamed};
 use crate::{Failure, output, store};
 
 /// Where a command goes.
 fn open(args: &TargetArgs) -> Result<Connection> {
-    Connection::open(args.url.as_deref(), &args.graph, &args.load, Unnamed::Refuse)
+    Connection::open(args.server(), &args.graph, &args.load, Unnamed::Refuse)
 }
 
 /// A call of a service with what it is given.
-struct Call {
+pub struct Call {
     script: String,
     parameters: Parameters,
 }
 
 impl Call {
-    fn new(service: &str) -> Self {
+    /// With nothing.
+    pub fn new(service: &str) -> Self {
         Call { script: format!("g.call('{service}')"), parameters: Parameters::new() }
     }
 
     /// Values go as parameters, so nothing of them needs quoting.
-    fn with(mut self, name: &str, value: Option<Value>) -> Self {
+    pub fn with(mut self, name: &str, value: Option<Value>) -> Self {
         if let Some(value) = value {
             self.script.push_str(&format!(".with('{name}', {name}_value)"));
             self.parameters.insert(format!("{name}_value").into(), value);
@@ -38,10 +39,20 @@ impl Call {
         self
     }
 
+    /// The script that calls it, and its parameters.
+    pub fn script(&self) -> (&str, &Parameters) {
+        (&self.script, &self.parameters)
+    }
+
     /// To a server, for what only a server has.
     fn send(self, server: &ServerArgs) -> Result<(), Failure> {
         self.answer(
-            &mut Connection::open(Some(&server.url), &GraphArgs::default(), &[], Unnamed::Refuse)?,
+            &mut Connection::open(
+                Some(Server { url: &server.url, source: None }),
+                &GraphArgs::default(),
+                &[],
+                Unnamed::Refuse,
+            )?,
             server.format,
         )
     }
@@ -62,18 +73,84 @@ impl Call {
 /// `mangrove index`.
 pub fn index(command: &IndexCommand) -> Result<(), Failure> {
     match command {
-        IndexCommand::Create { target, label, keys, ordered, unique, format } => Call::new("mangrove.index.create")
-            .with("label", label.as_deref().map(Value::from))
-            .with("key", Some(names(keys)))
-            .with("kind", ordered.then(|| "ordered".into()))
-            .with("unique", Some((*unique).into()))
-            .print(target, *format),
+        IndexCommand::Create { target, label, keys, ordered, kind, unique, format } => {
+            let kind = kind.as_deref().or(ordered.then_some("ordered"));
+            let call = Call::new("mangrove.index.create")
+                .with("label", label.as_deref().map(Value::from))
+                .with("key", Some(names(keys)))
+                .with("kind", kind.map(Value::from))
+                .with("unique", Some((*unique).into()));
+            let mut connection = open(target)?;
+            // Asked before: the index itself makes its names known.
+            let known = known_names(&mut connection)?;
+            call.answer(&mut connection, *format)?;
+            note_unknown_names(&known, label.iter().chain(keys));
+            Ok(())
+        }
         IndexCommand::Drop { target, id, label, keys, format } => Call::new("mangrove.index.drop")
             .with("id", id.map(|id| Value::I64(i64::from(id))))
             .with("label", label.as_deref().map(Value::from))
             .with("key", (!keys.is_empty()).then(|| names(keys)))
             .print(target, *format),
         IndexCommand::List { target, format } => Call::new("mangrove.index.list").print(target, *format),
+    }
+}
+
+/// The labels and property keys that were ever used.
+fn known_names(connection: &mut Connection) -> Result<Vec<String>> {
+    let rows = connection.run("g.call('mangrove.names')", &Parameters::new())?;
+    let lists = rows.iter().flat_map(|row| ["labels", "keys"].into_iter().filter_map(|kind| field(row, kind)));
+    let names = lists.flat_map(|list| match list {
+        Value::List(names) => names.as_slice(),
+        _ => &[],
+    });
+    let text = |name: &Value| match name {
+        Value::String(name) => Some(name.to_string()),
+        _ => None,
+    };
+    Ok(names.filter_map(text).collect())
+}
+
+/// Says which names nothing in the graph ever had: one may be misspelled.
+fn note_unknown_names<'n>(known: &[String], names: impl Iterator<Item = &'n String>) {
+    for name in names.filter(|name| !known.contains(name)) {
+        let hint = mangrove_gremlin::suggest(name, known.iter().map(String::as_str));
+        eprintln!("note: nothing in the graph has had the label or the property `{name}` so far{hint}");
+    }
+}
+
+/// `mangrove schema`.
+pub fn schema(command: &SchemaCommand) -> Result<(), Failure> {
+    let rule = |service: &str, rule: &RuleArgs| {
+        Call::new(service)
+            .with("element", Some(if rule.edges { "edge".into() } else { "vertex".into() }))
+            .with("label", Some(rule.label.as_str().into()))
+            .with("key", Some(rule.key.as_str().into()))
+    };
+    match command {
+        SchemaCommand::Require(args) => rule("mangrove.schema.require", args).print(&args.target, args.format),
+        SchemaCommand::Type { rule: args, value_type } => rule("mangrove.schema.type", args)
+            .with("type", Some(value_type.as_str().into()))
+            .print(&args.target, args.format),
+        SchemaCommand::Ends { target, label, pairs, format } => {
+            let pairs = pairs.iter().map(|pair| label_pair(pair)).collect::<Result<_>>()?;
+            Call::new("mangrove.schema.ends")
+                .with("label", Some(label.as_str().into()))
+                .with("ends", Some(Value::list(pairs)))
+                .print(target, *format)
+        }
+        SchemaCommand::Drop { id, target, format } => {
+            Call::new("mangrove.schema.drop").with("id", Some(Value::I64(i64::from(*id)))).print(target, *format)
+        }
+        SchemaCommand::List { target, format } => Call::new("mangrove.schema.list").print(target, *format),
+    }
+}
+
+/// `FROM:TO`.
+fn label_pair(text: &str) -> Result<Value> {
+    match text.split_once(':') {
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(Value::list(vec![from.into(), to.into()])),
+        _ => Err(Error::invalid(format!("`{text}`: write FROM:TO, two labels, as in person:company"))),
     }
 }
 
@@ -98,11 +175,27 @@ pub fn graph(command: &GraphCommand) -> Result<(), Failure> {
                 .with("sources", Some(sources).filter(|sources| !sources.is_empty()).map(Value::map))
                 .send(server)
         }
-        GraphCommand::Drop { name, server } => {
+        GraphCommand::Drop { name, yes, server } => {
+            if !yes {
+                confirm_drop(name)?;
+            }
             Call::new("mangrove.graph.drop").with("name", Some(name.as_str().into())).send(server)
         }
         GraphCommand::List { server } => Call::new("mangrove.graph.list").send(server),
     }
+}
+
+/// Asks whether a graph is to be dropped.
+fn confirm_drop(name: &str) -> Result<()> {
+    if !io::stdin().is_terminal() {
+        return Err(Error::invalid(format!(
+            "this deletes all of the graph `{name}`; add --yes to say that it is meant"
+        )));
+    }
+    eprint!("This deletes all of the graph `{name}`, and nothing brings it back. Type its name to go on: ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|e| Error::from(e).context("standard input"))?;
+    if answer.trim() == name { Ok(()) } else { Err(Error::invalid("this was not its name; nothing was deleted")) }
 }
 
 /// `mangrove queries`.

@@ -29,7 +29,7 @@ pub fn run(args: &QueryArgs) -> Result<(), Failure> {
     let parameters = args.run.parameters()?;
     let timeout = args.run.timeout();
     let script = Script::read(args)?;
-    let mut connection = Connection::open(args.url.as_deref(), &args.graph, &args.load, Unnamed::Memory)?;
+    let mut connection = Connection::open(args.server(), &args.graph, &args.load, script.unnamed())?;
     let mut sink = Sink::open(args.output.as_deref())?;
     let question = Question { timeout, format: args.run.format };
     let asked = match args.each {
@@ -52,11 +52,11 @@ pub fn answer(database: &Database, script: &str, format: Format, out: &mut dyn W
     Ok(())
 }
 
-/// What elements in results carry: a table and CSV name them by their ids.
+/// What elements in results carry: CSV names them by their ids, for it would need a column for each property there is.
 fn materialize(format: Format) -> Materialize {
     match format {
-        Format::Table | Format::Csv => Materialize::Tokens,
-        Format::Json | Format::Jsonl => Materialize::Properties,
+        Format::Csv => Materialize::Tokens,
+        Format::Table | Format::Json | Format::Jsonl => Materialize::Properties,
     }
 }
 
@@ -100,6 +100,15 @@ impl Script {
         };
         let text = fs::read_to_string(file).map_err(|e| Error::from(e).context(file.display()))?;
         Ok(Script { text, file: Some(file.display().to_string()) })
+    }
+
+    /// How a graph is opened for it: to be read, where the script is seen to do no more. One that cannot be understood is
+    /// left to the graph to explain, and one of a size that only files of writes have is not looked at.
+    fn unnamed(&self) -> Unnamed {
+        const LOOKED_AT_MAX: usize = 1 << 20;
+        let only_reads = self.text.len() <= LOOKED_AT_MAX
+            && Database::in_memory().prepare_script(self.text.trim()).is_ok_and(|script| script.only_reads());
+        if only_reads { Unnamed::MemoryToRead } else { Unnamed::Memory }
     }
 
     /// The error with the file it is about.

@@ -44,7 +44,7 @@ Examples:
 pub fn run(args: &StatsArgs) -> Result<(), Failure> {
     let pause = args.watch.map(pause).transpose()?;
     let target = &args.target;
-    let mut connection = Connection::open(target.url.as_deref(), &target.graph, &target.load, Unnamed::Refuse)?;
+    let mut connection = Connection::open(target.server(), &target.graph, &target.load, Unnamed::Refuse)?;
     let mut out = io::stdout().lock();
     let mut last: Option<(Value, Stopwatch)> = None;
     loop {

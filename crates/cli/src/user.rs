@@ -20,9 +20,16 @@ pub fn run(command: &UserCommand) -> Result<(), Failure> {
         UserCommand::Add { name, roles, file } => {
             let mut users = if file.file.exists() { Users::read(&file.file)? } else { Users::default() };
             let levels = roles.iter().map(|role| parse(role)).collect::<Result<Vec<_>>>()?;
+            let is_idle = levels.iter().all(|(_, level)| level.is_none());
             users.add(name, &password()?, Rights::default())?;
             grant(&mut users, name, levels)?;
             users.write(&file.file)?;
+            if is_idle {
+                let path = file.file.display();
+                eprintln!(
+                    "`{name}` has no role, and so may log in and do nothing: mangrove user grant --file {path} {name} '*=read'"
+                );
+            }
         }
         UserCommand::Remove { name, file } => change(&file.file, |users| users.remove(name))?,
         UserCommand::Passwd { name, file } => {
@@ -71,15 +78,25 @@ fn list(users: &Users, format: Format) -> Result<(), Failure> {
 }
 
 fn password() -> Result<String> {
-    if !io::stdin().is_terminal() {
-        return line();
+    let password = match io::stdin().is_terminal() {
+        false => line()?,
+        true => {
+            let first = ask("Password: ")?;
+            if ask("Again: ")? != first {
+                return Err(Error::invalid("the two passwords differ; nothing was changed"));
+            }
+            first
+        }
+    };
+    let length = password.chars().count();
+    if length < PASSWORD_CHARACTERS_MIN {
+        eprintln!("warning: {length} characters are soon guessed; take {PASSWORD_CHARACTERS_MIN} or more");
     }
-    let first = ask("Password: ")?;
-    if ask("Again: ")? != first {
-        return Err(Error::invalid("the two passwords differ; nothing was changed"));
-    }
-    Ok(first)
+    Ok(password)
 }
+
+/// A password with fewer characters gets a warning.
+const PASSWORD_CHARACTERS_MIN: usize = 8;
 
 #[cfg(test)]
 mod tests {

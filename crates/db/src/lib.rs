@@ -77,6 +77,7 @@ pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, PlainChanges, TakeElement,
     export_elements, write_from,
 };
+pub use mangrove_load::rows;
 pub use mangrove_load::{
     ColumnReport, DryRun, FileGroup, FileReport, Format, Mapping, TableReport, TextColumn, UpsertCounts, UpsertKeys,
     dry_run,
@@ -93,7 +94,7 @@ pub use prepared::{PlanCacheReport, Prepared};
 pub use retry::Retries;
 pub use schema::{RuleDefinition, RuleDescription};
 pub use script::Script;
-pub use services::ServiceDesk;
+pub use services::{ServiceDesk, ServiceEffect};
 pub use stream::{Materialize, ResultStream};
 pub use transaction::Transaction;
 pub use verify::{CheckedIndex, VerifyReport, verify};

@@ -12,11 +12,13 @@ mod durability;
 mod indexes;
 mod reports;
 mod schema;
+mod upsert;
 
 use std::fmt;
 use std::sync::Arc;
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_load::rows::names;
 use mangrove_plan::logical::Name;
 use mangrove_steps::environment::Services;
 use mangrove_steps::services::{GRAPH_SERVICES, GraphService};
@@ -52,6 +54,11 @@ impl Arguments<'_> {
         Error::invalid(format!("{}: '{name}' is {wanted}, not a {}", self.service.name, given.type_name()))
     }
 
+    /// An error of an argument, with the service it was given to.
+    fn placed(&self, error: Error) -> Error {
+        error.context(self.service.name)
+    }
+
     /// Refuses names the service does not know: a misspelled one must not be ignored.
     fn check(&self) -> Result<()> {
         let known = |name: &str| self.service.parameters.iter().any(|(parameter, _)| *parameter == name);
@@ -78,22 +85,35 @@ impl fmt::Debug for ServiceDesk {
     }
 }
 
-/// Whether a call changes how the database works, or what it costs everybody, and so is an administrator's.
+/// What a call of a service may do, and so what right on the graph its caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Administers {
+pub enum ServiceEffect {
     /// It only looks.
-    Never,
-    /// It only looks, unless it is given something.
-    WhenGiven,
-    /// It does.
-    Always,
+    Looks,
+    /// It writes to the graph.
+    Writes,
+    /// It changes how the database works, or what it costs everybody, and so is an administrator's.
+    Administers,
 }
+
+/// What the calls of a service do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// All the same.
+    Of(ServiceEffect),
+    /// Those that are given something administer; the others only look.
+    OfGiven,
+}
+
+const LOOKS: Effect = Effect::Of(ServiceEffect::Looks);
+const WRITES: Effect = Effect::Of(ServiceEffect::Writes);
+const ADMINISTERS: Effect = Effect::Of(ServiceEffect::Administers);
 
 /// A service.
 struct Service {
     name: &'static str,
     summary: &'static str,
-    administers: Administers,
+    effect: Effect,
     /// What it may be given, and what that means.
     parameters: &'static [(&'static str, &'static str)],
     run: fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>,
@@ -107,35 +127,35 @@ const SERVICES: &[Service] = &[
     Service {
         name: LIST,
         summary: "list the services",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[("service", "only this one"), ("verbose", "with what they do and are given")],
         run: list,
     },
     Service {
         name: "mangrove.checkpoint",
         summary: "write what has changed to the database's directory, so that its log is short",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[],
         run: durability::checkpoint,
     },
     Service {
         name: "mangrove.config",
         summary: "the settings of the running database; given some, change them first",
-        administers: Administers::WhenGiven,
+        effect: Effect::OfGiven,
         parameters: SETTINGS,
         run: reports::config,
     },
     Service {
         name: "mangrove.durability",
         summary: "the state of the log and of the checkpoints",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: durability::state,
     },
     Service {
         name: "mangrove.gc",
         summary: "what garbage collection waits for and has done; asked to, collect first, on the caller's time",
-        administers: Administers::WhenGiven,
+        effect: Effect::OfGiven,
         parameters: &[
             ("collect", "collect what nobody sees any more"),
             ("compact", "collect, and pack the adjacency of what all running transactions see alike"),
@@ -145,7 +165,7 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.create",
         summary: "create an index while transactions go on",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[
             ("label", "of vertices with this label; without: of all"),
             ("key", "the property, or a list of properties"),
@@ -157,7 +177,7 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.drop",
         summary: "drop the index with this number, or the one that is about this",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[
             ("id", "its number"),
             ("label", "its label"),
@@ -169,35 +189,35 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.index.list",
         summary: "the indexes with their numbers of entries and values",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: indexes::list,
     },
     Service {
         name: "mangrove.memory",
         summary: "what the graph's memory goes into, by kind of record",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: reports::memory,
     },
     Service {
         name: "mangrove.names",
         summary: "the labels and the property keys that were ever used",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: reports::names,
     },
     Service {
         name: "mangrove.schema.drop",
         summary: "drop the rule with this number",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[("id", "its number")],
         run: schema::drop,
     },
     Service {
         name: "mangrove.schema.ends",
         summary: "make a rule: edges of a label lead from vertices with some labels to vertices with others",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[
             ("label", "the edges' label"),
             ("ends", "the pairs of labels that are allowed, from and to: [['person', 'company']]"),
@@ -207,14 +227,14 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.schema.list",
         summary: "the rules that everything committed keeps to",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: schema::list,
     },
     Service {
         name: "mangrove.schema.require",
         summary: "make a rule: vertices, or edges, with a label have a property",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[
             ("element", "'vertex' or 'edge'; default vertex"),
             ("label", "with this label"),
@@ -225,7 +245,7 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.schema.type",
         summary: "make a rule: the values of a property of vertices, or edges, with a label are of a type",
-        administers: Administers::Always,
+        effect: ADMINISTERS,
         parameters: &[
             ("element", "'vertex' or 'edge'; default vertex"),
             ("label", "with this label"),
@@ -237,29 +257,73 @@ const SERVICES: &[Service] = &[
     Service {
         name: "mangrove.stats",
         summary: "all the others that report, in one row: memory, transactions, garbage, log, plans, executors",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: reports::stats,
     },
     Service {
         name: "mangrove.transactions",
         summary: "how many transactions ended which way",
-        administers: Administers::Never,
+        effect: LOOKS,
         parameters: &[],
         run: reports::transactions,
+    },
+    Service {
+        name: "mangrove.upsert.edges",
+        summary: "write edges as one transaction, in place of those that are there: what `mangrove load --url` sends",
+        effect: WRITES,
+        parameters: &[
+            (names::LABEL, "their label"),
+            (names::COUNT, "how many rows there are"),
+            (names::SOURCES, "the ids of the vertices they come from, one a row"),
+            (names::TARGETS, "the ids of the vertices they go to, one a row"),
+            (names::IDS, "their own ids, one a row; without: the graph chooses"),
+            (names::COLUMNS, "a map of property keys to lists of values, one a row; null where the row has none"),
+            (names::KEY, "the properties that tell them from others between the same vertices"),
+            (names::MET, "ids of edges that earlier rows of the load mean"),
+        ],
+        run: upsert::edges,
+    },
+    Service {
+        name: "mangrove.upsert.find",
+        summary: "the id of the vertex that an upsert would find",
+        effect: LOOKS,
+        parameters: &[
+            (names::ID, "its id, or the value of the key"),
+            (names::KEY, "the property it is found by"),
+            (names::KEY_LABEL, "the label of the vertices with this key"),
+        ],
+        run: upsert::find,
+    },
+    Service {
+        name: "mangrove.upsert.vertices",
+        summary: "write vertices as one transaction, in place of those that are there: what `mangrove load --url` sends",
+        effect: WRITES,
+        parameters: &[
+            (names::LABEL, "their label, or several as in a::b"),
+            (names::COUNT, "how many rows there are"),
+            (names::IDS, "their ids, one a row; without: the graph chooses"),
+            (names::COLUMNS, "a map of property keys to lists of values, one a row; null where the row has none"),
+            (
+                names::MULTI,
+                "properties of several values: lists of row, key, 'list' or 'set', and [value, map] of each",
+            ),
+            (names::KEY, "the properties that they are found by; without: their ids"),
+            (names::KEY_LABEL, "the label of the vertices with this key"),
+        ],
+        run: upsert::vertices,
     },
 ];
 
 impl Database {
-    /// Whether a call of a service is an administrator's: it changes settings, indexes or files, or takes time that
-    /// everybody pays for. One that is unknown is taken for one.
-    pub fn is_administration(service: Option<&str>, arguments: &[(Name, Value)]) -> bool {
+    /// What a call of a service may do. One that is unknown is taken for an administrator's.
+    pub fn service_effect(service: Option<&str>, arguments: &[(Name, Value)]) -> ServiceEffect {
         let name = service.unwrap_or(LIST);
         let found = SERVICES.iter().find(|service| service.name == name);
-        match found.map_or(Administers::Always, |service| service.administers) {
-            Administers::Never => false,
-            Administers::WhenGiven => !arguments.is_empty(),
-            Administers::Always => true,
+        match found.map_or(ADMINISTERS, |service| service.effect) {
+            Effect::Of(effect) => effect,
+            Effect::OfGiven if arguments.is_empty() => ServiceEffect::Looks,
+            Effect::OfGiven => ServiceEffect::Administers,
         }
     }
 }

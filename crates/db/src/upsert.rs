@@ -12,6 +12,7 @@
 //! that was stopped, or is run twice, finds what it did before and changes nothing.
 
 mod edges;
+pub(crate) mod remote;
 
 use std::collections::{HashMap, HashSet};
 

@@ -22,7 +22,7 @@
 //! Not here: finding what is in the graph already, which is the sink's matter; Arrow. Parquet is the feature `parquet`.
 //!
 //! Read `load` for the order of things, `header` and `mapping` for what columns mean, `row` for what a row says, `table` for what
-//! becomes of it, [`mod@export`] for the way out.
+//! becomes of it, [`rows`] for batches that travel to a sink elsewhere, [`mod@export`] for the way out.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -53,6 +53,7 @@ mod progress;
 mod record;
 mod reject;
 mod row;
+pub mod rows;
 mod sink;
 mod table;
 mod temporal;

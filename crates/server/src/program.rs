@@ -402,6 +402,10 @@ impl Compiler<'_> {
         let resolved = alias.map_or(name, |(_, source)| source.as_str());
         match self.sources.iter().find(|source| *source == resolved) {
             Some(source) => Ok(source.clone()),
+            None if self.sources.is_empty() => Err(Failure::invalid(format!(
+                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an administrator gives \
+                 roles (`mangrove user grant`)"
+            ))),
             None => Err(Failure::invalid(format!(
                 "there is no traversal source `{resolved}`{} on this server; it has: {}",
                 if alias.is_some() { format!(" (the alias of `{name}`)") } else { String::new() },

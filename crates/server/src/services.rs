@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use mangrove::{Database, Isolation, Services};
+use mangrove::{Database, Isolation, ServiceEffect, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
@@ -105,14 +105,19 @@ impl Services for Desk {
             rows.sort_by(|a, b| listed_name(a).cmp(listed_name(b)));
             return Ok(rows);
         }
-        if Database::is_administration(service, given) {
-            self.administering(name, &self.graph.name, || {
-                self.caller.require(&self.graph.name, Access::Admin, format_args!("the service {name}"))?;
-                database.call(service, given)
-            })
-        } else {
-            Ok(database.call(service, given)?.into_iter().map(|row| places.value(row)).collect())
-        }
+        let need = |level| self.caller.require(&self.graph.name, level, format_args!("the service {name}"));
+        let level = match Database::service_effect(service, given) {
+            ServiceEffect::Looks => Access::Read,
+            ServiceEffect::Writes => Access::Write,
+            ServiceEffect::Administers => {
+                return self.administering(name, &self.graph.name, || {
+                    need(Access::Admin)?;
+                    database.call(service, given)
+                });
+            }
+        };
+        need(level)?;
+        Ok(database.call(service, given)?.into_iter().map(|row| places.value(row)).collect())
     }
 }
 

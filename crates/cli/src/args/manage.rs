@@ -1,4 +1,4 @@
-//! The command lines of `mangrove index`, `config`, `inspect`, `checkpoint` and `verify`: one graph, a server's or one opened
+//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`: one graph, a server's or one opened
 //! here.
 
 use clap::{Args, Subcommand};
@@ -13,6 +13,19 @@ Examples:
   mangrove index drop --url ws://127.0.0.1:8182/gremlin --label person --key name
 
 Scripts do the same by g.call('mangrove.index.create') and its like; g.call() lists them.";
+
+pub const SCHEMA_HELP: &str = "\
+A rule holds for everything that is committed from now on, and is refused where something in the
+graph breaks it. docs/schema.md says more.
+
+Examples:
+  mangrove schema require --url ws://127.0.0.1:8182/gremlin --label person --key email
+  mangrove schema type --url ws://127.0.0.1:8182/gremlin --label person --key age integer
+  mangrove schema ends --url ws://127.0.0.1:8182/gremlin --label works person:company person:school
+  mangrove schema list --url ws://127.0.0.1:8182/gremlin
+  mangrove schema drop --url ws://127.0.0.1:8182/gremlin 3
+
+Scripts do the same by g.call('mangrove.schema.require') and its like.";
 
 pub const CONFIG_HELP: &str = "\
 Examples:
@@ -82,9 +95,12 @@ pub enum IndexCommand {
         /// The property; several make a composite index, most significant first
         #[arg(long = "key", value_name = "KEY", required = true)]
         keys: Vec<String>,
-        /// Answer ranges, too
-        #[arg(long)]
+        /// Answer ranges, too: the same as --kind ordered
+        #[arg(long, conflicts_with = "kind")]
         ordered: bool,
+        /// What it answers: `hash` equality, `ordered` ranges, too [default: hash]
+        #[arg(long, value_name = "KIND", value_parser = ["hash", "ordered"])]
+        kind: Option<String>,
         /// Refuse a second vertex with the same values
         #[arg(long)]
         unique: bool,
@@ -111,6 +127,77 @@ pub enum IndexCommand {
         format: Format,
     },
     /// List the indexes with their sizes
+    List {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+}
+
+/// What a rule of the schema is about.
+#[derive(Args, Debug)]
+pub struct RuleArgs {
+    /// Which graph.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Vertices, or edges, with this label
+    #[arg(long)]
+    pub label: String,
+    /// The property
+    #[arg(long)]
+    pub key: String,
+    /// Of edges, not of vertices
+    #[arg(long)]
+    pub edges: bool,
+    /// How to print the rule
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `mangrove schema`.
+#[derive(Subcommand, Debug)]
+pub enum SchemaCommand {
+    /// Make a rule: vertices (or edges) with a label have a property
+    Require(RuleArgs),
+    /// Make a rule: the values of a property are of a type
+    Type {
+        /// What it is about.
+        #[command(flatten)]
+        rule: RuleArgs,
+        /// The type: string, integer (of any width), long, number, boolean, datetime, uuid and so on
+        #[arg(value_name = "TYPE")]
+        value_type: String,
+    },
+    /// Make a rule: edges of a label lead from vertices with some labels to vertices with others
+    Ends {
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// The label of the edges
+        #[arg(long)]
+        label: String,
+        /// Labels that such an edge may join, as in person:company
+        #[arg(required = true, value_name = "FROM:TO")]
+        pairs: Vec<String>,
+        /// How to print the rule
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Drop the rule with a number
+    Drop {
+        /// Its number, as `mangrove schema list` shows it
+        id: u32,
+        /// Which graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// How to print the rule
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// List the rules
     List {
         /// Which graph.
         #[command(flatten)]

@@ -7,6 +7,7 @@ use clap::Args;
 use mangrove::{Parameters, Result};
 
 use super::{Format, GraphArgs};
+use crate::connection::Server;
 use crate::parameters;
 use crate::quantity::TimeLimit;
 
@@ -63,6 +64,10 @@ pub struct QueryArgs {
     #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with = "load")]
     pub url: Option<String>,
 
+    /// With --url: which of the server's traversal sources `g` is, one of each graph [default: g]
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub source: Option<String>,
+
     /// Which graph.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -76,6 +81,13 @@ pub struct QueryArgs {
     pub run: RunArgs,
 }
 
+impl QueryArgs {
+    /// The server, where one is named.
+    pub fn server(&self) -> Option<Server<'_>> {
+        self.url.as_deref().map(|url| Server { url, source: self.source.as_deref() })
+    }
+}
+
 const QUERY_HELP: &str = "\
 Examples:
   mangrove query 'g.inject(1, 2, 3).sum()'
@@ -83,6 +95,7 @@ Examples:
   mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
   mangrove query --load modern.json \"g.V().out().out().explain()\"
   mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
+  mangrove query --url ws://127.0.0.1:8182/gremlin --source books 'g.V().count()'
   mangrove query --data graph/ 'g.V().count()'
   mangrove query --data graph/ -f changes.gremlin
   mangrove query --url ws://127.0.0.1:8182/gremlin -f inserts.gremlin --each

@@ -11,7 +11,7 @@ pub const GRAPH_HELP: &str = "\
 Examples:
   mangrove graph create --url ws://127.0.0.1:8182/gremlin books
   mangrove graph list --url ws://127.0.0.1:8182/gremlin
-  mangrove graph drop --url ws://127.0.0.1:8182/gremlin books
+  mangrove graph drop --url ws://127.0.0.1:8182/gremlin books --yes
 
 A graph that is created has the traversal sources NAME and NAMEsi. It is kept below the server's
 graphs_dir, or in memory with --memory. Scripts do the same by g.call('mangrove.graph.create').";
@@ -61,10 +61,13 @@ pub enum GraphCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Drop a graph that was created, with its files
+    /// Drop a graph that was created, with its files; nothing brings it back
     Drop {
         /// Its name
         name: String,
+        /// Do not ask whether it is meant; needed where nobody can be asked
+        #[arg(long)]
+        yes: bool,
         /// Where.
         #[command(flatten)]
         server: ServerArgs,

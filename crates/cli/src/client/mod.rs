@@ -50,7 +50,7 @@ pub struct Ask<'a> {
     pub timeout: Option<Duration>,
     /// What elements in results carry.
     pub materialize: Materialize,
-    /// The traversal source that `g` stands for; `None`: the one of that name.
+    /// The traversal source that `g` stands for; `None`: the client's.
     pub source: Option<&'a str>,
 }
 
@@ -65,6 +65,8 @@ impl<'a> Ask<'a> {
 pub struct Client {
     runtime: Runtime,
     target: Target,
+    /// The traversal source that `g` stands for where a question does not say; `None`: the one of that name.
+    source: Option<String>,
     /// None once it was lost.
     socket: Option<Socket>,
     /// The address the server sees.
@@ -81,6 +83,12 @@ impl Client {
         Self::connect_to(Target::parse(url)?)
     }
 
+    /// The same client, to which `g` is this traversal source.
+    pub fn with_source(mut self, source: Option<&str>) -> Self {
+        self.source = source.map(str::to_owned);
+        self
+    }
+
     fn connect_to(target: Target) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -88,7 +96,7 @@ impl Client {
             .map_err(|e| Error::new(ErrorKind::Io, format!("the client could not be started: {e}")))?;
         let (socket, own_address) = open(&runtime, &target)?;
         let abandoned = Arc::new(Notify::new());
-        Ok(Client { runtime, target, socket: Some(socket), own_address, session: None, abandoned })
+        Ok(Client { runtime, target, source: None, socket: Some(socket), own_address, session: None, abandoned })
     }
 
     /// Where it is connected to.
@@ -123,7 +131,7 @@ impl Client {
             ("bindings".into(), Argument::from(Value::map(bindings.collect()))),
             ("materializeProperties".into(), text(materialize)),
         ];
-        if let Some(source) = ask.source {
+        if let Some(source) = ask.source.or(self.source.as_deref()) {
             let alias = Value::map(vec![(Value::from("g"), Value::from(source))]);
             arguments.push(("aliases".into(), Argument::from(alias)));
         }

@@ -62,7 +62,7 @@ impl Session {
         Ok(Session {
             connection,
             variables: Variables::new(args.run.parameters()?),
-            source: "g".to_owned(),
+            source: args.target.source.clone().unwrap_or_else(|| "g".to_owned()),
             format: args.run.format,
             limit: is_terminal.then_some(LIMIT_DEFAULT),
             timeout: args.run.timeout(),

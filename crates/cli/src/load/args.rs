@@ -24,6 +24,14 @@ pub struct LoadArgs {
     #[arg(long, value_name = "[TYPE=]FILE,…")]
     pub relationships: Vec<String>,
 
+    /// With --upsert: load into the graph of a running server, as in ws://127.0.0.1:8182/gremlin. The files are read here
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+
+    /// With --url: which of the server's traversal sources `g` is, one of each graph [default: g]
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub source: Option<String>,
+
     /// Which graph.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -89,6 +97,7 @@ With --data the graph is kept in a directory, which must have none yet; a load t
 leaves it empty. With --upsert there may be a graph: vertices are found by id (or by --key, or the key in
 their mapping), edges by id, by source, label, target and --edge-key, or else by what they hold. What could not be found
 again is refused. Batches are committed one by one, and a load that was interrupted is run again.
+With --url a running server's graph takes the batches while others use it.
 Without --data, what is loaded is gone when the program ends: then `load` checks files and
 says what became of their rows.
 
@@ -100,6 +109,7 @@ Examples:
   mangrove load person.parquet knows.parquet --data graph/
   mangrove load ldbc/ --map ldbc-snb --data graph/
   mangrove load changed.csv --upsert --key person.email --data graph/
+  mangrove load changed.csv --upsert --url ws://127.0.0.1:8182/gremlin
   mangrove load payments.csv --upsert --edge-key paid.number --data graph/
   mangrove load air-routes/ --map mappings/air-routes.toml --rejects bad-rows.csv
   mangrove load people.csv knows.csv --dry-run

@@ -67,8 +67,7 @@ pub fn print(results: &[Value], out: &mut dyn Write) -> Result<u64, Failure> {
 
 fn of_results(results: &[Value]) -> String {
     let Grid { columns, rows } = match results {
-        // One map has an entry a row: the counts of a group are many.
-        [Value::Map(entries)] if !entries.is_empty() => entries_as_rows(entries),
+        [Value::Map(entries)] if is_table(entries) => entries_as_rows(entries),
         _ => Grid::new(results),
     };
     // Numbers stand on the right.
@@ -78,6 +77,12 @@ fn of_results(results: &[Value]) -> String {
     let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(String::new, text);
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     render(&columns, &rows)
+}
+
+/// Returns true if the entries of a lone map are rows, as the counts of a group are: their values are of one type. Values of
+/// several types are the fields of one record, which is shown as it would be among others.
+fn is_table(entries: &[(Value, Value)]) -> bool {
+    !entries.is_empty() && entries.iter().all(|(_, value)| value.type_name() == entries[0].1.type_name())
 }
 
 fn entries_as_rows(entries: &[(Value, Value)]) -> Grid {
@@ -127,6 +132,20 @@ mod tests {
 └─────┴───────┘
 ";
         assert_eq!(printed(&[counts]), expected);
+    }
+
+    #[test]
+    fn one_record_is_a_row() {
+        let record =
+            Value::map(vec![(Value::from("label"), Value::from("knows")), (Value::from("edges"), Value::I64(2))]);
+        let expected = "\
+┌───────┬───────┐
+│ label ┆ edges │
+╞═══════╪═══════╡
+│ knows ┆     2 │
+└───────┴───────┘
+";
+        assert_eq!(printed(&[record]), expected);
     }
 
     #[test]

@@ -54,14 +54,15 @@ fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
     served.refuse("ada", &["graph", "create", "other", "--source", "go=loose"], "isolation level `loose`");
     served.succeed("ada", &["query", "books.addV('book')"]);
     served.refuse("rita", &["query", "books.addV('book')"], "role write on the graph `books`");
-    served.refuse("ada", &["graph", "drop", "main"], "configuration");
+    served.refuse("ada", &["graph", "drop", "main", "--yes"], "configuration");
     served.stop();
 
     // What is in a directory is there again, what was in memory is gone.
     let served = Serving::with_users(&folder, &[]);
     assert_eq!(served.succeed("rita", &["query", "bookssi.V().count()"]).trim(), "1");
     assert!(!served.succeed("rita", &["graph", "list"]).contains("scratch"));
-    served.succeed("ada", &["graph", "drop", "books"]);
+    served.refuse("ada", &["graph", "drop", "books"], "--yes");
+    served.succeed("ada", &["graph", "drop", "books", "--yes"]);
     served.refuse("ada", &["query", "books.V()"], "no traversal source `books`");
     assert!(!folder.path().join("graphs/books").exists());
     served.stop();

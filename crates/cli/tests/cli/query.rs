@@ -38,13 +38,18 @@ fn maps_are_tables_with_columns() {
 }
 
 #[test]
-fn elements_are_shown_by_their_ids() {
+fn elements_are_shown_with_their_properties_and_in_csv_by_their_ids() {
     let folder = Folder::new("elements");
     let files = folder.people();
     let table = succeed(&over_people(&files, &[], "g.V(1)"));
-    assert!(table.contains("v[1]"), "{table}");
-    let table = succeed(&over_people(&files, &[], "g.V(1).outE('knows').has('since', 2005)"));
-    assert!(table.contains("[1-knows->3]"), "{table}");
+    assert!(
+        table.contains("│ id ┆ label  ┆ name ┆ age │") && table.contains("│  1 ┆ person ┆ ada  ┆  36 │"),
+        "{table}"
+    );
+    let csv = succeed(&over_people(&files, &["--format", "csv"], "g.V(1)"));
+    assert!(csv.contains("v[1]"), "{csv}");
+    let csv = succeed(&over_people(&files, &["--format", "csv"], "g.V(1).outE('knows').has('since', 2005)"));
+    assert!(csv.contains("[1-knows->3]"), "{csv}");
     let json = succeed(&over_people(&files, &["--format", "jsonl"], "g.V(1)"));
     assert!(json.starts_with(r#"{"id":1,"label":"person","properties":{"#) && json.contains(r#""age":[36]"#), "{json}");
 }

@@ -1,0 +1,37 @@
+//! `mangrove.upsert.…`: what `mangrove load --url` sends a batch to.
+
+use mangrove_graph::{Result, Value};
+use mangrove_load::Upserted;
+use mangrove_load::rows::{EdgeRows, VertexRows, find_from_arguments};
+
+use super::{Arguments, row};
+use crate::database::Database;
+use crate::upsert::remote;
+
+pub(super) fn vertices(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let rows = VertexRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    Ok(vec![shown(remote::vertices(database, &rows)?)])
+}
+
+pub(super) fn edges(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let rows = EdgeRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    Ok(vec![shown(remote::edges(database, &rows)?)])
+}
+
+pub(super) fn find(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let (identity, id) = find_from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    Ok(vec![row([("id", remote::find(database, &identity, &id)?)])])
+}
+
+/// Two lists with an element a row.
+fn shown(outcomes: Vec<remote::Outcome>) -> Value {
+    let word = |outcome: &Upserted<()>| match outcome {
+        Upserted::Created(()) => "created".into(),
+        Upserted::Updated(()) => "updated".into(),
+        Upserted::Unchanged(()) => "unchanged".into(),
+        Upserted::Refused(reason) => Value::from(format!("refused: {reason}")),
+    };
+    let words = outcomes.iter().map(|(_, outcome)| word(outcome)).collect();
+    let ids = outcomes.into_iter().map(|(id, _)| id).collect();
+    row([("ids", Value::list(ids)), ("outcomes", Value::list(words))])
+}
