@@ -235,14 +235,28 @@ mod tests {
         }
     }
 
+    /// Keeps its executor from other tasks until it is told.
+    struct Gate(mpsc::Receiver<()>);
+
+    impl Task for Gate {
+        fn run(&mut self, _quota: usize) -> TaskStatus {
+            let _ = self.0.recv();
+            TaskStatus::Done
+        }
+    }
+
     #[test]
     fn a_short_task_overtakes_long_ones() {
         let executors = Executors::start(1).unwrap();
         let (say, heard) = mpsc::channel();
+        // All three are there before the first of them runs, however slow this thread is.
+        let (open, gate) = mpsc::channel();
+        executors.spawn(|_| Box::new(Gate(gate)));
         for (name, left) in [(1, 100_000), (2, 100_000), (3, 1)] {
             let say = say.clone();
             executors.spawn(|_| Box::new(Countdown { left, say, name }));
         }
+        open.send(()).unwrap();
         assert_eq!(heard.recv().unwrap(), 3);
         let mut rest = vec![heard.recv().unwrap(), heard.recv().unwrap()];
         rest.sort_unstable();
