@@ -12,6 +12,7 @@ SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durabi
             "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
             "mangrove.queries", "mangrove.schema.drop", "mangrove.schema.ends", "mangrove.schema.list",
             "mangrove.schema.require", "mangrove.schema.type", "mangrove.stats", "mangrove.transactions",
+            "mangrove.upsert.edges", "mangrove.upsert.find", "mangrove.upsert.vertices",
             "tinker.degree.centrality", "tinker.search"]
 
 
