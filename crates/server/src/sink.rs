@@ -65,7 +65,7 @@ struct Kept {
     parcels: Vec<Parcel>,
     /// Results in them.
     count: usize,
-    /// About how many bytes those have.
+    /// How many bytes they have.
     bytes: u64,
 }
 
@@ -140,11 +140,13 @@ impl ChannelSink {
     /// Keeps the batch, if there is room for it.
     fn keep(&mut self, status: Status) -> Result<()> {
         self.kept.count += self.batch.len();
-        self.kept.bytes = self.kept.bytes.saturating_add(self.bytes);
-        self.held_max.check(self.kept.count, self.kept.bytes)?;
+        // Weighed before it is written: one result may be gigabytes, of parts that are shared here.
+        self.held_max.check(self.kept.count, self.kept.bytes.saturating_add(self.bytes))?;
         let parcel = self.pack(status)?;
+        // Counted as it is written: a format takes several times what the results weigh.
+        self.kept.bytes += parcel.as_ref().map_or(0, Parcel::byte_count);
         self.kept.parcels.extend(parcel);
-        Ok(())
+        self.held_max.check(self.kept.count, self.kept.bytes)
     }
 
     /// Sends the batch, or keeps it; more will follow.
@@ -218,7 +220,7 @@ impl ResultSink for ChannelSink {
 pub struct HeldMax {
     /// So many results (`held_result_count_max`).
     pub count: usize,
-    /// About so many bytes (`held_result_bytes_max`).
+    /// So many bytes as they are written, or about so many before (`held_result_bytes_max`).
     pub bytes: u64,
 }
 

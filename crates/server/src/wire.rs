@@ -128,6 +128,21 @@ pub enum Parcel {
     Piece(Piece),
 }
 
+impl Parcel {
+    /// How many bytes of results it has.
+    pub fn byte_count(&self) -> u64 {
+        let bytes = match self {
+            Parcel::Message(Message::Text(text)) => text.len(),
+            Parcel::Message(Message::Binary(bytes)) | Parcel::Piece(Piece::More(bytes) | Piece::Last(bytes)) => {
+                bytes.len()
+            }
+            Parcel::Message(Message::Ping(_) | Message::Pong(_) | Message::Close(_))
+            | Parcel::Piece(Piece::Failed(_)) => 0,
+        };
+        bytes as u64
+    }
+}
+
 impl Carrier {
     /// A batch ready to be sent; `None` if nothing is to be sent yet. [`Status::PARTIAL_CONTENT`] says that more
     /// will follow.

@@ -245,11 +245,12 @@ async fn what_was_committed_before_a_script_failed_is_said_to_stay() {
     assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [2]);
 }
 
-/// A server that holds few results back, over an empty graph.
-async fn limited() -> Client {
+/// A server that holds few results back, or few bytes, over an empty graph.
+async fn limited(count: usize, bytes: usize) -> Client {
     let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", Database::in_memory());
     let mut config = Config::new("127.0.0.1:0".parse().unwrap());
-    config.limits.held_result_count_max = 100;
+    config.limits.held_result_count_max = count;
+    config.limits.held_result_bytes_max = bytes;
     let server = Server::bind(config, Arc::new(engine)).await.unwrap();
     let address = server.local_address().unwrap();
     tokio::spawn(server.serve(std::future::pending()));
@@ -258,7 +259,7 @@ async fn limited() -> Client {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_and_encoders_refuse_a_writing_request_before_its_commit() {
-    let mut client = limited().await;
+    let mut client = limited(100, 1 << 20).await;
     let many = "g.inject(1).repeat(union(identity(), identity())).times(7).addV('n')";
     client.eval(many).await.assert_fails(597, "held_result_count_max");
     assert_eq!(client.eval(&format!("{many}.iterate()")).await.code(), 204);
@@ -271,4 +272,16 @@ async fn limits_and_encoders_refuse_a_writing_request_before_its_commit() {
     client.session_eval("s", date).await.assert_code(599);
     client.session_end("s", "commit").await.assert_code(597);
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
+}
+
+/// 128 paths whose labels are written with each of them, and weigh nothing as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_held_back_up_to_their_bytes_as_they_are_written() {
+    let copies = "g.addV('n').count().repeat(union(identity(), identity())).times(7)";
+    let script = format!("{copies}.as('{}').path()", "label".repeat(20));
+    let mut client = limited(1_000, 12 << 10).await;
+    client.eval(&script).await.assert_fails(597, "held_result_bytes_max");
+    assert_eq!(client.eval("g.V().count()").await.values(), [0]);
+    let mut client = limited(1_000, 64 << 10).await;
+    assert_eq!(client.eval(&script).await.values().len(), 128);
 }

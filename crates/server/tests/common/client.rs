@@ -263,18 +263,20 @@ impl<'a> Cursor<'a> {
         String::from_utf8(self.take(length).to_vec()).unwrap()
     }
 
-    /// Skips a string or a list of strings.
+    /// Skips a number, a string, or a list or a set of such.
     fn skip_value(&mut self) {
         let (kind, absent) = (self.byte(), self.byte());
         assert_eq!(absent, 0);
         match kind {
+            0x01 => drop(self.int()),
+            0x02 => drop(self.long()),
             0x03 => drop(self.string()),
-            0x09 => (0..self.int()).for_each(|_| self.skip_value()),
-            other => panic!("an attribute of type {other:#x}"),
+            0x09 | 0x0b => (0..self.int()).for_each(|_| self.skip_value()),
+            other => panic!("a value of type {other:#x}"),
         }
     }
 
-    /// A long, an int or a boolean, in a traverser or not.
+    /// A long, an int, a boolean or the number of a path's labels, in a traverser or not.
     fn result(&mut self) -> (i64, i64) {
         let (kind, absent) = (self.byte(), self.byte());
         assert_eq!(absent, 0);
@@ -282,6 +284,12 @@ impl<'a> Cursor<'a> {
             0x01 => (1, i64::from(self.int())),
             0x02 => (1, self.long()),
             0x27 => (1, i64::from(self.byte())),
+            0x0e => {
+                let labels = self.0[2..6].try_into().unwrap();
+                self.skip_value();
+                self.skip_value();
+                (1, i64::from(i32::from_be_bytes(labels)))
+            }
             0x21 => {
                 let bulk = self.long();
                 (bulk, self.result().1)
