@@ -80,7 +80,7 @@ def slowest_health(server, stop):
     return thread, slowest
 
 
-def asked(server, name, script):
+def asked(server, script):
     """What is wrong with how a query ends, and whether it is only that something took too long."""
     server.reset_peak()
     before, stop = server.rss(), threading.Event()
@@ -112,7 +112,7 @@ def greedy(name, script):
 
     def act(server):
         for _ in range(ATTEMPTS):
-            wrong, is_late = asked(server, name, script)
+            wrong, is_late = asked(server, script)
             if not is_late:
                 break
         return wrong

@@ -276,7 +276,7 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
         txn.insert_edge(ends.0, ends.1, graph.knows, None).unwrap();
     }
     txn.commit().unwrap();
-    for round in 0..2 * VERTICES {
+    for _ in 0..2 * VERTICES {
         let txn = graph.begin();
         let at = rng.random_range(0..VERTICES);
         txn.delete_vertex(ids[at]).unwrap();
@@ -289,9 +289,7 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
             txn.insert_edge(source, target, graph.knows, None).unwrap();
         }
         txn.commit().unwrap();
-        if round % 1_024 == 0 {
-            graph.manager.collect_garbage();
-        }
+        graph.manager.collect_garbage();
     }
     graph.manager.compact();
     let fresh = loaded_afresh(&graph);
@@ -316,6 +314,8 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     check_memory(store);
     let left = total(&graph) - 2 * store.reserved_places();
     assert!(left * 4 <= then, "{left} bytes of {then}: {:#?}", store.memory());
+    // Of the 163,840 edges and 12,288 vertices that there ever were, many had the place of one before.
+    assert!(store.reserved_places() < 96 * 1_024, "{} places", store.reserved_places());
     check_consistent(&graph.begin());
     // And its places are used before new ones.
     let places = store.reserved_places();

@@ -276,7 +276,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A long, an int, a boolean or the number of a path's labels, in a traverser or not.
+    /// A long, an int, a boolean or a path, which is 0 here; in a traverser or not.
     fn result(&mut self) -> (i64, i64) {
         let (kind, absent) = (self.byte(), self.byte());
         assert_eq!(absent, 0);
@@ -285,10 +285,10 @@ impl<'a> Cursor<'a> {
             0x02 => (1, self.long()),
             0x27 => (1, i64::from(self.byte())),
             0x0e => {
-                let labels = self.0[2..6].try_into().unwrap();
+                // Its labels and its objects.
                 self.skip_value();
                 self.skip_value();
-                (1, i64::from(i32::from_be_bytes(labels)))
+                (1, 0)
             }
             0x21 => {
                 let bulk = self.long();
