@@ -98,7 +98,7 @@ def frame_is_whole(pending):
 
 
 def pipelined_clients(server, whole):
-    """A hundred clients, each with eight requests on their way, for ten minutes; in the whole form again for one."""
+    """A hundred clients, each with eight requests on their way, for ten minutes, and again for one."""
     with Socket(server.address) as client:
         for script in [
             "g.inject(1).repeat(union(identity(),identity())).times(7).limit(100).index().count()",
@@ -108,17 +108,16 @@ def pipelined_clients(server, whole):
             code, _, message = client.ask(script)
             if code not in (200, 204):
                 return f"{script} fails: {message}"
-    if not whole:
-        return burst(server, 30, 6, server.busy)
-    wrong = burst(server, 100, 600, 0)
+    # Of half a gigabyte in blocks of all sizes an allocator keeps some, here 50 to 240 MiB: the more, the more answers were
+    # on their way at once. None of it grows: after the same work again the server holds what it held before.
+    first, again = ((100, 600, 0), (100, 60, server.busy)) if whole else ((30, 6, server.busy), (30, 6, server.busy))
+    wrong = burst(server, *first)
     if wrong:
         return wrong
-    # Of half a gigabyte in blocks of all sizes an allocator keeps some, here 100 to 240 MiB, and none of it grows: after the same
-    # work again the server holds what it held before.
     time.sleep(REST_SECONDS)
     print(f"       at rest afterwards: {server.rss():.0f} MiB", flush=True)
     server.started()
-    return burst(server, 100, 60, server.busy)
+    return burst(server, *again)
 
 
 def burst(server, count, seconds, growth_mib):

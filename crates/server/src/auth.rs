@@ -70,7 +70,14 @@ impl UsersSource {
         match self {
             UsersSource::File(path) => {
                 warn_if_public(path);
-                Users::read(path)
+                let text = users::read_text(path)?;
+                // What writes a file in place empties it first: a look just then must not log everybody out. A file whose
+                // last user was removed still has its first line.
+                if text.is_empty() {
+                    let message = format!("{} is empty; `mangrove user add` adds a user to it", path.display());
+                    return Err(Error::new(ErrorKind::InvalidArgument, message));
+                }
+                Users::parse(&text).map_err(|e| e.context(path.display()))
             }
             UsersSource::Text(text) => Users::parse(text).map_err(|e| e.context("the users in MANGROVE_USERS")),
         }

@@ -82,9 +82,7 @@ impl Users {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("cannot read the users file {}: {e}", path.display())))?;
-        Users::parse(&text).map_err(|e| e.context(path.display()))
+        Users::parse(&read_text(path)?).map_err(|e| e.context(path.display()))
     }
 
     /// Writes the file, in one step: a server that reads it meanwhile sees the old or the new one whole. Only its owner
@@ -198,6 +196,12 @@ fn check_user_name(name: &str) -> Result<()> {
          {NAME_BYTES_MAX} in all",
         name.escape_debug()
     )))
+}
+
+/// The text of a users file.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path)
+        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot read the users file {}: {e}", path.display())))
 }
 
 /// The hash of a password, with a salt of its own.

@@ -20,6 +20,9 @@ use tokio::task::JoinHandle;
 use self::client::Client;
 use self::engine::FakeEngine;
 
+/// How long a test waits for what is certain to come, on a machine however slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A running server.
 pub struct Running {
     pub address: SocketAddr,
@@ -71,11 +74,14 @@ pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     panic!("never came true: {what}");
 }
 
-/// The answer to a request in plain HTTP: all of it where the connection is ended, else what comes within a second.
+/// The answer to a request in plain HTTP: all of it where the connection is ended, else what has come a second after the
+/// first of it.
 pub async fn http(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
+    let first = tokio::time::timeout(PATIENCE, stream.read_buf(&mut answer)).await;
+    assert!(first.is_ok(), "no answer within {PATIENCE:?} to {request}");
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.read_to_end(&mut answer)).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
