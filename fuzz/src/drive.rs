@@ -221,9 +221,9 @@ const KEPT_COUNT_MAX: usize = 4_096;
 /// And how long they may be.
 const KEPT_BYTES_MAX: usize = 4_096;
 
-/// The processor time of this thread: what an input costs, however busy the machine is.
+/// The processor time of this process: what an input costs on whichever threads, however busy the machine is.
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 

@@ -1,7 +1,7 @@
 //! Everything that reads what a stranger wrote, shown anything.
 //!
-//! A [`Target`] is one decoder (or the whole way of a script through the engine) as a function of bytes. It may refuse
-//! them in any way it likes; it must not panic, not overflow a stack of [`STACK_BYTES`], not take longer than
+//! A [`Target`] is one decoder (or the whole way of a script through the engine, or of a query through a server) as a
+//! function of bytes. It may refuse them in any way it likes; it must not panic, not overflow a stack of [`STACK_BYTES`], not take longer than
 //! [`Target::time_max`] and not hold more memory than [`Target::memory_max`] allows for so many bytes. Where what was
 //! accepted can be written again, the target also checks that it then reads as the same.
 //!
@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod compose;
 pub mod drive;
 pub mod mutate;
 pub mod seeds;
@@ -54,6 +55,8 @@ pub struct Target {
     pub shape: Shape,
     /// Reads an input; whether it was accepted. Panics where something is wrong.
     pub run: fn(&[u8]) -> bool,
+    /// What an input says, where its bytes are not to be read.
+    pub says: Option<fn(&[u8]) -> String>,
     /// Inputs to begin with.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Bytes that an input may make it hold: so many, and so many more for each of its own.
@@ -71,12 +74,21 @@ impl Target {
     /// A target whose inputs take a second at most, and of memory a mebibyte and 512 bytes for each of their own: reading
     /// wire bytes is to take no more than that. A value of one byte becomes one of 32, in collections that double.
     pub const fn new(name: &'static str, shape: Shape, run: fn(&[u8]) -> bool, seeds: fn() -> Vec<Vec<u8>>) -> Self {
-        Target { name, shape, run, seeds, memory: (MIB, 512), time_max: Duration::from_secs(1), quick_inputs: 100_000 }
+        let (memory, time_max) = ((MIB, 512), Duration::from_secs(1));
+        Target { name, shape, run, says: None, seeds, memory, time_max, quick_inputs: 100_000 }
     }
 
     /// The target of this name.
     pub fn find(name: &str) -> Option<&'static Target> {
         TARGETS.iter().find(|target| target.name == name)
+    }
+
+    /// An input as people read it.
+    pub fn text(&self, input: &[u8]) -> String {
+        match self.says {
+            Some(says) => says(input),
+            None => String::from_utf8_lossy(input).escape_debug().to_string(),
+        }
     }
 
     /// How many bytes an input of this length may make it hold.

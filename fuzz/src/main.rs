@@ -74,12 +74,9 @@ fn run(cli: &Cli) -> Result<usize, String> {
     if !cli.files.is_empty() {
         for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {
             let input = std::fs::read(file).map_err(|error| cannot(file, error))?;
-            println!(
-                "{} {}: {}",
-                target.name,
-                file.display(),
-                if (target.run)(&input) { "accepted" } else { "refused" }
-            );
+            // First, what may never end.
+            println!("{} {}: {}", target.name, file.display(), target.text(&input));
+            println!("    {}", if (target.run)(&input) { "accepted" } else { "refused" });
         }
         return Ok(0);
     }
@@ -108,7 +105,7 @@ fn run(cli: &Cli) -> Result<usize, String> {
         for (number, finding) in report.findings.iter().enumerate() {
             let path = cli.findings.join(format!("{}-{number}", target.name));
             std::fs::write(&path, &finding.input).map_err(|error| cannot(&path, error))?;
-            println!("    {}: {}", path.display(), finding.harm);
+            println!("    {}: {}: {}", path.display(), finding.harm, target.text(&finding.input));
         }
         harm_count += report.findings.len();
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use mangrove::{Database, DatabaseOptions};
 use mangrove_durable::disk::{SimDisk, read_file};
+use rand::rngs::SmallRng;
+use rand::{Rng, RngCore, SeedableRng};
 use uuid::Uuid;
 
 const BLOCK: usize = 4096;
@@ -223,4 +225,15 @@ pub fn stored_values() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = (0..32u8).map(|tag| vec![tag, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).collect();
     seeds.extend(log_records());
     seeds
+}
+
+/// Bytes that compose queries: any.
+pub fn compositions() -> Vec<Vec<u8>> {
+    let mut random = SmallRng::seed_from_u64(1);
+    let seed = |_| {
+        let mut bytes = vec![0; random.random_range(1..120)];
+        random.fill_bytes(&mut bytes);
+        bytes
+    };
+    (0..200).map(seed).collect()
 }

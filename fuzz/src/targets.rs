@@ -1,13 +1,14 @@
 //! The targets, in one table.
 
 mod files;
+mod functions;
 mod scripts;
 mod stored;
 mod wire;
 
 use std::time::Duration;
 
-use crate::{KIB, MIB, Shape, Target, seeds};
+use crate::{KIB, MIB, Shape, Target, compose, seeds};
 
 /// The words of each language that mutations try.
 mod words {
@@ -376,6 +377,14 @@ pub const TARGETS: &[Target] = &[
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
         ..Target::new("request", Shape::Binary, scripts::request, seeds::graphbinary_requests)
+    },
+    // What a query may hold, its answer on the way, and the client's copy of that.
+    Target {
+        memory: (64 * MIB, KIB),
+        time_max: Duration::from_millis(500),
+        quick_inputs: 1_000,
+        says: Some(compose::query),
+        ..Target::new("functions", Shape::Binary, functions::functions, seeds::compositions)
     },
     Target {
         memory: (8 * MIB, KIB),

@@ -38,8 +38,7 @@ fn main() -> ExitCode {
         println!("{}: {} inputs, {} accepted", target.name, report.executions, report.accepted);
         failed += usize::from(!report.findings.is_empty());
         for finding in &report.findings {
-            let input = String::from_utf8_lossy(&finding.input).escape_debug().to_string();
-            println!("{}: {} on {input}", target.name, finding.harm);
+            println!("{}: {} on {}", target.name, finding.harm, target.text(&finding.input));
             println!("    bytes: {}", finding.input.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
         }
     }

@@ -151,6 +151,8 @@ impl ChannelSink {
 
     /// Sends the batch, or keeps it; more will follow.
     fn flush(&mut self) -> Result<()> {
+        // Here, too: one result that occurs often is many batches.
+        self.check()?;
         if self.kept.is_holding {
             return self.keep(Status::PARTIAL_CONTENT);
         }
@@ -167,6 +169,11 @@ impl ChannelSink {
                 sent = carrier.send(parcel) => sent.map_err(|_| Reason::Gone.error()),
             }
         })
+    }
+
+    /// Fails when the request is to end.
+    fn check(&self) -> Result<()> {
+        self.cancellation.reason().map_or(Ok(()), |reason| Err(reason.error()))
     }
 
     /// Makes room for one result of so many bytes.
@@ -190,9 +197,7 @@ impl ChannelSink {
 
 impl ResultSink for ChannelSink {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        if let Some(reason) = self.cancellation.reason() {
-            return Err(reason.error());
-        }
+        self.check()?;
         results.into_iter().filter(|(_, bulk)| *bulk > 0).try_for_each(|(value, bulk)| self.push(value, bulk))
     }
 

@@ -102,6 +102,17 @@ async fn limits_of_time_and_memory_hold() {
     assert_eq!(client.eval("g.V().count()").await.values(), [4]);
 }
 
+/// One result that occurs a million million times, for a client that reads as fast as it can.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_limit_ends_an_answer_that_repeats_one_result() {
+    let mut client = start().await;
+    let many = "g.inject(1).repeat(union(identity(),identity())).times(40)";
+    let asked = client.eval_with(many, &[("evaluationTimeout", Value::I64(200))]);
+    let answer = tokio::time::timeout(Duration::from_secs(20), asked).await.expect("the answer ends");
+    answer.assert_fails(598, "200 ms");
+    assert_eq!(client.eval("g.inject(1)").await.values(), [1]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_of_several_statements_is_one_transaction_with_variables() {
     let mut client = start().await;

@@ -1,0 +1,83 @@
+//! Composed queries, from a client through a server and back.
+
+use std::cell::RefCell;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use mangrove_server::{Config, DatabaseEngine, Server};
+use serde_json::json;
+use tungstenite::{Message, WebSocket};
+
+use super::scripts;
+use crate::compose;
+
+/// A query may run for so long, and hold so much.
+const TIME: Duration = Duration::from_millis(200);
+pub const MEMORY_BYTES: u64 = 16 << 20;
+
+/// A client waits so long: on a machine however busy, what is not answered by then hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+thread_local! {
+    static CLIENT: RefCell<Option<WebSocket<TcpStream>>> = const { RefCell::new(None) };
+}
+
+/// The query that bytes compose. Accepted is what a server plans, even where it then ends by a limit.
+pub fn functions(bytes: &[u8]) -> bool {
+    let script = compose::query(bytes);
+    let mut client = CLIENT.take().unwrap_or_else(connect);
+    let answer = ask(&mut client, &script).unwrap_or_else(|error| panic!("no answer to {script}: {error}"));
+    CLIENT.set(Some(client));
+    assert!(!answer.contains("please report"), "{script}: {answer}");
+    matches!(code_of(&answer), 200 | 204 | 500 | 598)
+}
+
+/// The address of the server, which serves until the process ends.
+static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
+    let (tell, told) = std::sync::mpsc::channel();
+    let serve = move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        runtime.expect("the system has threads").block_on(async {
+            let mut config = Config::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+            config.limits.evaluation_timeout = Some(TIME);
+            let engine = DatabaseEngine::new(MEMORY_BYTES).source("g", scripts::small_graph());
+            let server = Server::bind(config, Arc::new(engine)).await.expect("a port is free");
+            tell.send(server.local_address().expect("it listens")).expect("somebody waits for it");
+            server.serve(std::future::pending()).await.expect("it serves");
+        });
+    };
+    std::thread::Builder::new().name("server".into()).spawn(serve).expect("the system has a thread");
+    told.recv().expect("the server starts")
+});
+
+fn connect() -> WebSocket<TcpStream> {
+    let address = *SERVER;
+    let stream = TcpStream::connect(address).expect("the server takes connections");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    stream.set_nodelay(true).expect("an option can be set");
+    tungstenite::client(format!("ws://{address}/gremlin"), stream).expect("the server speaks WebSocket").0
+}
+
+/// The last message of the answer to a query.
+fn ask(client: &mut WebSocket<TcpStream>, script: &str) -> Result<String, tungstenite::Error> {
+    let y: Vec<i32> = (0..1_000).collect();
+    let arguments = json!({ "gremlin": script, "bindings": { "x": "x".repeat(1_000), "y": y } });
+    let id = uuid::Uuid::nil();
+    let request = json!({ "requestId": id, "op": "eval", "processor": "", "args": arguments });
+    client.send(Message::text(request.to_string()))?;
+    loop {
+        if let Message::Text(text) = client.read()?
+            && code_of(&text) != 206
+        {
+            return Ok(text.as_str().to_owned());
+        }
+    }
+}
+
+/// The status of a response. No result can look like it: quotes in texts are escaped.
+fn code_of(response: &str) -> u16 {
+    let digits = response.split_once("\"code\":").map_or("", |(_, after)| after);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or_else(|_| panic!("a response without a status: {response}"))
+}
