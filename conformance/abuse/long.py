@@ -98,7 +98,8 @@ def frame_is_whole(pending):
 
 
 def pipelined_clients(server, whole):
-    """A hundred clients, each with eight requests on their way, for ten minutes, and again for one."""
+    """A hundred clients, each with eight requests on their way, for ten minutes, and again for one; in short, thirty for six seconds,
+    twice."""
     with Socket(server.address) as client:
         for script in [
             "g.inject(1).repeat(union(identity(),identity())).times(7).limit(100).index().count()",

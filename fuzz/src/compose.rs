@@ -3,7 +3,7 @@
 //! Bytes choose: each picks one of the alternatives at its place, and where no bytes are left the first one is taken, which
 //! ends. So every sequence of bytes is a query, one that reads well, and a changed byte changes one place of it.
 
-/// A query is not made longer when it has as many bytes.
+/// A query of so many bytes gets no other step.
 const LENGTH_MAX: usize = 2_000;
 
 /// How deep values and traversals are nested.
@@ -42,7 +42,7 @@ const TEXTS: &[&str] = &["'a'", "''", "' '", "x", "'ab'", "'\u{e9}'", "'%{a}%{a}
 
 const INTEGERS: &[&str] = &["0", "1", "2", "-1", "7", "2147483647", "-2147483648"];
 
-/// How often something is repeated: doubled as often, it is a million.
+/// How often a step is repeated. One that doubles its input makes a million of it in twenty times.
 const COUNTS: &[&str] = &["1", "2", "3", "5", "8", "13", "20", "1000000"];
 
 const BY: &[&str] = &[".by()", ".by(%t)", ".by(Column.keys)", ".by('a')", ""];
@@ -232,33 +232,39 @@ impl Composer<'_> {
         while let Some((before, after)) = rest.split_once('%') {
             self.text.push_str(before);
             self.depth += 1;
-            match after.as_bytes().first() {
-                Some(b'v') => self.value(),
-                Some(b'x') => self.one_of(TEXTS),
-                Some(b'i') => self.one_of(INTEGERS),
-                Some(b'c') => self.one_of(COUNTS),
-                Some(b't') => self.traversal(),
-                Some(b'l') if self.below(2) == 0 => self.value(),
-                Some(b'l') => self.traversal(),
-                Some(b'b') => self.one_of(BY),
-                Some(b'r') => self.one_of(ORDER),
-                Some(b'o') => {
-                    self.text.push_str("Operator.");
-                    self.one_of(OPERATORS);
-                }
-                Some(b'p') => self.one_of(CONDITIONS),
-                // The sign of `format()`.
-                _ => {
+            rest = match after.as_bytes().first().is_some_and(|letter| self.choose(*letter)) {
+                true => &after[1..],
+                // It is a sign of `format()`.
+                false => {
                     self.text.push('%');
-                    rest = after;
-                    self.depth -= 1;
-                    continue;
+                    after
                 }
-            }
+            };
             self.depth -= 1;
-            rest = &after[1..];
         }
         self.text.push_str(rest);
+    }
+
+    /// Writes what the bytes choose for a letter; false if the letter stands for nothing.
+    fn choose(&mut self, letter: u8) -> bool {
+        match letter {
+            b'v' => self.value(),
+            b'x' => self.one_of(TEXTS),
+            b'i' => self.one_of(INTEGERS),
+            b'c' => self.one_of(COUNTS),
+            b't' => self.traversal(),
+            b'l' if self.below(2) == 0 => self.value(),
+            b'l' => self.traversal(),
+            b'b' => self.one_of(BY),
+            b'r' => self.one_of(ORDER),
+            b'o' => {
+                self.text.push_str("Operator.");
+                self.one_of(OPERATORS);
+            }
+            b'p' => self.one_of(CONDITIONS),
+            _ => return false,
+        }
+        true
     }
 
     fn traversal(&mut self) {

@@ -1,9 +1,9 @@
 //! Everything that reads what a stranger wrote, shown anything.
 //!
 //! A [`Target`] is one decoder (or the whole way of a script through the engine, or of a query through a server) as a
-//! function of bytes. It may refuse them in any way it likes; it must not panic, not overflow a stack of [`STACK_BYTES`], not take longer than
-//! [`Target::time_max`] and not hold more memory than [`Target::memory_max`] allows for so many bytes. Where what was
-//! accepted can be written again, the target also checks that it then reads as the same.
+//! function of bytes. It may refuse them in any way it likes; it must not panic, not overflow a stack of [`STACK_BYTES`],
+//! not take longer than [`Target::time_max`] and not hold more memory than [`Target::memory_max`] allows for so many bytes.
+//! Where what was accepted can be written again, the target also checks that it then reads as the same.
 //!
 //! Two drivers show inputs to the targets:
 //!

@@ -74,7 +74,7 @@ fn run(cli: &Cli) -> Result<usize, String> {
     if !cli.files.is_empty() {
         for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {
             let input = std::fs::read(file).map_err(|error| cannot(file, error))?;
-            // First, what may never end.
+            // The input is printed first: its run may never end.
             println!("{} {}: {}", target.name, file.display(), target.text(&input));
             println!("    {}", if (target.run)(&input) { "accepted" } else { "refused" });
         }

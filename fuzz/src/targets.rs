@@ -378,7 +378,7 @@ pub const TARGETS: &[Target] = &[
         time_max: Duration::from_secs(3),
         ..Target::new("request", Shape::Binary, scripts::request, seeds::graphbinary_requests)
     },
-    // What a query may hold, its answer on the way, and the client's copy of that.
+    // The memory of a query, of its encoded answer, and of the client's copy of the answer.
     Target {
         memory: (64 * MIB, KIB),
         time_max: Duration::from_millis(500),

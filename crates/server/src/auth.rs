@@ -71,8 +71,8 @@ impl UsersSource {
             UsersSource::File(path) => {
                 warn_if_public(path);
                 let text = users::read_text(path)?;
-                // What writes a file in place empties it first: a look just then must not log everybody out. A file whose
-                // last user was removed still has its first line.
+                // A program that writes the file in place empties it first. A server that reads it just then must not log
+                // everybody out. A file whose last user was removed still has its first line.
                 if text.is_empty() {
                     let message = format!("{} is empty; `mangrove user add` adds a user to it", path.display());
                     return Err(Error::new(ErrorKind::InvalidArgument, message));

@@ -69,7 +69,7 @@ async fn passing_at(client: &mut Client, point: Point, script: &str) -> Answer {
         }
         answer.assert_code(598);
     }
-    panic!("{script} does not come to its commit within 50 s");
+    panic!("with the longest time limit, of 51 s, the request `{script}` still ended before its commit");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -93,8 +93,12 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
             wait_for(CHECKPOINT);
             pause(5_000);
         }
+        9 if seed.is_multiple_of(3) => {
+            wait_for(OPENING);
+            pause(25_000);
+        }
         9 => {
-            wait_for(if seed.is_multiple_of(3) { OPENING } else { LOADING });
+            wait_for(LOADING);
             pause(load_pause);
         }
         _ => {
