@@ -98,8 +98,7 @@ def frame_is_whole(pending):
 
 
 def pipelined_clients(server, whole):
-    """A hundred clients, each with eight requests on their way, for ten minutes, and again for one; in short, thirty for six seconds,
-    twice."""
+    """A hundred clients, each with eight requests on their way, for ten minutes; in the whole form again for one."""
     with Socket(server.address) as client:
         for script in [
             "g.inject(1).repeat(union(identity(),identity())).times(7).limit(100).index().count()",
@@ -109,16 +108,17 @@ def pipelined_clients(server, whole):
             code, _, message = client.ask(script)
             if code not in (200, 204):
                 return f"{script} fails: {message}"
-    # Of half a gigabyte in blocks of all sizes an allocator keeps some, here 50 to 240 MiB: the more, the more answers were
-    # on their way at once. None of it grows: after the same work again the server holds what it held before.
-    first, again = ((100, 600, 0), (100, 60, server.busy)) if whole else ((30, 6, server.busy), (30, 6, server.busy))
-    wrong = burst(server, *first)
+    if not whole:
+        return burst(server, 30, 6, server.busy)
+    wrong = burst(server, 100, 600, 0)
     if wrong:
         return wrong
+    # Of what was in use at the most an allocator keeps some, and none of it grows: after the same work again the server
+    # holds what it held before.
     time.sleep(REST_SECONDS)
     print(f"       at rest afterwards: {server.rss():.0f} MiB", flush=True)
     server.started()
-    return burst(server, *again)
+    return burst(server, 100, 60, server.busy)
 
 
 def burst(server, count, seconds, growth_mib):
@@ -129,7 +129,7 @@ def burst(server, count, seconds, growth_mib):
         selector.register(client.socket.stream, selectors.EVENT_READ, client)
         client.fill(False)
     begin = last = time.monotonic()
-    memory, wrong = [], None
+    memory, threads, wrong = [], 0, None
     while wrong is None:
         now = time.monotonic()
         is_over = now - begin > seconds
@@ -141,6 +141,7 @@ def burst(server, count, seconds, growth_mib):
         if now - last > 0.5:
             last = now
             memory.append(server.rss())
+            threads = max(threads, server.threads())
             for client in clients:
                 client.fill(is_over)
                 if client.waiting and now - min(client.waiting.values()) > STUCK_SECONDS:
@@ -158,7 +159,10 @@ def burst(server, count, seconds, growth_mib):
     print(f"       {count} clients, {Pipelined.WINDOW} requests each, {elapsed:.0f} s: {answered} requests, "
           f"{answered / elapsed:.0f}/s, p50 {latencies[len(latencies) // 2] * 1e3:.1f} ms, "
           f"p99 {latencies[len(latencies) * 99 // 100] * 1e3:.1f} ms, longest {latencies[-1] * 1e3:.0f} ms, "
-          f"{sum(client.conflicts for client in clients)} conflicts; memory {early:.0f} MiB early, {late:.0f} MiB late", flush=True)
+          f"{sum(client.conflicts for client in clients)} conflicts; memory {early:.0f} MiB early, {late:.0f} MiB late, "
+          f"{threads} threads", flush=True)
+    if threads > server.threads_max:
+        return f"the server had {threads} threads"
     return f"memory grew from {early:.0f} to {late:.0f} MiB" if late > early * 1.1 + growth_mib else None
 
 

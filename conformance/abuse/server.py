@@ -38,6 +38,8 @@ class Server:
             raise RuntimeError(f"the server did not start: {line} {self.process.stderr.read().decode()}")
         # What its allocator may have beside what is in use.
         threads = settings["worker_count_max"] + OTHER_THREADS
+        # The network, the executors and the decoding of long messages have as many threads each as there are cores.
+        self.threads_max = threads + 3 * os.cpu_count()
         self.busy, self.idle = BUSY_THREAD_MIB * threads, IDLE_THREAD_MIB * threads
         self.is_tls = found.group(1) == "wss"
         self.address = (found.group(2), int(found.group(3)))
@@ -66,6 +68,9 @@ class Server:
     def reset_peak(self):
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as refs:
             refs.write("5")
+
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{Database, Error, ErrorKind, Result};
-use mangrove_server::{DatabaseEngine, Server, Starting};
+use mangrove_server::{DatabaseEngine, Server, Starting, blocking_thread_count};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::ServeArgs;
@@ -60,6 +60,7 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_keep_alive(WORKER_IDLE_MAX)
+        .max_blocking_threads(blocking_thread_count(&setup.options.server.limits))
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
     // Before minutes of recovery and loading, in which `/health` says that the server is starting.

@@ -42,7 +42,7 @@ use crate::tls::{changed, warn_if_public};
 use crate::users::{self, PASSWORD_BYTES_MAX, Users};
 
 /// How many passwords are hashed at once.
-const HASHING_COUNT_MAX: usize = 2;
+pub(crate) const HASHING_COUNT_MAX: usize = 2;
 
 /// Wrong passwords on one connection before it is closed.
 pub const FAILURE_COUNT_MAX: u32 = 3;

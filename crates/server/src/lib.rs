@@ -98,3 +98,4 @@ pub use queries::Running;
 pub use server::{LiveLimits, Server};
 pub use starting::Starting;
 pub use tls::TlsFiles;
+pub use worker::blocking_thread_count;

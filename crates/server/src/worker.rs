@@ -21,12 +21,27 @@ use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until};
 use tracing::Span;
 
+use crate::auth::HASHING_COUNT_MAX;
 use crate::cancel::{Cancellation, Reason};
+use crate::config::Limits;
 use crate::shutdown::{Phase, Shutdown};
 use crate::status::Failure;
 
 /// Messages up to this size are decoded on the thread that has read them: that takes less time than to wake another.
 const DECODED_HERE_BYTES_MAX: usize = 16 << 10;
+
+/// How many blocking threads a runtime needs for a server with these limits.
+///
+/// A thread is busy a moment longer than it has its permit, and meanwhile the runtime starts another for the next request. A
+/// runtime without this as its bound comes to hundreds of threads, and to what the allocator keeps for each.
+pub fn blocking_thread_count(limits: &Limits) -> usize {
+    limits.worker_count_max.min(Semaphore::MAX_PERMITS) + decoder_count() + HASHING_COUNT_MAX
+}
+
+/// As many long messages as this are decoded at once: as there are cores.
+fn decoder_count() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get())
+}
 
 /// The bounded pool of threads.
 #[derive(Clone, Debug)]
@@ -97,8 +112,7 @@ impl Workers {
     /// A pool of so many.
     pub fn new(count: usize) -> Self {
         let count = count.min(Semaphore::MAX_PERMITS);
-        let decoders = std::thread::available_parallelism().map_or(1, |count| count.get());
-        Workers { permits: Arc::new(Semaphore::new(count)), count, decoders: Arc::new(Semaphore::new(decoders)) }
+        Workers { permits: Arc::new(Semaphore::new(count)), count, decoders: Arc::new(Semaphore::new(decoder_count())) }
     }
 
     /// How many there are.
