@@ -72,11 +72,14 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
         said.push(wanted.to_owned());
         assert!(!said[before..].iter().any(|line| line.starts_with("error")), "seed {seed}: {said:?}");
     };
-    // Half of the loads are killed as they begin: on some machines a load is over after a few milliseconds.
-    let load_pause = if chance.below(2) == 0 { 1_000 } else { 25_000 };
+    // Half of the starts are killed at once, and half of the loads as they begin: on some machines they are over
+    // after a few milliseconds, and this process may be late.
+    let is_early = chance.below(2) == 0;
+    let start_pause = if is_early { 1 } else { 4_000 };
+    let load_pause = if is_early { 1_000 } else { 25_000 };
     let mut pause = |micros: u64| std::thread::sleep(Duration::from_micros(chance.below(micros)));
     match if is_fresh { 9 } else { seed % 8 } {
-        0 => pause(4_000),
+        0 => pause(start_pause),
         1 | 2 => {
             wait_for(OPENING);
             pause(15_000);
