@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove_graph::{Catalog, Error, KeyId, LabelSetId, Result, Value, VertexId};
+use mangrove_graph::{Catalog, Draw, Error, KeyId, LabelSetId, Purpose, Result, Value, VertexId};
 use mangrove_load::{EdgeBatch, Sink, VertexBatch};
 pub use mangrove_load::{LoadOptions, LoadReport, Progress};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
@@ -25,7 +25,8 @@ pub(crate) fn load(
              has, with --upsert (Database::upsert), or load into a new one",
         ));
     }
-    let mut sink = BulkSink { load: inner.manager.bulk_load()? };
+    let held = inner.budget.account(Purpose::Loads);
+    let mut sink = BulkSink { load: inner.manager.bulk_load()?, held };
     let report = mangrove_load::load(files, options, &mut sink, progress)?;
     sink.load.finish()?;
     Ok(report)
@@ -33,6 +34,8 @@ pub(crate) fn load(
 
 struct BulkSink {
     load: BulkLoad,
+    /// What the loader holds beside the graph.
+    held: Draw,
 }
 
 impl BulkSink {
@@ -87,7 +90,8 @@ impl Sink for BulkSink {
     }
 
     fn holds(&mut self, bytes: u64) -> Result<()> {
-        crate::load_sink::check_memory(&self.load.store().memory(), bytes)
+        crate::load_sink::check_memory(&self.load.store().memory(), bytes)?;
+        self.held.resize(bytes)
     }
 }
 

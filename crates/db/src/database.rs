@@ -8,7 +8,7 @@ use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_flow::Limits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::{ExecutorLoad, Executors};
-use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, Result, Value};
+use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::UpsertKeys;
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
@@ -32,6 +32,8 @@ pub struct DatabaseOptions {
     pub tablet_count: u16,
     /// The database refuses writes while the graph uses this much memory; reads go on.
     pub memory_limit_bytes: u64,
+    /// The process's budget of memory, in which the graph, its queries and its loads count. By default nothing is counted.
+    pub memory_budget: MemoryBudget,
     /// At what sizes structures of the store take another form: tests choose small ones.
     #[doc(hidden)]
     pub sizes: StoreSizes,
@@ -47,6 +49,7 @@ impl Default for DatabaseOptions {
         DatabaseOptions {
             tablet_count: store.tablet_count,
             memory_limit_bytes: store.memory_limit_bytes,
+            memory_budget: store.memory_budget,
             sizes: store.sizes,
             executor_count: 0,
             durability: DurabilityOptions::default(),
@@ -111,6 +114,8 @@ pub(crate) struct Inner {
     files: Mutex<Arc<FileAccess>>,
     /// How a query is run of which nothing is said. Nobody ever cancels it.
     options: QueryOptions,
+    /// The process's budget of memory.
+    pub budget: MemoryBudget,
     pub home: Home,
 }
 
@@ -151,6 +156,7 @@ impl Database {
         let store = Store::new(&StoreOptions {
             tablet_count: options.tablet_count,
             memory_limit_bytes: options.memory_limit_bytes,
+            memory_budget: options.memory_budget.clone(),
             sizes: options.sizes,
         });
         Self::assemble(options, TransactionManager::new(Arc::new(store)), Home::Memory)
@@ -168,6 +174,7 @@ impl Database {
             numeric_ids: AtomicBool::new(false),
             files: Mutex::default(),
             options: QueryOptions::default(),
+            budget: options.memory_budget.clone(),
             home,
         };
         let database = Database { inner: Arc::new(inner), of_transactions: None };
@@ -447,7 +454,8 @@ impl Database {
         self.inner.manager.store().live_counts()
     }
 
-    /// An error where the graph uses as much memory as it may, so that writes are refused.
+    /// An error where the graph uses as much memory as it may, by its own limit or by the process's budget, so that writes are
+    /// refused until something is deleted.
     pub fn check_memory(&self) -> Result<()> {
         self.inner.manager.store().check_memory()
     }
@@ -493,6 +501,11 @@ impl Database {
     /// Whether nothing was ever written.
     pub fn is_empty(&self) -> bool {
         self.inner.manager.store().is_empty()
+    }
+
+    /// The process's budget of memory that the database draws on.
+    pub fn memory_budget(&self) -> &MemoryBudget {
+        &self.inner.budget
     }
 
     /// The clock the database takes the time from.

@@ -149,6 +149,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
     DurableOptions {
         tablet_count: options.tablet_count,
         memory_limit_bytes: options.memory_limit_bytes,
+        memory_budget: options.memory_budget.clone(),
         sizes: options.sizes,
         log,
         checkpoint_log_bytes,

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
 use mangrove_flow::{Limits, NodeRuntime, Progress};
-use mangrove_graph::{Error, GraphView, IdRule, Result, Value};
+use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::Rows;
 use mangrove_steps::detach::{Detail, detach};
@@ -22,6 +22,7 @@ pub(crate) struct Setting<'a> {
     pub parameters: &'a Parameters,
     pub ids: IdRule,
     pub limits: Limits,
+    pub budget: &'a MemoryBudget,
     pub clock: &'a Arc<dyn Clock>,
     pub cancel: &'a Arc<AtomicBool>,
     /// What `call()` reaches, where the query calls anything.

@@ -116,8 +116,9 @@ pub(crate) struct Instance {
 impl Instance {
     fn new(plan: &PhysicalPlan, setting: &Setting<'_>, described: bool) -> Result<Self> {
         let built = build(plan, 1, described)?;
-        let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
-        let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, context);
+        let context = QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone());
+        let context = context.drawing_on(setting.budget);
+        let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(context));
         Ok(Instance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
     }
 
@@ -132,6 +133,7 @@ impl Instance {
     /// Lets go of the run; false where the instance is of no more use.
     fn rest(&mut self) -> bool {
         let (environment, is_clean) = self.runtime.rest();
+        self.runtime.context().give_back();
         let Some(Environment { mut parameters, .. }) = environment else { return false };
         parameters.clear();
         if parameters.capacity() <= KEPT_PARAMETERS_MAX {

@@ -69,8 +69,8 @@ pub use mangrove_flow::executor::ExecutorLoad;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
     ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId, IndexRange, KeyId,
-    LabelFilter, LabelSetId, NumberType, Numbers, PathValue, Remedy, Result, ScanCursor, Share, Token, Tree, UserId,
-    Value, ValueColumns, ValueRows, VertexId,
+    LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, PathValue, Purpose, Remedy, Result, ScanCursor, Share,
+    Token, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{

@@ -22,7 +22,8 @@ pub(crate) fn run(
     seed: Option<u64>,
     materialize: Materialize,
 ) -> Result<Vec<(Value, u64)>> {
-    let context = Arc::new(QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone()));
+    let context = QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone());
+    let context = Arc::new(context.drawing_on(setting.budget));
     let requirements = Arc::new(plan.requirements.clone());
     let runtimes = (0..count).map(|index| {
         let share = Share { index, of: count };

@@ -234,6 +234,7 @@ impl Transaction {
             transaction: &self.transaction,
             ids: self.database.id_rule(),
             limits: limits(options, prepared),
+            budget: self.database.memory_budget(),
             clock: self.database.clock(),
             cancel: &options.cancel,
             services: prepared.calls_services().then(|| match &options.services {

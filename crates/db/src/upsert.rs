@@ -17,7 +17,8 @@ pub(crate) mod remote;
 use std::collections::{HashMap, HashSet};
 
 use mangrove_graph::{
-    EdgeId, Error, GraphView, IndexRange, KeyId, PropertyRow, Result, ScanCursor, Share, UserId, Value, VertexId,
+    Draw, EdgeId, Error, GraphView, IndexRange, KeyId, PropertyRow, Purpose, Result, ScanCursor, Share, UserId, Value,
+    VertexId,
 };
 use mangrove_load::{
     Cardinality, Column, EdgeBatch, EdgeIdentity, ElementKey, MultiProperty, Sink, Upserted, VertexBatch,
@@ -36,11 +37,13 @@ pub(crate) struct UpsertSink<'d> {
     database: &'d Database,
     /// Edges that this load made or found without an id or a key: a second row cannot mean them.
     met: HashSet<EdgeId>,
+    /// What the load holds beside the graph.
+    held: Draw,
 }
 
 impl<'d> UpsertSink<'d> {
     pub(crate) fn new(database: &'d Database) -> Self {
-        UpsertSink { database, met: HashSet::new() }
+        UpsertSink { database, met: HashSet::new(), held: database.memory_budget().account(Purpose::Loads) }
     }
 
     /// Runs a batch as a transaction until it is committed.
@@ -110,7 +113,9 @@ impl Sink for UpsertSink<'_> {
 
     fn holds(&mut self, bytes: u64) -> Result<()> {
         let met = self.met.capacity() * std::mem::size_of::<EdgeId>();
-        check_memory(&self.database.memory(), bytes + met as u64)
+        let bytes = bytes + met as u64;
+        check_memory(&self.database.memory(), bytes)?;
+        self.held.resize(bytes)
     }
 }
 

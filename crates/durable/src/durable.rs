@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
 use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
 use parking_lot::{Condvar, Mutex};
@@ -48,6 +48,8 @@ pub struct DurableOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
+    /// The process's budget of memory, in which the graph counts.
+    pub memory_budget: MemoryBudget,
     /// At what sizes structures of the store take another form.
     pub sizes: StoreSizes,
     /// How far back validation looks.
@@ -70,6 +72,7 @@ impl Default for DurableOptions {
         DurableOptions {
             tablet_count: 64,
             memory_limit_bytes: u64::MAX,
+            memory_budget: MemoryBudget::unlimited(),
             sizes: StoreSizes::default(),
             recent: RecentOptions::default(),
             log: LogOptions::default(),
@@ -88,7 +91,12 @@ impl DurableOptions {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        RecoveryOptions { threads, memory_limit_bytes: self.memory_limit_bytes, sizes: self.sizes }
+        RecoveryOptions {
+            threads,
+            memory_limit_bytes: self.memory_limit_bytes,
+            memory_budget: self.memory_budget.clone(),
+            sizes: self.sizes,
+        }
     }
 }
 

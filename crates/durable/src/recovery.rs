@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{ElementRef, Error, IndexInfo, Result, TabletId};
+use mangrove_graph::{ElementRef, Error, IndexInfo, MemoryBudget, Result, TabletId};
 use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
@@ -41,12 +41,14 @@ const PORTION: usize = 256;
 const QUEUE: usize = 16;
 
 /// How to recover.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecoveryOptions {
     /// Threads that work side by side, besides the one that reads the log.
     pub(crate) threads: usize,
     /// For the store.
     pub(crate) memory_limit_bytes: u64,
+    /// For the store.
+    pub(crate) memory_budget: MemoryBudget,
     /// For the store.
     pub(crate) sizes: StoreSizes,
 }
@@ -114,8 +116,8 @@ pub(crate) fn recover(
     let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
     let threads = options.threads.max(1);
     let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
-    let RecoveryOptions { memory_limit_bytes, sizes, .. } = options;
-    let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, sizes };
+    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
+    let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
     let loaded = load(disk, manifest, &store, threads, &pages)?;
     let (mut indexes, mut rules) = (loaded.indexes, loaded.rules);
     let commits = |done| say(RecoveryPhase::Log, done, 0);

@@ -6,7 +6,7 @@
 //! can tell: that its indexes and lists agree with its elements.
 
 use hashbrown::HashSet;
-use mangrove_graph::{Error, ErrorKind, Result, TabletId};
+use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result, TabletId};
 use mangrove_store::{Store, StoreSizes};
 
 use crate::checkpoint::check_file;
@@ -64,7 +64,12 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     };
-    let options = RecoveryOptions { threads, memory_limit_bytes: u64::MAX, sizes: StoreSizes::default() };
+    let options = RecoveryOptions {
+        threads,
+        memory_limit_bytes: u64::MAX,
+        memory_budget: MemoryBudget::unlimited(),
+        sizes: StoreSizes::default(),
+    };
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
         store,

@@ -4,12 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use parking_lot::Mutex;
 
 use crate::clock::Clock;
 
 /// How many messages pass between two looks at the clock. A message is worked off in well under a millisecond.
 const CLOCK_MESSAGES: u64 = 16;
+
+/// What a query may hold before it draws on the memory budget: a light one, of which many run in a millisecond, touches nothing
+/// that all share. This times the queries at once is held outside the budget.
+const UNDRAWN_BYTES_MAX: u64 = 64 << 10;
+/// A query draws so much on the budget at a time, where there is as much.
+const GRANT_BYTES: u64 = 1 << 20;
+/// It gives back what it has no use for when that is more than this.
+const SPARE_BYTES_MAX: u64 = 4 * GRANT_BYTES;
+/// What [`QueryContext::covered`] is without a budget.
+const WITHOUT_BUDGET: u64 = u64::MAX;
 
 /// Limits of one query. Exceeding one ends that query alone, with an error that names the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +46,46 @@ pub struct QueryContext {
     cancelled: Arc<AtomicBool>,
     memory: AtomicU64,
     memory_peak: AtomicU64,
+    /// How many bytes the query may hold before it draws again.
+    covered: AtomicU64,
+    budget: MemoryBudget,
+    draw: Mutex<Draw>,
 }
 
 impl QueryContext {
     /// A query that starts now. Setting `cancelled` ends it at its next message.
     pub fn new(limits: Limits, clock: Arc<dyn Clock>, cancelled: Arc<AtomicBool>) -> Self {
         let started = limits.time_nanos.map(|_| clock.now_nanos());
-        QueryContext { limits, clock, started, cancelled, memory: AtomicU64::new(0), memory_peak: AtomicU64::new(0) }
+        let budget = MemoryBudget::unlimited();
+        QueryContext {
+            limits,
+            clock,
+            started,
+            cancelled,
+            memory: AtomicU64::new(0),
+            memory_peak: AtomicU64::new(0),
+            covered: AtomicU64::new(WITHOUT_BUDGET),
+            draw: Mutex::new(budget.account(Purpose::Queries)),
+            budget,
+        }
+    }
+
+    /// The same, and what it holds counts in a budget of the process.
+    #[must_use]
+    pub fn drawing_on(self, budget: &MemoryBudget) -> Self {
+        let covered = if budget.is_unlimited() { WITHOUT_BUDGET } else { UNDRAWN_BYTES_MAX };
+        let draw = Mutex::new(budget.account(Purpose::Queries));
+        QueryContext { covered: AtomicU64::new(covered), draw, budget: budget.clone(), ..self }
     }
 
     /// Makes this the context of another query, which starts now; in place where nobody else has it any more.
     pub fn renew(self: &mut Arc<Self>, limits: Limits, clock: &Arc<dyn Clock>, cancelled: &Arc<AtomicBool>) {
         let Some(context) = Arc::get_mut(self) else {
-            *self = Arc::new(QueryContext::new(limits, clock.clone(), cancelled.clone()));
+            let renewed = QueryContext::new(limits, clock.clone(), cancelled.clone()).drawing_on(&self.budget);
+            *self = Arc::new(renewed);
             return;
         };
+        context.give_back();
         context.limits = limits;
         if !Arc::ptr_eq(&context.clock, clock) {
             context.clock = clock.clone();
@@ -112,7 +148,8 @@ impl QueryContext {
     /// Accounts for bytes that an operator now holds; fails when that is more than the query may.
     pub fn charge(&self, bytes: u64) -> Result<()> {
         // Too many bytes to count end the query like any other amount that is too large.
-        let held = self.memory.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        // SeqCst with `covered` below: `give_back_spare` has why.
+        let held = self.memory.fetch_add(bytes, Ordering::SeqCst).saturating_add(bytes);
         self.memory_peak.fetch_max(held, Ordering::Relaxed);
         if held > self.limits.memory_bytes {
             return Err(Error::new(
@@ -124,13 +161,137 @@ impl QueryContext {
                 ),
             ));
         }
+        if held > self.covered.load(Ordering::SeqCst) {
+            self.draw_for(held)?;
+        }
+        Ok(())
+    }
+
+    /// Draws what covers so many bytes.
+    #[cold]
+    fn draw_for(&self, held: u64) -> Result<()> {
+        let mut draw = self.draw.lock();
+        // Another node of the query may have been here.
+        let needed = held.saturating_sub(UNDRAWN_BYTES_MAX).saturating_sub(draw.bytes());
+        if needed > 0 {
+            draw.grow_generously(needed, needed.next_multiple_of(GRANT_BYTES))?;
+            self.covered.store(UNDRAWN_BYTES_MAX + draw.bytes(), Ordering::SeqCst);
+        }
         Ok(())
     }
 
     /// Gives back what was charged.
     pub fn release(&self, bytes: u64) {
-        if bytes > 0 {
-            self.memory.fetch_sub(bytes, Ordering::Relaxed);
+        if bytes == 0 {
+            return;
         }
+        let held = self.memory.fetch_sub(bytes, Ordering::Relaxed).saturating_sub(bytes);
+        let covered = self.covered.load(Ordering::Relaxed);
+        if covered.saturating_sub(held) > SPARE_BYTES_MAX && covered != WITHOUT_BUDGET {
+            self.give_back_spare();
+        }
+    }
+
+    /// Gives back to the budget what covers more than is held.
+    #[cold]
+    fn give_back_spare(&self) {
+        let mut draw = self.draw.lock();
+        let needed = self.memory().saturating_sub(UNDRAWN_BYTES_MAX).next_multiple_of(GRANT_BYTES);
+        let spare = draw.bytes().saturating_sub(needed);
+        let covered = UNDRAWN_BYTES_MAX + draw.bytes() - spare;
+        // In this order: a node that charges meanwhile either finds that less is covered, and waits for the lock to draw, or is
+        // found here.
+        self.covered.store(covered, Ordering::SeqCst);
+        match self.memory.load(Ordering::SeqCst) > covered {
+            true => self.covered.store(UNDRAWN_BYTES_MAX + draw.bytes(), Ordering::SeqCst),
+            false => draw.shrink(spare),
+        }
+    }
+
+    /// Gives back everything that was drawn on the budget: the query is over.
+    pub fn give_back(&self) {
+        let covered = self.covered.load(Ordering::Relaxed);
+        if covered != WITHOUT_BUDGET && covered > UNDRAWN_BYTES_MAX {
+            let mut draw = self.draw.lock();
+            self.covered.store(UNDRAWN_BYTES_MAX, Ordering::Relaxed);
+            let all = draw.bytes();
+            draw.shrink(all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn context(limits: Limits, budget: &MemoryBudget) -> Arc<QueryContext> {
+        Arc::new(QueryContext::new(limits, Arc::new(ManualClock::default()), Arc::default()).drawing_on(budget))
+    }
+
+    #[test]
+    fn a_query_draws_on_the_budget_as_it_grows_and_gives_back() {
+        let budget = MemoryBudget::of(10 * GRANT_BYTES);
+        let mut query = context(Limits::default(), &budget);
+        query.charge(UNDRAWN_BYTES_MAX).unwrap();
+        assert_eq!(budget.used_bytes(), 0, "a light query draws nothing");
+        query.charge(1).unwrap();
+        assert_eq!(budget.used_for(Purpose::Queries), GRANT_BYTES);
+        query.charge(GRANT_BYTES - 1).unwrap();
+        assert_eq!(budget.used_bytes(), GRANT_BYTES);
+        query.charge(8 * GRANT_BYTES).unwrap();
+        // Where a grant is not left, what is needed may be.
+        let others = budget.draw(Purpose::Graphs, GRANT_BYTES / 2).unwrap();
+        query.charge(1).unwrap();
+        assert_eq!(budget.used_bytes(), 9 * GRANT_BYTES + GRANT_BYTES / 2 + 1);
+        let refused = query.charge(GRANT_BYTES).unwrap_err();
+        assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory budget"), "{refused}");
+        query.release(GRANT_BYTES);
+        query.release(6 * GRANT_BYTES);
+        assert_eq!(budget.used_for(Purpose::Queries), 4 * GRANT_BYTES);
+        query.give_back();
+        assert_eq!(budget.used_for(Purpose::Queries), 0);
+        // The next query of the same instance draws anew.
+        query.charge(GRANT_BYTES).unwrap();
+        query.renew(Limits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
+        assert_eq!(budget.used_for(Purpose::Queries), 0);
+        query.charge(GRANT_BYTES).unwrap();
+        assert_eq!(budget.used_for(Purpose::Queries), GRANT_BYTES);
+        let other_hand = query.clone();
+        query.renew(Limits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
+        query.charge(GRANT_BYTES).unwrap();
+        assert_eq!(budget.used_for(Purpose::Queries), 2 * GRANT_BYTES);
+        drop((query, other_hand, others));
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    /// Nodes of one query charge and release at once: the draw covers what is held at every moment that nothing moves, and all
+    /// comes back.
+    #[test]
+    fn nodes_of_a_query_draw_together() {
+        let budget = MemoryBudget::of(64 * GRANT_BYTES);
+        let query = context(Limits { memory_bytes: u64::MAX, ..Limits::default() }, &budget);
+        for round in 0..20 {
+            std::thread::scope(|scope| {
+                for node in 0..4_u64 {
+                    let query = &query;
+                    scope.spawn(move || {
+                        for step in 0..200 {
+                            let bytes = (node + 1) * 300_000 + step * 1_000;
+                            query.charge(bytes).unwrap();
+                            if step % 50 != round {
+                                query.release(bytes);
+                            }
+                        }
+                    });
+                }
+            });
+            let (held, drawn) = (query.memory(), budget.used_bytes());
+            assert!(drawn + UNDRAWN_BYTES_MAX >= held, "{drawn} drawn for {held}");
+            query.release(held);
+        }
+        assert!(budget.used_bytes() <= SPARE_BYTES_MAX);
+        drop(query);
+        assert_eq!(budget.used_bytes(), 0);
     }
 }

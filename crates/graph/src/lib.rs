@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod adjacency;
+pub mod budget;
 pub mod catalog;
 pub mod codec;
 pub mod columns;
@@ -24,6 +25,7 @@ pub mod value;
 pub mod view;
 
 pub use adjacency::{AdjacencyRequest, AdjacencyRuns};
+pub use budget::{Draw, MemoryBudget, Purpose};
 pub use catalog::Catalog;
 pub use columns::{RowValues, ValueColumns};
 pub use datetime::{DateTime, Duration};

@@ -7,7 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use parking_lot::Mutex;
 
 use crate::segments::Usage;
 
@@ -62,6 +63,13 @@ const KINDS: [(RecordKind, &str); 14] = [
     (RecordKind::Log, "logs awaiting collection"),
 ];
 
+/// The store tells the process's budget of its memory in multiples of this.
+const BUDGET_GRAIN: u64 = 256 << 10;
+/// It tells of memory that was freed when that is more than this.
+const BUDGET_SLACK: u64 = 2 * BUDGET_GRAIN;
+/// What [`Memory::told`] is without a budget.
+const WITHOUT_BUDGET: u64 = u64::MAX;
+
 /// The counters of one store.
 #[derive(Debug)]
 pub struct Memory {
@@ -69,12 +77,25 @@ pub struct Memory {
     bytes: [AtomicU64; KINDS.len()],
     total: AtomicU64,
     limit_bytes: AtomicU64,
+    /// What the budget has been told of the total.
+    told: AtomicU64,
+    budget: MemoryBudget,
+    draw: Mutex<Draw>,
 }
 
 impl Memory {
     /// Counters at zero with a limit on their sum.
+    #[cfg(test)]
     pub(crate) fn new(limit_bytes: u64) -> Self {
+        Memory::drawing_on(&MemoryBudget::unlimited(), limit_bytes)
+    }
+
+    /// The same, and their sum counts in a budget of the process.
+    pub(crate) fn drawing_on(budget: &MemoryBudget, limit_bytes: u64) -> Self {
         Memory {
+            told: AtomicU64::new(if budget.is_unlimited() { WITHOUT_BUDGET } else { 0 }),
+            draw: Mutex::new(budget.account(Purpose::Graphs)),
+            budget: budget.clone(),
             allocations: Default::default(),
             bytes: Default::default(),
             total: AtomicU64::new(0),
@@ -90,7 +111,10 @@ impl Memory {
         }
         self.allocations[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_add(bytes as u64, Ordering::Relaxed);
-        self.total.fetch_add(bytes as u64, Ordering::Relaxed);
+        let total = self.total.fetch_add(bytes as u64, Ordering::Relaxed).wrapping_add(bytes as u64);
+        if total > self.told.load(Ordering::Relaxed) {
+            self.tell_budget();
+        }
     }
 
     /// Counts an allocation out that [`Memory::add`] counted.
@@ -100,7 +124,20 @@ impl Memory {
         }
         self.allocations[kind as usize].fetch_sub(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_sub(bytes as u64, Ordering::Relaxed);
-        self.total.fetch_sub(bytes as u64, Ordering::Relaxed);
+        let total = self.total.fetch_sub(bytes as u64, Ordering::Relaxed).wrapping_sub(bytes as u64);
+        let told = self.told.load(Ordering::Relaxed);
+        if told.saturating_sub(total) > BUDGET_SLACK && told != WITHOUT_BUDGET {
+            self.tell_budget();
+        }
+    }
+
+    /// Counts the total in the budget.
+    #[cold]
+    fn tell_budget(&self) {
+        let mut draw = self.draw.lock();
+        let told = self.total.load(Ordering::Relaxed).next_multiple_of(BUDGET_GRAIN);
+        draw.count(told);
+        self.told.store(told, Ordering::Relaxed);
     }
 
     /// One allocation, or none where `before` is 0, has become another one, or none.
@@ -109,9 +146,21 @@ impl Memory {
         self.remove(kind, before);
     }
 
-    /// An error when the limit is reached. Asked before a write begins, so a write may overshoot it by what
-    /// it allocates itself.
+    /// An error when the limit is reached, the graph's own or the budget's. Asked before a write begins, so a write may
+    /// overshoot it by what it allocates itself.
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_own()?;
+        self.budget.check_graphs()
+    }
+
+    /// An error while nothing can be added, however long one waits: unlike [`Memory::check`] not where others will give back
+    /// what they have drawn on the budget.
+    pub(crate) fn check_lasting(&self) -> Result<()> {
+        self.check_own()?;
+        self.budget.check_graphs_share()
+    }
+
+    fn check_own(&self) -> Result<()> {
         let total = self.total.load(Ordering::Relaxed);
         let limit = self.limit_bytes();
         if total < limit {
@@ -126,7 +175,12 @@ impl Memory {
         ))
     }
 
-    /// What [`Memory::check`] compares with.
+    /// What the sum counts in.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    /// The graph's own limit.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
-use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
 use crate::cell::{Content, RawCell};
@@ -31,13 +31,20 @@ pub struct StoreOptions {
     pub tablet_count: u16,
     /// Writes are refused while the graph uses this much memory.
     pub memory_limit_bytes: u64,
+    /// The process's budget of memory, in which the graph counts.
+    pub memory_budget: MemoryBudget,
     /// At what sizes structures take another form.
     pub sizes: StoreSizes,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { tablet_count: 64, memory_limit_bytes: u64::MAX, sizes: StoreSizes::default() }
+        StoreOptions {
+            tablet_count: 64,
+            memory_limit_bytes: u64::MAX,
+            memory_budget: MemoryBudget::unlimited(),
+            sizes: StoreSizes::default(),
+        }
     }
 }
 
@@ -102,7 +109,7 @@ impl Store {
     /// An empty store. Panics when `tablet_count` is 0.
     pub fn new(options: &StoreOptions) -> Self {
         assert!(options.tablet_count > 0, "a store has at least one tablet");
-        let memory = Memory::new(options.memory_limit_bytes);
+        let memory = Memory::drawing_on(&options.memory_budget, options.memory_limit_bytes);
         // Tablets count from 1, so that no id is 0 and automatic ids do not begin at 0.
         let tablets = (1..=options.tablet_count).map(|n| Tablet::new(TabletId(n))).collect();
         Store {
@@ -154,14 +161,19 @@ impl Store {
         self.memory.limit_bytes()
     }
 
+    /// The process's budget of memory, in which the graph counts.
+    pub fn memory_budget(&self) -> &MemoryBudget {
+        self.memory.budget()
+    }
+
     /// How many vertices and edges there are, those of transactions that have not ended included: from counters.
     pub fn live_counts(&self) -> (u64, u64) {
         crate::scan::live_counts(self)
     }
 
-    /// An error where the limit is reached and writes are refused.
+    /// An error where a limit is reached and writes are refused until something is deleted, or a limit raised.
     pub fn check_memory(&self) -> mangrove_graph::Result<()> {
-        self.memory.check()
+        self.memory.check_lasting()
     }
 
     /// Changes how much memory the graph may use before writes are refused.

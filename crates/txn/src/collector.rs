@@ -152,6 +152,13 @@ impl Shared {
 }
 
 impl Collector {
+    /// Starts the workers if there are none. Unlike a wake-up it never puts off the look around that they take by themselves.
+    pub(crate) fn start(&self, shared: &Arc<Shared>) {
+        if !self.started.load(Ordering::Relaxed) {
+            self.wake(shared);
+        }
+    }
+
     /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
     #[cold]
     pub(crate) fn wake(&self, shared: &Arc<Shared>) {

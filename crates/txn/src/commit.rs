@@ -258,7 +258,7 @@ impl Validating {
         let shared = &self.transaction.shared;
         let bytes_max = shared.settings.commit_history_bytes.load(std::sync::atomic::Ordering::Relaxed);
         if shared.recent.is_trim_due(self.timestamp, bytes_max) {
-            shared.recent.trim(shared.status.oldest_validated(&shared.recent), bytes_max);
+            shared.trim_recent(bytes_max);
         }
         shared.recent.wait_for(self.timestamp);
         shared.hand_over(std::mem::take(&mut self.log), self.timestamp);
@@ -284,6 +284,18 @@ impl Validating {
 }
 
 impl Shared {
+    /// Drops what is kept of recent commits and no transaction can meet, and counts the rest in the memory budget. What the
+    /// budget has no room for is dropped, too, from the oldest on: transactions that would need it cannot commit.
+    fn trim_recent(&self, bytes_max: u64) {
+        let oldest = self.status.oldest_validated(&self.recent);
+        let Some(draw) = &self.history_draw else { return self.recent.trim(oldest, bytes_max) };
+        // Who holds it trims.
+        let Some(mut draw) = draw.try_lock() else { return };
+        let room = draw.bytes().saturating_add(self.store.memory_budget().left_bytes());
+        self.recent.trim(oldest, bytes_max.min(room));
+        draw.count(self.recent.bytes());
+    }
+
     /// Waits, where there is a log, until what was read or written up to a moment is durable.
     fn wait_until_durable(&self, ts: u64) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };

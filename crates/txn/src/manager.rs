@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mangrove_graph::{Error, ErrorKind, IndexId, Result};
+use mangrove_graph::{Draw, Error, ErrorKind, IndexId, Purpose, Result};
 use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
 
 use crate::age::{Aging, Clock};
@@ -50,6 +50,8 @@ impl TransactionOptions {
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) recent: RecentCommits,
+    /// What recent commits take of the memory budget; absent where there is none.
+    pub(crate) history_draw: Option<parking_lot::Mutex<Draw>>,
     pub(crate) status: StatusTable,
     /// Where commits are made durable; absent where they are not.
     pub(crate) log: Option<Arc<dyn CommitLog>>,
@@ -118,9 +120,13 @@ impl TransactionManager {
     }
 
     fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
+        let budget = store.memory_budget();
+        let history_draw =
+            (!budget.is_unlimited()).then(|| parking_lot::Mutex::new(budget.account(Purpose::Transactions)));
         let shared = Arc::new(Shared {
             store,
             recent,
+            history_draw,
             status: StatusTable::new(),
             log,
             loading: AtomicBool::new(false),

@@ -278,6 +278,12 @@ impl Transaction {
         let outcome = if self.is_expired() { Err(self.shared.expired_error()) } else { operation(&mut writer) };
         let has_written = writer.has_written();
         drop(writer);
+        if let Err(error) = &outcome
+            && error.kind() == ErrorKind::MemoryLimit
+        {
+            // What was deleted may be the room that is wanted, and too little for a commit to start a collector.
+            self.shared.collector.start(&self.shared);
+        }
         match &outcome {
             Ok(_) if has_written => return outcome,
             Ok(_) => {}

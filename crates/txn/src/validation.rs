@@ -129,7 +129,7 @@ pub(crate) fn abort_error(cause: AbortCause) -> Error {
         AbortCause::TooOld => {
             "this transaction could not be checked any more: what others have committed since its begin takes more memory than \
              commit_history_bytes allows; run it again, in smaller parts if it is long, or as a read-only or snapshot \
-             transaction, or raise commit_history_bytes"
+             transaction, or raise commit_history_bytes, or memory_budget where that is used up"
         }
         AbortCause::WriteConflict
         | AbortCause::Rollback

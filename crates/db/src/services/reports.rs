@@ -1,6 +1,6 @@
 //! `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.stats`, `mangrove.transactions`
 
-use mangrove_graph::{KeyId, LabelId, Result, Value};
+use mangrove_graph::{KeyId, LabelId, MemoryBudget, Purpose, Result, Value};
 use mangrove_txn::AbortCause;
 
 use super::{Arguments, durability, row};
@@ -77,6 +77,18 @@ pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>
     Ok(vec![row([("labels", sorted(labels.collect())), ("keys", sorted(keys.collect()))])])
 }
 
+/// The process's memory budget and what is in use of it; null where there is none.
+fn memory_budget(budget: &MemoryBudget) -> Value {
+    let Some(limit) = budget.limit_bytes() else { return Value::Null };
+    let used = |purpose: Purpose| (Value::from(purpose.name()), count(budget.used_for(purpose)));
+    row([
+        ("limit", count(limit)),
+        ("used", count(budget.used_bytes())),
+        ("peak", count(budget.peak_bytes())),
+        ("by_purpose", Value::map(Purpose::ALL.into_iter().map(used).collect())),
+    ])
+}
+
 /// One row of what the other services report.
 pub(super) fn stats(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let first = |rows: Vec<Value>| rows.into_iter().next().unwrap_or(Value::Null);
@@ -92,6 +104,7 @@ pub(super) fn stats(database: &Database, arguments: &Arguments<'_>) -> Result<Ve
     Ok(vec![row([
         ("memory", Value::list(memory(database, arguments)?)),
         ("memory_limit", count(database.memory().limit_bytes)),
+        ("memory_budget", memory_budget(database.memory_budget())),
         ("transactions", first(transactions(database, arguments)?)),
         ("garbage", first(garbage(database, arguments)?)),
         ("durability", first(durability::state(database, arguments)?)),

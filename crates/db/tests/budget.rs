@@ -1,0 +1,190 @@
+//! The memory budget of a process, of a program that embeds the database: who draws on it, and that all comes back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mangrove::{
+    Database, DatabaseOptions, ErrorKind, Isolation, Limits, LoadOptions, MemoryBudget, Parameters, Purpose,
+    QueryOptions, TransactionOptions, UpsertKeys, Value,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// An empty graph that draws on a budget.
+fn database(budget: &MemoryBudget) -> Database {
+    let memory_budget = budget.clone();
+    Database::with_options(&DatabaseOptions { memory_budget, executor_count: 1, ..DatabaseOptions::default() })
+}
+
+/// Waits until nothing is in use: a collector may have the last hand on a graph that was dropped.
+fn check_all_is_given_back(budget: &MemoryBudget) {
+    for _ in 0..1_000 {
+        if budget.used_bytes() > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    assert_eq!(budget.used_bytes(), 0);
+}
+
+/// A file of so many people.
+fn people(name: &str, count: usize) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("mangrove-budget-{}-{name}.csv", std::process::id()));
+    let rows: String = (0..count).map(|n| format!("{n},{},person\n", "text".repeat(40))).collect();
+    std::fs::write(&path, format!("id:ID,note:string,:LABEL\n{rows}")).unwrap();
+    path
+}
+
+#[test]
+fn loads_are_refused_at_the_budget() {
+    let budget = MemoryBudget::of(16 * MIB);
+    let file = people("loads", 200_000);
+    let files = std::slice::from_ref(&file);
+    let database_of_bulk = database(&budget);
+    let refused = database_of_bulk.load(files, &LoadOptions::default(), &mut |_| {}).unwrap_err();
+    assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory_budget"), "{refused}");
+    assert!(budget.peak_bytes() > 10 * MIB, "{budget:?}");
+    drop(database_of_bulk);
+    check_all_is_given_back(&budget);
+    let database_of_upsert = database(&budget);
+    let refused = database_of_upsert.upsert(files, &LoadOptions::default(), UpsertKeys::default(), &mut |_| {});
+    let refused = refused.unwrap_err();
+    assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory_budget"), "{refused}");
+    assert_eq!(budget.used_for(Purpose::Loads), 0);
+    // What is there can be read.
+    assert!(database_of_upsert.query("g.V().hasLabel('person').limit(1)").unwrap().count() == 1);
+    drop(database_of_upsert);
+    check_all_is_given_back(&budget);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn what_a_load_keeps_beside_the_graph_counts() {
+    // Others have nearly all of it.
+    let budget = MemoryBudget::of(64 * MIB);
+    let file = people("ids", 100_000);
+    let graph = database(&budget);
+    let others = budget.draw(Purpose::Queries, 63 * MIB - budget.used_bytes()).unwrap();
+    let refused = graph.load(std::slice::from_ref(&file), &LoadOptions::default(), &mut |_| {}).unwrap_err();
+    assert!(refused.message().contains("memory budget of 67108864 bytes"), "{refused}");
+    assert!(graph.is_empty());
+    drop(others);
+    let report = graph.load(std::slice::from_ref(&file), &LoadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(report.vertices, 100_000);
+    assert_eq!(budget.used_bytes(), budget.used_for(Purpose::Graphs));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_graph_counts_what_it_uses() {
+    let budget = MemoryBudget::of(256 * MIB);
+    let graph = database(&budget);
+    let is_told = |graph: &Database| {
+        let (used, told) = (graph.memory().total_bytes(), budget.used_for(Purpose::Graphs));
+        assert!(used.abs_diff(told) <= MIB / 2, "{used} bytes are used, and {told} counted");
+    };
+    is_told(&graph);
+    for _ in 0..20 {
+        graph.query("g.inject(1).repeat(union(identity(), identity())).times(12).addV('n').property('a', 1)").unwrap();
+        is_told(&graph);
+    }
+    assert!(budget.used_bytes() > MIB, "{budget:?}");
+    graph.query("g.V().drop()").unwrap();
+    graph.collect_garbage();
+    graph.compact();
+    is_told(&graph);
+    drop(graph);
+    check_all_is_given_back(&budget);
+}
+
+/// A query that stops early, fails, is given up or ends gives back; also one that runs in the instance of another.
+#[test]
+fn queries_give_back_however_they_end() {
+    let budget = MemoryBudget::of(64 * MIB);
+    let graph = database(&budget);
+    graph.query("g.inject(1).repeat(union(identity(), identity())).times(15).addV('n').property('a', 1)").unwrap();
+    let of_queries = || budget.used_for(Purpose::Queries);
+    let options = |memory_bytes| {
+        let limits = Limits { memory_bytes, ..Limits::default() };
+        QueryOptions { limits, inline_messages: 1, ..QueryOptions::default() }
+    };
+    let heavy = graph.prepare("g.V().as('a').order().by('a').path()").unwrap();
+    for _ in 0..3 {
+        let mut results = graph.run(&heavy, &Parameters::new()).unwrap();
+        results.next().unwrap().unwrap();
+        assert!(of_queries() >= MIB, "{budget:?}");
+        drop(results);
+        assert_eq!(of_queries(), 0);
+        assert_eq!(graph.run(&heavy, &Parameters::new()).unwrap().count(), 1 << 15);
+        assert_eq!(of_queries(), 0);
+        let mut count = 0;
+        graph
+            .run_shared(&heavy, &Parameters::new(), &options(u64::MAX), &mut |batch| {
+                count += batch.len();
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((count, of_queries()), (1 << 15, 0));
+        let failed =
+            graph.run_with(&heavy, &Parameters::new(), &options(2 * MIB)).and_then(|results| results.collect());
+        assert_eq!((failed.unwrap_err().kind(), of_queries()), (ErrorKind::MemoryLimit, 0));
+    }
+    // The budget refuses before the limit of the query.
+    let others = budget.draw(Purpose::Graphs, budget.left_bytes() - MIB / 2).unwrap();
+    let refused = graph.run(&heavy, &Parameters::new()).and_then(|results| results.collect()).unwrap_err();
+    assert!(refused.message().contains("the query needs") && refused.message().contains("memory_budget"), "{refused}");
+    assert_eq!(graph.query("g.V().limit(3).count()").unwrap().collect().unwrap(), [Value::I64(3)]);
+    drop(others);
+    assert_eq!(of_queries(), 0);
+}
+
+/// What recent commits wrote is kept for serializable transactions, counts, and gives way to others.
+#[test]
+fn the_history_of_commits_counts_and_gives_way() {
+    let budget = MemoryBudget::of(64 * MIB);
+    let graph = database(&budget);
+    graph.query("g.inject(1).repeat(union(identity(), identity())).times(12).addV('n').property('a', 0)").unwrap();
+    let prepared = graph.prepare("g.V().limit(300).property('a', 1).count()").unwrap();
+    let commit = |times: usize| {
+        for _ in 0..times {
+            let tx =
+                graph.begin_with(TransactionOptions { isolation: Isolation::Snapshot, ..Default::default() }).unwrap();
+            tx.run(&prepared, &Parameters::new()).unwrap().collect().unwrap();
+            tx.commit().unwrap();
+        }
+    };
+    let of_history = || budget.used_for(Purpose::Transactions);
+    let long = graph.begin().unwrap();
+    long.query("g.V().hasLabel('other').count()").unwrap().collect().unwrap();
+    commit(600);
+    assert!(of_history() > MIB, "{budget:?}, {} bytes of history", graph.commit_history_bytes());
+    let others = budget.draw(Purpose::Queries, budget.left_bytes()).unwrap();
+    let kept = of_history();
+    long.query("g.V().limit(1).count()").unwrap().collect().unwrap();
+    drop(others);
+    drop(long);
+    commit(600);
+    assert!(of_history() < kept, "{budget:?}, {kept} before");
+    drop(graph);
+    check_all_is_given_back(&budget);
+}
+
+/// What is deleted makes room, however little it is, and whichever limit refuses.
+#[test]
+fn what_is_deleted_makes_room() {
+    for options in [
+        DatabaseOptions { memory_budget: MemoryBudget::of(16 * MIB), ..DatabaseOptions::default() },
+        DatabaseOptions { memory_limit_bytes: 14 * MIB, ..DatabaseOptions::default() },
+    ] {
+        let graph = Database::with_options(&options);
+        let add = graph.prepare("g.addV('n').property('text', x)").unwrap();
+        let parameters: Parameters = [("x".into(), Value::from("x".repeat(100_000)))].into_iter().collect();
+        while graph.run(&add, &parameters).is_ok() {}
+        graph.query("g.V().drop()").unwrap();
+        let mut tries = 0;
+        while graph.query("g.addV('n')").is_err() {
+            tries += 1;
+            assert!(tries < 1_000, "writes are refused still: {:?}", graph.garbage());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
