@@ -14,7 +14,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::StreamExt;
-use mangrove_graph::Error;
+use mangrove_graph::{Draw, Error, Purpose};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -23,6 +23,8 @@ use tracing::Instrument;
 
 use crate::accept::Peer;
 use crate::access::Caller;
+use crate::allowance::Allowance;
+use crate::budget;
 use crate::gate::{Gate, Known, Passage};
 use crate::job::{Call, Job, Reply, Work};
 use crate::outgoing::{Outgoing, outgoing};
@@ -46,6 +48,7 @@ const CONTROL_BURST_MAX: u32 = 64;
 struct Connection {
     id: ConnectionId,
     gate: Gate,
+    allowance: Arc<Allowance>,
     shared: Arc<Shared>,
     outgoing: Outgoing,
     in_flight: Arc<Semaphore>,
@@ -63,8 +66,11 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     let (gone, gone_receiver) = watch::channel(false);
     let mut writer = tokio::spawn(writer.run(limits.write_stall_max, limits.ping_interval));
     let mut shutdown = shared.shutdown();
+    let allowance = Arc::clone(&peer.allowance);
+    allowance.count_in(&shared.budget);
     let mut connection = Connection {
         id: shared.next_connection_id(),
+        allowance,
         gate: Gate::new(peer, known, &limits),
         in_flight: Arc::new(Semaphore::new(limits.in_flight_count_max.min(Semaphore::MAX_PERMITS))),
         in_flight_count_max: u32::try_from(limits.in_flight_count_max).unwrap_or(u32::MAX),
@@ -142,6 +148,8 @@ impl Connection {
                     tracing::debug!(connection = self.id, "silent for longer than silence_max; it is taken for gone");
                     return None;
                 };
+                // What is read of the next message already is far below what is not counted.
+                self.allowance.finished();
                 match next {
                     Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
                     // Tungstenite answers pings itself, as fast as they come: who sends many has to take a word of ours
@@ -153,6 +161,10 @@ impl Connection {
                         }
                     }
                     Some(Ok(Message::Close(_))) | None => return None,
+                    Some(Err(_)) if self.allowance.is_overdrawn() => {
+                        let words = "the memory budget of the process (memory_budget) is used up: try again later";
+                        return Some((close_code::AGAIN, words.to_owned()));
+                    }
                     Some(Err(e)) => return Some(broken(&e)),
                 }
             };
@@ -174,20 +186,20 @@ impl Connection {
 
     /// Decodes a request and starts it, if it may pass; then the reason to close the connection, if there is one.
     async fn accept(&mut self, message: RawMessage, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
-        let call = self.decode(&message).await?;
+        let (call, held) = self.decode(&message).await?;
         let since = Instant::now();
         let is_proof = matches!(call.work, Work::Authenticate(_));
         let proved = |status: Status| self.shared.meters.request("authentication", status.code(), since.elapsed());
         match self.gate.pass(call, message, &self.shared).await {
-            Passage::Start(caller, call) => self.start(caller, *call, permit).await,
+            Passage::Start(caller, call) => self.start(caller, *call, permit, held).await,
             Passage::Answer(message) => self.send(message).await,
             Passage::Opened(caller, held) => {
                 proved(Status::SUCCESS);
                 drop(permit);
                 for message in held {
                     let permit = self.place().await;
-                    if let Some(call) = self.decode(&message).await {
-                        self.start(caller.clone(), call, permit).await;
+                    if let Some((call, held)) = self.decode(&message).await {
+                        self.start(caller.clone(), call, permit, held).await;
                     }
                 }
             }
@@ -204,15 +216,26 @@ impl Connection {
         None
     }
 
-    /// The request in a message; `None` where it is none, which is answered here.
-    async fn decode(&self, message: &RawMessage) -> Option<Call> {
-        let (shared, given) = (Arc::clone(&self.shared), message.clone());
-        let decoded =
-            self.shared.workers.decode(message.bytes.len(), move || protocol::decode(&given, &shared.limits.get()));
+    /// The request in a message, with what it takes of the memory budget; `None` where it is none, which is answered here.
+    async fn decode(&self, message: &RawMessage) -> Option<(Call, Draw)> {
+        let (shared, given, length) = (Arc::clone(&self.shared), message.clone(), message.bytes.len());
         let format = if message.is_text { Format::TEXT } else { Format::BINARY };
-        let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
-        match decoded.await.map_err(failed).flatten() {
-            Ok(call) => Some(call),
+        let mut held = self.shared.budget.account(Purpose::Messages);
+        // One that is too long is refused for that.
+        let counted = length.min(self.shared.limits.get().message_bytes_max);
+        let decoded = match budget::hold_decoding(&mut held, counted) {
+            Ok(()) => {
+                let decode = move || protocol::decode(&given, &shared.limits.get());
+                let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
+                self.shared.workers.decode(length, decode).await.map_err(failed).flatten()
+            }
+            Err(error) => Err(protocol::refuse(message, error)),
+        };
+        match decoded {
+            Ok(call) => {
+                budget::settle(&mut held, length, &call.work);
+                Some((call, held))
+            }
             Err(refusal) => {
                 self.shared.meters.malformed(refusal.failure.status.code());
                 self.send(wire::failure(refusal.format, refusal.request, &refusal.failure)).await;
@@ -231,15 +254,16 @@ impl Connection {
         Arc::clone(&self.in_flight).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    async fn start(&mut self, caller: Caller, call: Call, permit: OwnedSemaphorePermit) {
+    async fn start(&mut self, caller: Caller, call: Call, permit: OwnedSemaphorePermit, held: Draw) {
         let Call { request, session, format, form, batch_size, work } = call;
         let limit = match &work {
             Work::Evaluate(evaluation) => evaluation.timeout,
             Work::Close | Work::Authenticate(_) => None,
         };
-        let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone() };
+        let budget = self.shared.budget.clone();
+        let reply = Reply { request, format, form, batch_size, outgoing: self.outgoing.clone(), budget };
         let watch = Watch::start(limit, self.gone.clone(), self.shared.shutdown());
-        let job = Job { caller, work, reply, watch, permit };
+        let job = Job { caller, work, reply, watch, permit, held };
         match session {
             Some(name) => Sessions::submit(&self.shared, self.id, name, job).await,
             None => {
@@ -251,7 +275,7 @@ impl Connection {
 
 /// Runs a request outside a session.
 async fn evaluate(shared: Arc<Shared>, job: Job) {
-    let Job { caller, work, reply, mut watch, permit } = job;
+    let Job { caller, work, reply, mut watch, permit, held } = job;
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
@@ -264,7 +288,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     if let Err(failure) = outcome {
         reply.fail(&failure).await;
     }
-    drop(permit);
+    drop((permit, held));
 }
 
 /// Runs a request outside a session; its results go to the sink.

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, Limits, QueryOptions, ServiceDesk, Transaction, TransactionOptions,
+    Database, DatabaseOptions, Isolation, Limits, MemoryBudget, QueryOptions, ServiceDesk, Transaction,
+    TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
@@ -55,8 +56,8 @@ impl Default for EngineLimits {
 }
 
 /// Opens a graph as it is opened where nobody says more.
-fn open(directory: Option<&Path>, memory_limit: Option<u64>) -> Result<Database> {
-    let mut options = DatabaseOptions::default();
+fn open(directory: Option<&Path>, memory_limit: Option<u64>, budget: MemoryBudget) -> Result<Database> {
+    let mut options = DatabaseOptions { memory_budget: budget, ..DatabaseOptions::default() };
     options.memory_limit_bytes = memory_limit.unwrap_or(options.memory_limit_bytes);
     Database::open(&directory.map_or("memory:".into(), |directory| directory.to_string_lossy()), &options)
 }
@@ -65,6 +66,7 @@ fn open(directory: Option<&Path>, memory_limit: Option<u64>) -> Result<Database>
 pub struct DatabaseEngine {
     hub: Arc<Hub>,
     limits: Live<EngineLimits>,
+    budget: MemoryBudget,
 }
 
 impl DatabaseEngine {
@@ -75,8 +77,17 @@ impl DatabaseEngine {
 
     /// No source yet.
     pub fn with_limits(limits: EngineLimits) -> Self {
+        DatabaseEngine::drawing_on(MemoryBudget::unlimited(), limits)
+    }
+
+    /// No source yet. The server draws on this budget for messages, and so do graphs that are created; who adds a graph opens
+    /// it with the same budget.
+    pub fn drawing_on(budget: MemoryBudget, limits: EngineLimits) -> Self {
+        let of_graphs = budget.clone();
+        let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());
         let registry = Registry::new(limits.graph_count_max, Box::new(open));
-        DatabaseEngine { hub: Arc::new(Hub { registry, queries: Queries::default() }), limits: Live::new(limits) }
+        let hub = Arc::new(Hub { registry, queries: Queries::default() });
+        DatabaseEngine { hub, limits: Live::new(limits), budget }
     }
 
     /// Changes what queries that begin after that may take. How many graphs there may be stays as it is.
@@ -157,6 +168,10 @@ impl DatabaseEngine {
 impl Engine for DatabaseEngine {
     fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
         self.hub.registry.sources(caller)
+    }
+
+    fn memory_budget(&self) -> MemoryBudget {
+        self.budget.clone()
     }
 
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, MemoryBudget, Result, Value};
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
 use smol_str::SmolStr;
@@ -22,6 +22,11 @@ use crate::queries::{self, Running};
 pub trait Engine: Send + Sync + 'static {
     /// The traversal sources it offers (`g`, `gsi`, …) to one who asks. Called for every request: cheap.
     fn sources(&self, caller: &Caller) -> Vec<SmolStr>;
+
+    /// The memory budget of the process that the engine draws on, and the server with it for messages.
+    fn memory_budget(&self) -> MemoryBudget {
+        MemoryBudget::unlimited()
+    }
 
     /// Begins a transaction on one of [`sources`](Self::sources).
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>>;

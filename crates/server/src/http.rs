@@ -24,6 +24,7 @@ use smol_str::SmolStr;
 use crate::accept::{Admission, Peer};
 use crate::access::Caller;
 use crate::auth::Denied;
+use crate::budget;
 use crate::connection;
 use crate::http_query;
 use crate::http_status;
@@ -179,7 +180,10 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
         return problem(StatusCode::FORBIDDEN, message);
     }
     let kind = [(axum::http::header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    let text = shared.meters.exposition(shared.now()) + &shared.engine.metrics(&caller) + &process::exposition();
+    let text = shared.meters.exposition(shared.now())
+        + &shared.engine.metrics(&caller)
+        + &budget::exposition(&shared.budget)
+        + &process::exposition();
     (kind, text).into_response()
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
 use mangrove_gremlin::graphson::{self, Dialect};
 use mangrove_gremlin::message::ResponseHead;
 use mangrove_gremlin::{Encoding, as_texts, graphbinary};
@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::budget;
 use crate::config::Limits;
 use crate::sink::HeldMax;
 use crate::status::{Failure, Status};
@@ -41,6 +42,8 @@ pub struct HttpAnswer {
     body: Made,
     pieces: mpsc::Sender<Piece>,
     stall_max: Duration,
+    /// What the part that is not sent yet takes of the memory budget.
+    held: Draw,
 }
 
 /// The part that is not sent yet.
@@ -54,7 +57,13 @@ enum Made {
 
 impl HttpAnswer {
     /// An answer without results yet.
-    pub fn new(request: Uuid, encoding: Encoding, pieces: mpsc::Sender<Piece>, limits: &Limits) -> Self {
+    pub fn new(
+        request: Uuid,
+        encoding: Encoding,
+        pieces: mpsc::Sender<Piece>,
+        limits: &Limits,
+        budget: &MemoryBudget,
+    ) -> Self {
         let body = match encoding {
             Encoding::GraphSon(dialect) => {
                 Made::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
@@ -64,7 +73,8 @@ impl HttpAnswer {
                 Made::Whole { is_text, items: Vec::new(), count: 0, max: HeldMax::of(limits) }
             }
         };
-        HttpAnswer { request, body, pieces, stall_max: limits.write_stall_max }
+        let held = budget.account(Purpose::Messages);
+        HttpAnswer { request, body, pieces, stall_max: limits.write_stall_max, held }
     }
 
     /// Adds a batch; a piece if there is enough for one, or the last. `None` if it is kept for later.
@@ -91,6 +101,7 @@ impl HttpAnswer {
                 *count = 0;
             }
         }
+        self.held.shrink(u64::MAX);
     }
 
     fn add(&mut self, batch: &Batch) -> Result<Option<Piece>> {
@@ -120,6 +131,7 @@ impl HttpAnswer {
                     false => graphbinary::write_items(batch.data(), items)?,
                     true => as_texts(batch.data(), |texts| graphbinary::write_items(texts, items))?,
                 }
+                budget::hold(&mut self.held, items.len() as u64)?;
                 Ok(None)
             }
         }

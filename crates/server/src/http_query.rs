@@ -17,15 +17,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, UPGRADE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
-use http_body_util::LengthLimitError;
-use mangrove_graph::{Error, Result, Value};
+use futures_util::{StreamExt, stream};
+use mangrove_graph::{Draw, Error, Purpose, Result, Value};
 use mangrove_gremlin::message;
 use mangrove_gremlin::{Argument, Encoding, graphson};
 use serde_json::json;
@@ -37,6 +36,7 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use crate::access::Caller;
+use crate::budget;
 use crate::config::Limits;
 use crate::connection;
 use crate::edge;
@@ -80,12 +80,13 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
     let encoding = accepted(request.headers()).map_err(bad)?;
     let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
+    let mut held = shared.budget.account(Purpose::Messages);
     let format = Format { encoding, is_text: false };
     let call = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default())
             .and_then(|message| protocol::call(&message, format, &shared.limits.get()))
             .map_err(bad)?,
-        false => from_body(request, format, &shared).await?,
+        false => from_body(request, format, &shared, &mut held).await?,
     };
     if call.session.is_some() {
         return Err(bad(Failure::invalid(
@@ -97,7 +98,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> Refuse
         trace::join(&span, &parent);
     }
     let caller = if is_get { caller.reading() } else { caller };
-    Ok(run(shared, caller, call, span).await)
+    Ok(run(shared, caller, call, span, held).await)
 }
 
 /// The request makes no sense.
@@ -105,8 +106,8 @@ pub fn bad(failure: Failure) -> (StatusCode, Failure) {
     (StatusCode::BAD_REQUEST, failure)
 }
 
-/// Runs a query; the response begins with its first results.
-async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Response {
+/// Runs a query, which takes so much of the memory budget; the response begins with its first results.
+async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span, held: Draw) -> Response {
     let Work::Evaluate(evaluation) = call.work else {
         let message = "over HTTP there are no sessions to close, and a name and password come by HTTP Basic";
         return problem(StatusCode::BAD_REQUEST, &Failure::invalid(message));
@@ -116,13 +117,14 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span) -> Res
     // Dropped with the response, or with this very task when the client goes away before there is one.
     let (here, gone) = watch::channel(false);
     let mut watch = Watch::start(evaluation.timeout, gone, shared.shutdown());
-    let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits.get());
+    let budget = shared.budget.clone();
+    let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits.get(), &budget);
     let carrier = Carrier::Http(Box::new(answer));
     let held_max = HeldMax::of(&shared.limits.get());
     let cancellation = watch.cancellation.clone();
-    let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, cancellation, Handle::current());
+    let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, budget, cancellation, Handle::current());
     tokio::spawn(async move {
-        let _alive = shared.alive();
+        let (_alive, _held) = (shared.alive(), held);
         // Declared after it, so that the span is closed, and can be delivered, when the shutdown goes on.
         let span = span;
         let since = Instant::now();
@@ -198,26 +200,27 @@ fn weight(range: &str) -> f32 {
 }
 
 /// What the body of a `POST` asks for, to be answered in this format.
-async fn from_body(request: Request, format: Format, shared: &Arc<Shared>) -> Refused<Call> {
+async fn from_body(request: Request, format: Format, shared: &Arc<Shared>, held: &mut Draw) -> Refused<Call> {
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // What is no type of ours (curl says that it sends a form) is taken for JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
-    let body = body(request, &shared.limits.get()).await?;
+    let body = body(request, &shared.limits.get(), held).await?;
     let (length, limits) = (body.len(), Arc::clone(shared));
+    budget::hold_decoding(held, length).map_err(no_room)?;
     let decoded = shared.workers.decode(length, move || {
         let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
         let message = decoded.map_err(|error| Failure { status: Status::MALFORMED_REQUEST, error })?;
         protocol::call(&message, format, &limits.limits.get())
     });
     match decoded.await {
-        Ok(call) => call.map_err(bad),
+        Ok(call) => call.inspect(|call| budget::settle(held, length, &call.work)).map_err(bad),
         Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, error.into())),
     }
 }
 
 /// The body of a request, as much of it and in as much time as the limits allow. A body that says itself that it is too
 /// long is refused before it is read.
-pub async fn body(request: Request, limits: &Limits) -> Refused<Bytes> {
+pub async fn body(request: Request, limits: &Limits, held: &mut Draw) -> Refused<Bytes> {
     if let Some(coding) = request.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
         let message =
             format!("the body has the Content-Encoding {coding:?}, which this server does not read: send it plain");
@@ -227,10 +230,8 @@ pub async fn body(request: Request, limits: &Limits) -> Refused<Bytes> {
     if body.size_hint().lower() > limits.body_bytes_max as u64 {
         return Err(too_long(limits));
     }
-    match timeout(limits.body_timeout, to_bytes(body, limits.body_bytes_max)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(error)) if is_length_limit(&error) => Err(too_long(limits)),
-        Ok(Err(error)) => Err(bad(Failure::malformed(format!("the body was not read: {error}")))),
+    match timeout(limits.body_timeout, collected(body, limits, held)).await {
+        Ok(body) => body,
         Err(_) => {
             let message = format!(
                 "the body did not arrive within {} s (the limit body_timeout)",
@@ -249,16 +250,25 @@ fn too_long(limits: &Limits) -> (StatusCode, Failure) {
     (StatusCode::PAYLOAD_TOO_LARGE, Failure::malformed(message))
 }
 
-/// Returns true if a body was not read because it is longer than it may be.
-fn is_length_limit(error: &axum::Error) -> bool {
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
+/// The pieces of a body in one, as far as its limit and the memory budget go.
+async fn collected(body: Body, limits: &Limits, held: &mut Draw) -> Refused<Bytes> {
+    let mut pieces = body.into_data_stream();
+    let mut whole: Vec<u8> = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| bad(Failure::malformed(format!("the body was not read: {error}"))))?;
+        if whole.len() + piece.len() > limits.body_bytes_max {
+            return Err(too_long(limits));
         }
-        cause = error.source();
+        whole.reserve(piece.len());
+        budget::hold(held, whole.capacity() as u64).map_err(no_room)?;
+        whole.extend_from_slice(&piece);
     }
-    false
+    Ok(whole.into())
+}
+
+/// The memory budget has no room for a request.
+fn no_room(error: Error) -> (StatusCode, Failure) {
+    (StatusCode::SERVICE_UNAVAILABLE, error.into())
 }
 
 /// The request in the body of a `POST`; one that has no id is given this one.

@@ -12,7 +12,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use mangrove_graph::{Error, ErrorKind};
+use mangrove_graph::{Error, ErrorKind, Purpose};
 use serde_json::{Value as Json, json};
 
 use crate::access::Caller;
@@ -44,7 +44,8 @@ async fn answer(shared: &Shared, caller: &Caller, request: Request) -> Refused<J
     let caller = &if is_post { caller.clone() } else { caller.reading() };
     let asked = match is_post {
         true => {
-            let form = http_query::body(request, &shared.limits.get()).await?;
+            let mut held = shared.budget.account(Purpose::Messages);
+            let form = http_query::body(request, &shared.limits.get(), &mut held).await?;
             asked(std::str::from_utf8(&form).map_err(|_| bad(Failure::malformed("the form is no UTF-8")))?)?
         }
         false => asked(request.uri().query().unwrap_or_default())?,

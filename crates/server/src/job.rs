@@ -1,5 +1,6 @@
 //! One request on its way through the server: what to do, where the answer goes, and what ends it early.
 
+use mangrove_graph::{Draw, MemoryBudget};
 use smol_str::SmolStr;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
@@ -53,6 +54,8 @@ pub struct Job {
     pub watch: crate::worker::Watch,
     /// Its place among the connection's requests in flight.
     pub permit: OwnedSemaphorePermit,
+    /// What the request takes of the memory budget.
+    pub held: Draw,
 }
 
 /// Where the answer to one request goes.
@@ -68,6 +71,8 @@ pub struct Reply {
     pub batch_size: BatchSize,
     /// The connection.
     pub outgoing: Outgoing,
+    /// The memory budget that answers draw on.
+    pub budget: MemoryBudget,
 }
 
 impl Reply {
@@ -82,7 +87,8 @@ impl Reply {
     /// A sink for the results.
     pub fn sink(&self, held_max: HeldMax, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
         let carrier = Carrier::Socket { request: self.request, format: self.format, outgoing: self.outgoing.clone() };
-        ChannelSink::new(carrier, self.form, self.batch_size, held_max, cancellation.clone(), runtime)
+        let budget = self.budget.clone();
+        ChannelSink::new(carrier, self.form, self.batch_size, held_max, budget, cancellation.clone(), runtime)
     }
 
     /// Answers with an error. When the connection is gone there is nobody to tell.

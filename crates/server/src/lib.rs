@@ -42,6 +42,7 @@ mod admission;
 mod allowance;
 pub mod audit;
 pub mod auth;
+mod budget;
 mod cancel;
 pub mod config;
 mod connection;

@@ -19,17 +19,33 @@ use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
 use futures_util::stream::SplitSink;
 use futures_util::{Sink, SinkExt};
+use mangrove_graph::Draw;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
 use crate::wire::Gone;
 
+/// A message on its way out.
+#[derive(Debug)]
+pub struct Letter {
+    /// What is sent.
+    pub message: Message,
+    /// What it takes of the memory budget until it is written; none for small ones.
+    pub draw: Option<Draw>,
+}
+
+impl From<Message> for Letter {
+    fn from(message: Message) -> Self {
+        Letter { message, draw: None }
+    }
+}
+
 /// What the writer is given.
 #[derive(Debug)]
 enum Word {
-    Message(Message),
-    /// Go on with what was begun.
-    Flush,
+    Letter(Letter),
+    /// Go on with what was begun, which takes so much of the memory budget.
+    Flush(Option<Draw>),
 }
 
 struct Shared {
@@ -82,31 +98,32 @@ pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgo
 
 impl Outgoing {
     /// Sends a message when there is room in the queue.
-    pub async fn send(&self, message: Message) -> Result<(), Gone> {
+    pub async fn send(&self, letter: impl Into<Letter>) -> Result<(), Gone> {
         let waits = Waits::begin(&self.shared.waiting);
-        self.queue.send(Word::Message(message)).await.map_err(|_| Gone)?;
+        self.queue.send(Word::Letter(letter.into())).await.map_err(|_| Gone)?;
         waits.handed_over();
         Ok(())
     }
 
     /// Writes a message on this thread, if nothing is before it. Else it is handed back.
-    pub fn write_now(&self, message: Message) -> Result<(), Message> {
-        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(message) };
+    pub fn write_now(&self, letter: Letter) -> Result<(), Letter> {
+        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(letter) };
         // Under the lock: the writer counts a word off only when it is written.
         if self.shared.waiting.load(Ordering::SeqCst) > 0 {
-            return Err(message);
+            return Err(letter);
         }
         let mut sink = Pin::new(&mut *sink);
         // Whoever is to be woken is the writer, which asks again by itself.
         let mut cx = Context::from_waker(Waker::noop());
         if !matches!(sink.as_mut().poll_ready(&mut cx), Poll::Ready(Ok(()))) {
-            return Err(message);
+            return Err(letter);
         }
         // A connection that broke is found by its reader, and by the next word.
+        let Letter { message, draw } = letter;
         if sink.as_mut().start_send(message).is_ok() && sink.as_mut().poll_flush(&mut cx).is_pending() {
             let waits = Waits::begin(&self.shared.waiting);
             // A queue that is full has the writer flush, too.
-            if self.queue.try_send(Word::Flush).is_ok() {
+            if self.queue.try_send(Word::Flush(draw)).is_ok() {
                 waits.handed_over();
             }
         }
@@ -132,13 +149,14 @@ impl Writer {
                     Some(word) => (word, true),
                     None => break,
                 },
-                _ = pings.tick() => (Word::Message(Message::Ping(Bytes::new())), false),
+                _ = pings.tick() => (Word::Letter(Message::Ping(Bytes::new()).into()), false),
             };
             let mut sink = self.shared.sink.lock().await;
             let write = async {
+                // What is drawn is given back when all is written: the WebSocket library copies a message into a buffer of its own.
                 match word {
-                    Word::Message(message) => sink.send(message).await,
-                    Word::Flush => sink.flush().await,
+                    Word::Letter(Letter { message, draw: _draw }) => sink.send(message).await,
+                    Word::Flush(_draw) => sink.flush().await,
                 }
             };
             match timeout(stall_max, write).await {

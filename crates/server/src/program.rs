@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use mangrove::Retries;
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{Draw, Error, ErrorKind, Purpose, Result, Value};
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
 use mangrove_gremlin::script::{self, ParseOptions, ScriptStatement, Terminal, TransactionCommand, VARIABLE_SIZE_MAX};
@@ -201,7 +201,8 @@ impl Program {
     /// Runs every statement; the last one's results go to the sink.
     fn run_in(&self, engine: &dyn Engine, slot: &mut Slot, sink: &mut dyn ResultSink) -> Result<(), Failure> {
         let last = self.statements.len().saturating_sub(1);
-        let mut variables = Variables::default();
+        let held = engine.memory_budget().account(Purpose::Variables);
+        let mut variables = Variables { values: None, held };
         for (position, statement) in self.statements.iter().enumerate() {
             let is_last = position == last;
             if is_last && slot.has_written() {
@@ -233,7 +234,7 @@ impl Program {
                 if statement.variable.is_none() {
                     return Ok(transaction.run(request, sink)?);
                 }
-                let mut kept = Kept { results: Vec::new(), bytes: &mut variables.bytes };
+                let mut kept = Kept { results: Vec::new(), held: &mut variables.held };
                 transaction.run(request, &mut kept)?;
                 terminal.value(kept.results)?
             }
@@ -274,26 +275,26 @@ impl ResultSink for Unheld<'_> {
 const VARIABLES_BYTES_MAX: u64 = 64 << 20;
 
 /// The variables of a script that runs.
-#[derive(Default)]
 struct Variables {
     /// Their values among those of the parameters; `None` before the first.
     values: Option<Parameters>,
     /// What was kept for them, about.
-    bytes: u64,
+    held: Draw,
 }
 
 /// Keeps results for a variable.
 struct Kept<'a> {
     results: Vec<(Value, u64)>,
     /// With what is kept for others.
-    bytes: &'a mut u64,
+    held: &'a mut Draw,
 }
 
 impl ResultSink for Kept<'_> {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        *self.bytes = results.iter().map(|(value, _)| weight(value)).fold(*self.bytes, u64::saturating_add);
+        let bytes = results.iter().map(|(value, _)| weight(value)).fold(0, u64::saturating_add);
         self.results.extend(results);
-        if self.results.len() as u64 > VARIABLE_SIZE_MAX || *self.bytes > VARIABLES_BYTES_MAX {
+        let all = self.held.bytes().saturating_add(bytes);
+        if self.results.len() as u64 > VARIABLE_SIZE_MAX || all > VARIABLES_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::MemoryLimit,
                 format!(
@@ -302,7 +303,7 @@ impl ResultSink for Kept<'_> {
                 ),
             ));
         }
-        Ok(())
+        self.held.grow(bytes)
     }
 }
 

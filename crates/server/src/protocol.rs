@@ -50,6 +50,17 @@ pub struct RawMessage {
     pub is_text: bool,
 }
 
+/// Why a message is not looked at any further, to be said to whoever sent it.
+pub fn refuse(message: &RawMessage, error: Error) -> Refusal {
+    let frame = if message.is_text { None } else { split_frame(&message.bytes).ok() };
+    let (format, body) = match frame {
+        Some((encoding, body)) => (Format { encoding, is_text: false }, body),
+        None if message.is_text => (Format::TEXT, &message.bytes[..]),
+        None => (Format::BINARY, &[][..]),
+    };
+    Refusal { request: format.encoding.request_id(body), format, failure: error.into() }
+}
+
 /// The request in a WebSocket message. A text message is JSON; a binary one says what it is.
 pub fn decode(message: &RawMessage, limits: &Limits) -> Result<Call, Refusal> {
     let RawMessage { bytes: message, is_text } = message;

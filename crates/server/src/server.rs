@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -31,6 +31,8 @@ use crate::worker::Workers;
 pub struct Shared {
     /// The graph engine.
     pub engine: Arc<dyn Engine>,
+    /// The memory budget of the process.
+    pub budget: MemoryBudget,
     /// The limits.
     pub limits: Live<Limits>,
     /// Whether the server listens on a loopback address.
@@ -131,6 +133,7 @@ impl Server {
         let (alive, ended) = mpsc::channel(1);
         let limits = config.limits;
         let shared = Arc::new(Shared {
+            budget: engine.memory_budget(),
             engine,
             authenticator: authenticator.map(Arc::new),
             meters,

@@ -17,9 +17,10 @@
 //! A request that writes is held and sealed before its commit. So limits and encoding can refuse it only while it can still be
 //! undone, and after the commit no limit, kill or encoder turns the answer into a failure: `finish` only sends.
 
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use tokio::runtime::Handle;
 
+use crate::budget;
 use crate::cancel::{Cancellation, Reason};
 use crate::config::Limits;
 use crate::engine::ResultSink;
@@ -51,6 +52,7 @@ pub struct ChannelSink {
     /// Messages that are encoded and kept.
     kept: Kept,
     held_max: HeldMax,
+    budget: MemoryBudget,
     cancellation: Cancellation,
     runtime: Handle,
 }
@@ -76,6 +78,7 @@ impl ChannelSink {
         form: Form,
         size: BatchSize,
         held_max: HeldMax,
+        budget: MemoryBudget,
         cancellation: Cancellation,
         runtime: Handle,
     ) -> Self {
@@ -88,6 +91,7 @@ impl ChannelSink {
             sent_count: 0,
             kept: Kept::default(),
             held_max,
+            budget,
             cancellation,
             runtime,
         }
@@ -126,15 +130,20 @@ impl ChannelSink {
         Ok(())
     }
 
-    /// Encodes the batch and begins another; `None` where the carrier keeps it to itself.
+    /// Encodes the batch and begins another; `None` where the carrier keeps it to itself. What it takes is drawn from the
+    /// memory budget: about, before it is written, and then to the byte.
     fn pack(&mut self, status: Status) -> Result<Option<Parcel>> {
+        let mut draw = self.budget.account(Purpose::Messages);
+        budget::hold(&mut draw, self.bytes)?;
         let parcel = self.carrier.pack(status, &self.batch).map_err(|failure| {
             self.unencodable = Some(failure.clone());
             failure.error
         })?;
         self.batch.clear();
         self.bytes = 0;
-        Ok(parcel)
+        let Some(parcel) = parcel else { return Ok(None) };
+        budget::hold(&mut draw, parcel.byte_count())?;
+        Ok(Some(parcel.drawing(draw)))
     }
 
     /// Keeps the batch, if there is room for it.

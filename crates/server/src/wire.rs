@@ -2,13 +2,14 @@
 
 use axum::body::Bytes;
 use axum::extract::ws::Message;
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Draw, Result, Value};
 use mangrove_gremlin::Encoding;
 use mangrove_gremlin::message::{ResponseData, ResponseHead};
 use uuid::Uuid;
 
+use crate::budget;
 use crate::http_answer::{HttpAnswer, Piece};
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Letter, Outgoing};
 use crate::status::{Failure, Status};
 use crate::weight::weight;
 
@@ -123,7 +124,7 @@ pub enum Carrier {
 #[derive(Debug)]
 pub enum Parcel {
     /// A message of a WebSocket.
-    Message(Message),
+    Message(Letter),
     /// A piece of a body.
     Piece(Piece),
 }
@@ -132,14 +133,25 @@ impl Parcel {
     /// How many bytes of results it has.
     pub fn byte_count(&self) -> u64 {
         let bytes = match self {
-            Parcel::Message(Message::Text(text)) => text.len(),
-            Parcel::Message(Message::Binary(bytes)) | Parcel::Piece(Piece::More(bytes) | Piece::Last(bytes)) => {
-                bytes.len()
-            }
-            Parcel::Message(Message::Ping(_) | Message::Pong(_) | Message::Close(_))
-            | Parcel::Piece(Piece::Failed(_)) => 0,
+            Parcel::Message(Letter { message, .. }) => match message {
+                Message::Text(text) => text.len(),
+                Message::Binary(bytes) => bytes.len(),
+                Message::Ping(_) | Message::Pong(_) | Message::Close(_) => 0,
+            },
+            Parcel::Piece(Piece::More(bytes) | Piece::Last(bytes)) => bytes.len(),
+            Parcel::Piece(Piece::Failed(_)) => 0,
         };
         bytes as u64
+    }
+
+    /// The same, which takes so much of the memory budget until the client has it.
+    pub fn drawing(self, draw: Draw) -> Parcel {
+        match self {
+            Parcel::Message(Letter { message, .. }) => Parcel::Message(Letter { message, draw: Some(draw) }),
+            Parcel::Piece(Piece::More(bytes)) => Parcel::Piece(Piece::More(budget::counted(bytes, draw))),
+            Parcel::Piece(Piece::Last(bytes)) => Parcel::Piece(Piece::Last(budget::counted(bytes, draw))),
+            failed @ Parcel::Piece(Piece::Failed(_)) => failed,
+        }
     }
 }
 
@@ -149,7 +161,7 @@ impl Carrier {
     pub fn pack(&mut self, status: Status, batch: &Batch) -> Result<Option<Parcel>, Failure> {
         match self {
             Carrier::Socket { request, format, .. } => {
-                results(*format, *request, status, batch).map(|message| Some(Parcel::Message(message)))
+                results(*format, *request, status, batch).map(|message| Some(Parcel::Message(message.into())))
             }
             Carrier::Http(answer) => Ok(answer.pack(status, batch)?.map(Parcel::Piece)),
         }
@@ -165,8 +177,8 @@ impl Carrier {
     /// Writes it on this thread, if that can be done at once. Else it is handed back, to be sent.
     pub fn write_now(&self, parcel: Parcel) -> Result<(), Parcel> {
         match (self, parcel) {
-            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => {
-                outgoing.write_now(message).map_err(Parcel::Message)
+            (Carrier::Socket { outgoing, .. }, Parcel::Message(letter)) => {
+                outgoing.write_now(letter).map_err(Parcel::Message)
             }
             (_, parcel) => Err(parcel),
         }
@@ -175,7 +187,7 @@ impl Carrier {
     /// Sends it when there is room. An error if nobody is there.
     pub async fn send(&self, parcel: Parcel) -> Result<(), Gone> {
         match (self, parcel) {
-            (Carrier::Socket { outgoing, .. }, Parcel::Message(message)) => outgoing.send(message).await,
+            (Carrier::Socket { outgoing, .. }, Parcel::Message(letter)) => outgoing.send(letter).await,
             (Carrier::Http(answer), Parcel::Piece(piece)) => answer.send(piece).await,
             // Each carrier is handed back what it packed.
             (Carrier::Socket { .. }, Parcel::Piece(_)) | (Carrier::Http(_), Parcel::Message(_)) => Err(Gone),
