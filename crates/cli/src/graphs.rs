@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use mangrove::{
-    Database, DatabaseOptions, DryRun, DurabilityOptions, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress,
-    RecoveryPhase, RecoveryProgress, RecoverySummary, Result, UpsertKeys,
+    Database, DatabaseOptions, DryRun, Error, ErrorKind, LoadOptions, LoadReport, Mapping, Progress, RecoveryPhase,
+    RecoveryProgress, RecoverySummary, Result, UpsertKeys,
 };
 use mangrove_load::Sink;
 
@@ -37,21 +37,21 @@ pub struct Opened {
 
 /// Opens the graph at a location; of one in a directory it shows how recovery goes, and prints what was found.
 pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
-    let Opened { database, seconds } = open_with(data, memory_limit, missing, DurabilityOptions::default())?;
+    let options = DatabaseOptions::default();
+    let Opened { database, seconds } = open_with(data, memory_limit, missing, options)?;
     if let (Some(found), Some(directory)) = (database.recovery(), data) {
         eprintln!("{directory}: {}", recovered(found, seconds));
     }
     Ok(database)
 }
 
-/// As [`open`], with a log and checkpoints as they are said to be, and without a word.
+/// As [`open`], with these options, and without a word.
 pub fn open_with(
     data: Option<&str>,
     memory_limit: Option<Size>,
     missing: Missing,
-    durability: DurabilityOptions,
+    mut options: DatabaseOptions,
 ) -> Result<Opened> {
-    let mut options = DatabaseOptions { durability, ..DatabaseOptions::default() };
     if let Some(limit) = memory_limit {
         options.memory_limit_bytes = limit.bytes;
     }

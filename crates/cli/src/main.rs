@@ -6,6 +6,7 @@
 //! - [`args`]: the command line; [`settings`]: everything a server can be told, in one table; [`config`]: the file, the
 //!   environment and the flags that tell it, and which of them wins;
 //!   [`quantity`]: sizes and lengths of time as people write them.
+//! - [`budget`]: how much memory a server may use.
 //! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
 //! - [`logging`], [`audit_log`], [`notify`]: what a server says, and to whom.
 //! - [`reload`]: what a server does at SIGHUP.
@@ -27,6 +28,7 @@
 mod args;
 mod audit_log;
 mod bench;
+mod budget;
 mod client;
 mod clock;
 mod config;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mangrove::{Result, Value};
-use mangrove_server::{DatabaseEngine, LiveLimits};
+use mangrove_server::{DatabaseEngine, Engine, LiveLimits};
 
 use crate::args::ServeArgs;
+use crate::budget;
 use crate::config::{GraphSetup, Setup};
 use crate::settings::SETTINGS;
 
@@ -73,6 +74,11 @@ impl Reload {
         let is_changed = |name: &&str| changed.at_once.contains(name);
         for (_, database) in self.engine.databases() {
             setup.options.graph_settings.apply_some(&database, |name| is_changed(&name))?;
+        }
+        if is_changed(&"memory_budget")
+            && let Some(bytes) = budget::limit(setup.options.memory_budget)
+        {
+            self.engine.memory_budget().set_limit(bytes);
         }
         self.limit_memory(&setup.graphs)?;
         Ok(changed)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove::{Database, Error, ErrorKind, Result};
+use mangrove::{Database, DatabaseOptions, Error, ErrorKind, MemoryBudget, Result};
 use mangrove_server::{DatabaseEngine, Server, Starting, blocking_thread_count};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,7 +18,7 @@ use crate::logging::Logging;
 use crate::quantity::Size;
 use crate::reload::Reload;
 use crate::settings::{LogFormat, Options};
-use crate::{Failure, graphs, load, logging, notify, settings};
+use crate::{Failure, budget, graphs, load, logging, notify, settings};
 
 /// How long a worker without a query lives. What it allocated and others have freed, answers that were sent above all, is
 /// given back when it ends: sooner than after tokio's ten seconds.
@@ -127,35 +127,42 @@ async fn serve(
 
 /// Opens and fills every graph.
 fn engine(setup: &Setup) -> Result<DatabaseEngine> {
-    let mut engine = DatabaseEngine::with_limits(setup.options.engine.clone());
+    let budget = budget::of(setup.options.memory_budget);
+    let mut engine = DatabaseEngine::drawing_on(budget.clone(), setup.options.engine.clone());
     for graph in &setup.graphs {
-        let database = filled(graph, &setup.options).map_err(|e| e.context(format!("graph {}", graph.name)))?;
+        let database =
+            filled(graph, &setup.options, &budget).map_err(|e| e.context(format!("graph {}", graph.name)))?;
         let sources = graph.sources.iter().map(|(name, isolation)| (name.as_str().into(), *isolation));
         engine.graph(&graph.name, database, sources)?;
     }
-    engine.create_graphs(Box::new(opener(&setup.options)), setup.options.graphs_dir.clone())?;
+    engine.create_graphs(Box::new(opener(&setup.options, budget)), setup.options.graphs_dir.clone())?;
     Ok(engine)
 }
 
 /// Opens graphs that administrators create: with the server's settings, but for a limit of their own.
-fn opener(options: &Options) -> impl Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync + 'static {
+fn opener(
+    options: &Options,
+    memory_budget: MemoryBudget,
+) -> impl Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync + 'static {
     let (memory_limit, durability) = (options.memory_limit, options.durability.clone());
+    let opened = DatabaseOptions { durability, memory_budget, ..DatabaseOptions::default() };
     let settings = options.graph_settings.clone();
     move |directory, own_limit| {
         let location = directory.map(Path::to_string_lossy);
         let limit = own_limit.map(|bytes| Size { bytes }).or(memory_limit);
         let Opened { database, seconds } =
-            graphs::open_with(location.as_deref(), limit, graphs::Missing::Create, durability.clone())?;
+            graphs::open_with(location.as_deref(), limit, graphs::Missing::Create, opened.clone())?;
         tell_recovery(&database, seconds);
         settings.apply(&database)?;
         Ok(database)
     }
 }
 
-fn filled(graph: &GraphSetup, options: &Options) -> Result<Database> {
-    let durability = options.durability.clone();
+fn filled(graph: &GraphSetup, options: &Options, budget: &MemoryBudget) -> Result<Database> {
+    let (durability, memory_budget) = (options.durability.clone(), budget.clone());
+    let opened = DatabaseOptions { durability, memory_budget, ..DatabaseOptions::default() };
     let Opened { database, seconds } =
-        graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, durability)?;
+        graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, opened)?;
     tell_recovery(&database, seconds);
     options.graph_settings.apply(&database)?;
     database.set_id_rule(graph.ids);

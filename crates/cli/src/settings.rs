@@ -33,6 +33,8 @@ pub struct Options {
     pub map: Option<PathBuf>,
     /// Where graphs that administrators create are kept.
     pub graphs_dir: Option<PathBuf>,
+    /// How much memory the process may use for graphs, queries and messages together.
+    pub memory_budget: Option<Size>,
     /// How much memory a graph may use.
     pub memory_limit: Option<Size>,
     /// Log and checkpoints of graphs in directories.
@@ -121,6 +123,7 @@ impl Options {
             data: None,
             map: None,
             graphs_dir: None,
+            memory_budget: None,
             memory_limit: None,
             durability: DurabilityOptions::default(),
             graph_settings: GraphSettings::default(),
@@ -182,6 +185,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Pages that browsers may ask from, beside the server's own: http://localhost:5173,https://…; `*`: every page";
     "allowed_hosts" "NAMES" server.browsers.allowed_hosts:
         "Names the server may be asked by; none: loopback names on a loopback address, any elsewhere";
+    "memory_budget" "SIZE" memory_budget:
+        "Refuse work while graphs, queries and messages use this much memory; not set: 3/4 of the machine's or control group's";
     "memory_limit" "SIZE" memory_limit: "Refuse writes while a graph uses this much memory";
     "log_segment_size" "SIZE" durability.log.segment_bytes_max:
         "How large files of the log grow in a graph's directory: from 1MiB on each is twice the one before; at most 1GiB";
@@ -246,7 +251,8 @@ pub const SETTINGS: &[Setting] = settings! {
 };
 
 /// Settings that count as soon as they are read again: for requests, of some of them connections, that begin after that.
-const AT_ONCE: [&str; 31] = [
+const AT_ONCE: [&str; 32] = [
+    "memory_budget",
     "memory_limit",
     "garbage_collection",
     "gc_workers",

@@ -78,6 +78,8 @@ fn pause(seconds: f64) -> Result<Duration, Error> {
 type Figure = (&'static str, &'static [&'static str], bool);
 
 const FIGURES: &[Figure] = &[
+    ("memory budget of the process, bytes", &["memory_budget", "limit"], false),
+    ("memory budget: bytes in use", &["memory_budget", "used"], false),
     ("transactions running", &["transactions", "active"], false),
     ("commits", &["transactions", "commits"], true),
     ("ended without writes", &["transactions", "read_only"], true),

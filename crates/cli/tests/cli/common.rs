@@ -15,6 +15,7 @@ pub fn mangrove() -> Command {
 }
 
 /// What a run printed, and whether it ended with 0.
+#[derive(Debug)]
 pub struct Ran {
     pub out: String,
     pub err: String,

@@ -385,3 +385,73 @@ fn settings_are_read_again_at_sighup() {
     assert!(counted(ENDLESS).err.contains("time limit of 90 ms"));
     served.stop();
 }
+
+/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at SIGHUP.
+#[test]
+fn a_server_has_a_memory_budget() {
+    let help = succeed(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("--memory-budget <SIZE>") && help.contains("3/4 of the machine's"), "{help}");
+    let folder = Folder::new("budget");
+    let log = folder.path().join("log");
+    let said = |words: &str| fs::read_to_string(&log).unwrap().contains(words);
+    let figure = |served: &Serving, name: &str| -> u64 {
+        let metrics = served.get("/metrics");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in {metrics}")).trim().parse().unwrap()
+    };
+    // Without a word, a share of what the system has.
+    let served = Serving::logged(&log, &[]);
+    assert!(said("memory budget") && said("three quarters of"), "{}", fs::read_to_string(&log).unwrap());
+    assert!(figure(&served, "mangrove_memory_budget_bytes") > 64 << 20);
+    served.stop();
+    // As it is set; more than the machine has is warned of.
+    let config = folder.file("mangrove.toml", "listen = \"127.0.0.1:0\"\nmemory_budget = \"900TiB\"\n");
+    let served = Serving::logged(&log, &["--config", &config]);
+    assert!(said("memory_budget is more than the process may use"), "{}", fs::read_to_string(&log).unwrap());
+    served.stop();
+    let write = |budget: &str| {
+        folder.file("mangrove.toml", &format!("listen = \"127.0.0.1:0\"\nmemory_budget = \"{budget}\"\n"));
+    };
+    write("24MiB");
+    let data = folder.path().join("data");
+    let served = Serving::logged(&log, &["--config", &config, "--data", data.to_str().unwrap()]);
+    assert_eq!(figure(&served, "mangrove_memory_budget_bytes"), 24 << 20);
+    let ask = |script: &str| run(&["query", "--url", &served.url, "--format", "csv", script]);
+    // A load through the server is refused by name, and what it had committed is there.
+    let rows: String = (0..100_000).map(|n| format!("{n},{},person\n", "text".repeat(60))).collect();
+    let file = folder.file("person.csv", &format!("id:ID,note:string,:LABEL\n{rows}"));
+    let load = run(&["load", "--upsert", "--url", &served.url, &file]);
+    assert!(load.code == Some(1) && load.err.contains("memory_budget"), "{load:?}");
+    // A thousand vertices with a text of their own each, until no more fit.
+    let copies = "g.inject(1).repeat(union(identity(), identity())).times(10)";
+    let fill = format!("{copies}.addV('more').property('text', '{}').iterate()", "x".repeat(1_000));
+    let refused = (0..100).map(|_| ask(&fill)).find(|filled| filled.code != Some(0)).expect("it is never full");
+    assert!(
+        refused.err.contains("the graphs use") && refused.err.contains("raise the setting memory_budget"),
+        "{refused:?}"
+    );
+    assert!(served.get("/health").contains("read-only"));
+    let counted = ask("g.V().hasLabel('person').count()");
+    assert!(
+        counted.code == Some(0) && counted.out.lines().any(|line| line.parse::<u64>().is_ok_and(|n| n > 1_000)),
+        "{counted:?}"
+    );
+    // A higher one counts at SIGHUP.
+    write("512MiB");
+    served.send("HUP");
+    eventually("changed=\"memory_budget\"", || said("changed=\"memory_budget\""));
+    assert_eq!(figure(&served, "mangrove_memory_budget_bytes"), 512 << 20);
+    let added = ask("g.addV('more')");
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let graphs = figure(&served, "mangrove_memory_budget_used_bytes{purpose=\"graphs\"}");
+    served.stop();
+    // A graph counts when it is opened, and is opened whatever the budget is.
+    write("2MiB");
+    let served = Serving::logged(&log, &["--config", &config, "--data", data.to_str().unwrap()]);
+    let opened = figure(&served, "mangrove_memory_budget_used_bytes{purpose=\"graphs\"}");
+    assert!(opened > graphs / 2 && opened > 10 << 20, "{opened} after {graphs}");
+    let refused = run(&["query", "--url", &served.url, "g.addV('more')"]);
+    assert!(refused.code == Some(1) && refused.err.contains("memory budget of 2097152 bytes"), "{refused:?}");
+    assert_eq!(run(&["query", "--url", &served.url, "g.V().limit(1).count()"]).code, Some(0));
+    served.stop();
+}

@@ -13,9 +13,15 @@ fn a_server_says_how_it_is() {
     let serving = Serving::start(&["--load", &people, "--load", &knows]);
     succeed(&["query", "--url", &serving.url, "g.addV('person').iterate()"]);
     let shown = succeed(&["stats", "--url", &serving.url]);
-    for part in
-        ["vertex page", "total", "commits", "aborts: write conflict", "plans made", "garbage: versions collected"]
-    {
+    for part in [
+        "vertex page",
+        "total",
+        "memory budget",
+        "commits",
+        "aborts: write conflict",
+        "plans made",
+        "garbage: versions collected",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let json = succeed(&["stats", "--url", &serving.url, "--json"]);
