@@ -75,10 +75,10 @@ def deep_values(server, _chance, _scale):
         refused(server, "g.withSack([]).inject(1).repeat(sack(assign).by(sack().fold())).times(4000).sack()",
                 "nests more than 256 deep"),
         refused(server, "g.inject(1).repeat(sideEffect(cap('x').aggregate('x'))).times(4000).cap('x')",
-                "nests more than 256 deep"),
+                "of which are repeated"),
         refused(server, "x = 1; " + "x = g.inject(x)" + ".fold()" * 200 + ".next(); "
                 + ("x = g.inject(x)" + ".fold()" * 200 + ".next(); ") * 30 + "x", "nests more than 256 deep"),
-        refused(server, "g.inject(1)" + ".project('a','b').by().by()" * 40, "collections"),
+        refused(server, "g.inject(1)" + ".project('a','b').by().by()" * 40, "of which are repeated"),
         refused(server, "g.inject(1).math('1" + "+1" * 200_000 + "')", "operands"),
     ])
 

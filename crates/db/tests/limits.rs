@@ -169,14 +169,14 @@ fn a_dropped_stream_lets_go_of_its_transaction() {
 fn a_loop_cannot_wrap_its_objects_without_end() {
     let database = cycle(10);
     let options = QueryOptions::default();
-    for script in [
-        "g.inject(1).repeat(map(fold())).times(100000)",
-        "g.inject(1).repeat(project('a', 'b')).times(100000)",
-        "g.inject(1).repeat(path()).times(100000)",
-        "g.inject(1).repeat(map(groupCount())).times(100000)",
+    for (script, message) in [
+        ("g.inject(1).repeat(map(fold())).times(100000)", "nests"),
+        ("g.inject(1).repeat(project('a', 'b')).times(100000)", "repeated"),
+        ("g.inject(1).repeat(path()).times(100000)", "repeated"),
+        ("g.inject(1).repeat(map(groupCount())).times(100000)", "nests"),
     ] {
         let error = check_fails(&database, script, &options, ErrorKind::Evaluation);
-        assert!(error.message().contains("nests"), "{script}: {error}");
+        assert!(error.message().contains(message), "{script}: {error}");
     }
 }
 
@@ -199,17 +199,17 @@ fn the_longest_chain_may_wrap_an_object_at_every_step() {
 #[test]
 fn values_nest_only_so_deep() {
     let database = cycle(3);
-    let deep = "nests more than 256 deep";
+    let (deep, repeated) = ("nests more than 256 deep", "of which are repeated");
     for (script, message) in [
         (format!("g.inject(1){}", ".fold()".repeat(4_000)), "collections of collections more than 256 deep"),
         (format!("g.inject(1){}", ".tree()".repeat(4_000)), deep),
         ("g.inject(1).repeat(local(fold())).times(4000)".into(), deep),
         ("g.withSack(1).inject(1).repeat(sack(assign).by(sack().fold())).times(4000).sack()".into(), deep),
-        ("g.inject(1).repeat(sideEffect(cap('x').aggregate('x'))).times(4000).cap('x')".into(), deep),
-        ("g.inject(1).repeat(sideEffect(cap('x').group('x').by(constant('k')))).times(4000).cap('x')".into(), deep),
-        ("g.inject(1).repeat(sideEffect(cap('x').groupCount('x'))).times(4000).cap('x')".into(), deep),
+        ("g.inject(1).repeat(sideEffect(cap('x').aggregate('x'))).times(4000).cap('x')".into(), repeated),
+        ("g.inject(1).repeat(sideEffect(cap('x').group('x').by(constant('k')))).times(4000).cap('x')".into(), repeated),
+        ("g.inject(1).repeat(sideEffect(cap('x').groupCount('x'))).times(4000).cap('x')".into(), repeated),
         ("g.inject(1).as('a').repeat(map(select('a').fold()).as('a')).times(4000).path()".into(), deep),
-        (format!("g.inject(1){}", ".project('a', 'b').by().by()".repeat(40)), "collections; return its parts"),
+        (format!("g.inject(1){}", ".project('a', 'b').by().by()".repeat(40)), repeated),
         (format!("g.inject(1).math('1{}')", "+1".repeat(100_000)), "more than 1000 operands"),
     ] {
         let Err(error) = run(&database, &script, &QueryOptions::default()) else { panic!("{script:.80} has a result") };
@@ -382,4 +382,48 @@ fn numbers_have_a_limit_of_digits() {
         let message = error.message();
         assert!(message.contains("40000 digits") || message.contains("at most 20000"), "{script}: {error}");
     }
+}
+
+/// Every kind of step that makes a collection, put after itself: each time, the collection holds the one before twice.
+#[test]
+fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
+    let database = Database::in_memory();
+    // What is found too late is ended by this.
+    let options = QueryOptions {
+        limits: Limits { time_nanos: Some(30_000_000_000), ..Limits::default() },
+        ..QueryOptions::default()
+    };
+    let doubled = ".project('a','b').by().by()";
+    let readers =
+        [".dedup().count()", ".order()", ".group().count(local)", ".is(1)", ".asString()", "", ".count(local)"];
+    let mut scripts: Vec<_> =
+        readers.iter().map(|reader| format!("g.inject(1){}{reader}", doubled.repeat(34))).collect();
+    for makes_twice in [
+        ".union(identity(),identity()).fold()",
+        ".local(union(identity(),identity()).fold())",
+        ".repeat(project('a','b').by().by()).times(1)",
+        ".group().by(identity()).by(identity())",
+        ".as('a').map(union(select('a'),select('a')).fold())",
+        ".fold().product(identity())",
+        ".as('a').project('b').by().as('b').select('a','b')",
+        ".as('a').path().as('b').path()",
+        ".tree().as('t').project('x','y').by(select('t')).by(select('t'))",
+    ] {
+        scripts.push(format!("g.inject(1){}.dedup().count()", makes_twice.repeat(40)));
+    }
+    scripts.push(
+        "g.withSack([]).inject(1)".to_owned()
+            + &".sack(assign).by(project('a','b').by(sack()).by(sack()))".repeat(40)
+            + ".sack().dedup()",
+    );
+    scripts.push("g.inject(1)".to_owned() + &".project('a','b').by().by().aggregate('x').cap('x')".repeat(40));
+    for script in &scripts {
+        let error = run(&database, script, &options).expect_err(script);
+        let named = ["repeated", "deep"].iter().any(|word| error.message().contains(word));
+        assert!(error.kind() == ErrorKind::Evaluation && named, "{error}: {script}");
+    }
+    // Much that is there once, and some that is there often, is no harm.
+    let shared = "g.inject(1).repeat(union(identity(),identity())).times(14).fold().as('all').unfold().limit(500)\
+                  .project('n','all').by().by(select('all')).fold().count(local)";
+    assert_eq!(run(&database, shared, &options).unwrap(), [Value::I64(500)]);
 }

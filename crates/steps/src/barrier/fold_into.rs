@@ -8,6 +8,7 @@ use mangrove_plan::logical::Operand;
 use crate::barrier::held::{ByInstance, rows_by_instance};
 use crate::environment::Environment;
 use crate::meter::Meter;
+use crate::nesting;
 use crate::operator;
 use crate::rows::{Remember, Rows};
 use crate::size::Sizes;
@@ -64,7 +65,9 @@ impl Operator<Rows> for FoldInto {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         let states = self.states.take(group, instances, out);
-        let results = states.into_iter().map(|state| Some(state.unwrap_or_else(|| self.seed.clone()))).collect();
+        let results: Vec<_> =
+            states.into_iter().map(|state| Some(state.unwrap_or_else(|| self.seed.clone()))).collect();
+        nesting::check_made(results.iter().flatten(), out.context())?;
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {

@@ -153,7 +153,8 @@ impl Operator<Rows> for GroupCount {
             return out.finish_all(group, instances);
         }
         let states = self.counts.take(group, instances, out);
-        let results = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
+        let results: Vec<_> = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
+        nesting::check_made(results.iter().flatten(), out.context())?;
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {

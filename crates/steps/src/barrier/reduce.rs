@@ -7,6 +7,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Reduction;
 
 use crate::barrier::held::{ByInstance, rows_by_instance};
+use crate::nesting;
 use crate::rows::{Column, Remember, Rows, Tags};
 use crate::size::Sizes;
 
@@ -215,6 +216,7 @@ impl Operator<Rows> for Reduce {
             let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
             results.push(state.map(Partial::result).transpose()?);
         }
+        nesting::check_made(results.iter().flatten(), out.context())?;
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {

@@ -196,6 +196,7 @@ impl Operator<Rows> for Cap {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         let environment = out.surroundings();
         let value = self.value(environment)?;
+        nesting::check_made([&value], out.context())?;
         let values = vec![Some(value); instances as usize];
         let mut rows = rows_by_instance(values, instances, environment);
         rows.remember(&self.remember);

@@ -160,7 +160,8 @@ impl Operator<Rows> for Tree {
         let states = self.trees.take(group, instances, out);
         let context = out.context();
         let results = states.into_iter().map(|tree| tree.unwrap_or_default().into_value(context).map(Some));
-        let results = results.collect::<Result<_>>()?;
+        let results = results.collect::<Result<Vec<_>>>()?;
+        nesting::check_made(results.iter().flatten(), context)?;
         let mut rows = rows_by_instance(results, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {

@@ -9,6 +9,7 @@ use mangrove_graph::{Result, Value};
 
 use crate::environment::Environment;
 use crate::meter::Meter;
+use crate::nesting::Watcher;
 use crate::rows::{Column, Remember, Rows};
 
 /// A batch ends early when so many bytes were made for it.
@@ -62,6 +63,7 @@ pub struct MapAdapter<T> {
     remember: Remember,
     /// Rows that are not worked off yet.
     rest: Option<Rest>,
+    watcher: Watcher,
 }
 
 struct Rest {
@@ -76,7 +78,7 @@ struct Rest {
 impl<T: MapOperator> MapAdapter<T> {
     /// Of this operator; `remember` says what it remembers of its objects.
     pub fn new(operator: T, remember: Remember) -> Self {
-        MapAdapter { operator, remember, rest: None }
+        MapAdapter { operator, remember, rest: None, watcher: Watcher::default() }
     }
 
     /// Works on rows from one on. What is not worked off is kept for the next call.
@@ -120,6 +122,7 @@ impl<T: MapOperator> MapAdapter<T> {
         let mut made = Made { values: Vec::with_capacity(room), kept: Vec::with_capacity(room), next: from };
         while made.next < rows.len() && meter.made() < BATCH_BYTES {
             if let Some(value) = self.operator.map(rows, made.next, environment, meter)? {
+                self.watcher.check(&value, meter.context())?;
                 made.values.push(value);
                 made.kept.push(made.next as u32);
             }
@@ -157,6 +160,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
 
     fn rest(&mut self) -> bool {
         self.operator.rest();
+        self.watcher.clear();
         self.rest.is_none()
     }
 

@@ -162,7 +162,8 @@ impl Group {
             }
             return out.finish(EXIT, group, instances);
         }
-        let values = maps.into_iter().map(|m| Some(Value::map(m))).collect();
+        let values: Vec<_> = maps.into_iter().map(|m| Some(Value::map(m))).collect();
+        nesting::check_made(values.iter().flatten(), out.context())?;
         let mut rows = rows_by_instance(values, instances, out.surroundings());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
