@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
-use mangrove_flow::{Limits, NodeRuntime, Progress};
+use mangrove_flow::{Limits, NodeRuntime, Progress, QueryContext};
 use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
-use mangrove_steps::Rows;
 use mangrove_steps::detach::{Detail, detach};
 use mangrove_steps::environment::{Files, Services};
 use mangrove_steps::nesting;
 use mangrove_steps::size::Sizes;
+use mangrove_steps::{Environment, Rows, SideEffects};
+use smol_str::SmolStr;
 
 use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
@@ -38,6 +39,32 @@ pub(crate) struct Execution {
     instance: Option<Box<Instance>>,
     /// Results are kept until the query is over: it is charged for them.
     keeps_results: bool,
+}
+
+/// What a query that has ended leaves to be dropped: values in operators, in queues and in side effects.
+pub(crate) struct Remains {
+    _instance: Option<Box<Instance>>,
+    _values: Option<OwnValues>,
+    bytes: u64,
+}
+
+/// The side effects and parameters of a query.
+type OwnValues = (SideEffects, Vec<(SmolStr, Value)>);
+
+/// What of its surroundings is a query's own; the rest is let go of.
+fn own_values(surroundings: Environment) -> OwnValues {
+    let Environment { side_effects, parameters, .. } = surroundings;
+    (side_effects, parameters)
+}
+
+/// How many bytes of values are freed in about the time that another thread takes to wake up.
+const LARGE_BYTES: u64 = 256 << 10;
+
+impl Remains {
+    /// Whether somebody who waits should not have to wait until they are freed.
+    pub fn are_large(&self) -> bool {
+        self.bytes >= LARGE_BYTES
+    }
 }
 
 /// How far a turn came.
@@ -131,6 +158,20 @@ impl Execution {
                 None => Ok(Turn::Yielded),
             },
         }
+    }
+
+    /// Limits and state of the query, for whoever watches it from another thread; `None` when it is complete.
+    pub fn context(&self) -> Option<Arc<QueryContext>> {
+        self.instance.as_ref().map(|instance| instance.runtime.context_shared())
+    }
+
+    /// Ends the query where it is: it lets go of its transaction, and of all else that is not its own, at once. What it
+    /// leaves is to be dropped, which may take long.
+    pub fn end(mut self) -> Remains {
+        let mut instance = self.instance.take();
+        let bytes = instance.as_ref().map_or(0, |instance| instance.runtime.context().memory());
+        let values = instance.as_mut().and_then(|instance| instance.runtime.leave()).map(own_values);
+        Remains { _instance: instance, _values: values, bytes }
     }
 
     fn complete(&mut self) {

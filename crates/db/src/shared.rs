@@ -2,17 +2,23 @@
 //!
 //! The query is a task; its results go through a small queue to the thread that asked, which hands them on
 //! and, when it takes one from a full queue, wakes the task. So a slow reader holds back its query and
-//! nothing else. A reader that leaves early waits until the task has ended: after that nothing of the query runs, writes, or
+//! nothing else. A reader that leaves early waits until the query has ended: after that nothing of it runs, writes, or
 //! holds its transaction.
+//!
+//! A query ends soon after it is to end, however many others there are. One that has a turn looks at its limits itself.
+//! One that waits for a turn is ended by its reader, who looks at its limits now and then. What a query held
+//! is freed after its reader knows of the end, by a thread of the executors.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove_flow::executor::{Executors, Task, TaskStatus, Waker};
-use mangrove_graph::{Error, Result, Value};
-use parking_lot::{Condvar, Mutex};
+use mangrove_flow::QueryContext;
+use mangrove_flow::executor::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::execution::{Execution, Turn};
+use crate::execution::{Execution, Remains, Turn};
 use crate::stream::Materialize;
 
 type Batch = Vec<(Value, u64)>;
@@ -20,39 +26,37 @@ type Batch = Vec<(Value, u64)>;
 /// Batches that may wait for the reader.
 const QUEUED_BATCHES_MAX: usize = 4;
 
+/// Messages between two looks at how long a turn has lasted: most of them take tens of microseconds.
+const LOOK_MESSAGES: usize = 4;
+
+/// How often a reader that waits looks at the limits of its query.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
 #[derive(Default)]
 struct Queue {
     batches: VecDeque<Batch>,
     /// How the query ended.
     end: Option<Result<()>>,
+    /// What is to be freed after that.
+    remains: Option<Remains>,
     /// The reader wants no more.
     closed: bool,
 }
 
-#[derive(Default)]
-struct Channel {
+/// A query that a task and its reader share.
+struct Query {
+    /// Who runs or ends it has the lock; `None` when it has ended.
+    execution: Mutex<Option<Execution>>,
+    context: Arc<QueryContext>,
+    materialize: Materialize,
     queue: Mutex<Queue>,
     news: Condvar,
 }
 
-impl Channel {
-    fn end(&self, result: Result<()>) {
-        self.queue.lock().end.get_or_insert(result);
-        self.news.notify_one();
-    }
-}
-
-struct QueryTask {
-    execution: Option<Execution>,
-    materialize: Materialize,
-    channel: Arc<Channel>,
-}
-
-impl QueryTask {
-    fn turn(&mut self, quota: usize) -> Result<TaskStatus> {
-        let Some(execution) = &mut self.execution else { return Ok(TaskStatus::Done) };
+impl Query {
+    fn turn(&self, execution: &mut Execution, quota: usize) -> Result<TaskStatus> {
         {
-            let queue = self.channel.queue.lock();
+            let queue = self.queue.lock();
             if queue.closed {
                 return Ok(TaskStatus::Done);
             }
@@ -60,29 +64,57 @@ impl QueryTask {
                 return Ok(TaskStatus::Waiting);
             }
         }
-        Ok(match execution.turn(quota, self.materialize)? {
-            Turn::Results(batch) => {
-                self.channel.queue.lock().batches.push_back(batch);
-                self.channel.news.notify_one();
-                TaskStatus::Again
+        self.context.check()?;
+        let clock = self.context.clock();
+        let end = clock.now_nanos().saturating_add(TURN_NANOS);
+        for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
+            match execution.turn(LOOK_MESSAGES, self.materialize)? {
+                Turn::Results(batch) => {
+                    self.queue.lock().batches.push_back(batch);
+                    self.news.notify_one();
+                    break;
+                }
+                Turn::Complete => return Ok(TaskStatus::Done),
+                Turn::Yielded if clock.now_nanos() >= end => break,
+                Turn::Yielded => {}
             }
-            Turn::Yielded => TaskStatus::Again,
-            Turn::Complete => TaskStatus::Done,
-        })
+        }
+        Ok(TaskStatus::Again)
+    }
+
+    /// Ends the query, which lets go of its transaction before its reader learns of the end.
+    fn end(&self, mut execution: MutexGuard<'_, Option<Execution>>, result: Result<()>) {
+        let remains = execution.take().map(Execution::end);
+        let mut queue = self.queue.lock();
+        if queue.end.is_none() {
+            (queue.end, queue.remains) = (Some(result), remains);
+        }
+        self.news.notify_one();
+    }
+
+    /// Ends the query unless an executor is running it.
+    fn end_between_turns(&self, error: Error) {
+        if let Some(execution) = self.execution.try_lock()
+            && execution.is_some()
+        {
+            self.end(execution, Err(error));
+        }
     }
 }
 
+struct QueryTask(Arc<Query>);
+
 impl Task for QueryTask {
     fn run(&mut self, quota: usize) -> TaskStatus {
-        let (status, result) = match self.turn(quota) {
-            Ok(TaskStatus::Done) => (TaskStatus::Done, Ok(())),
+        let mut slot = self.0.execution.lock();
+        let Some(execution) = slot.as_mut() else { return TaskStatus::Done };
+        let result = match self.0.turn(execution, quota) {
+            Ok(TaskStatus::Done) => Ok(()),
             Ok(status) => return status,
-            Err(error) => (TaskStatus::Done, Err(error)),
+            Err(error) => Err(error),
         };
-        // The query lets go of its transaction before its reader learns of the end.
-        self.execution = None;
-        self.channel.end(result);
-        status
+        self.0.end(slot, result);
+        TaskStatus::Done
     }
 }
 
@@ -90,24 +122,33 @@ impl Task for QueryTask {
 /// stopped.
 impl Drop for QueryTask {
     fn drop(&mut self) {
-        self.execution = None;
-        self.channel.end(Err(Error::bug("the query ended without a result; please report it with its text")));
+        let error = Error::bug("the query ended without a result; please report it with its text");
+        self.0.end(self.0.execution.lock(), Err(error));
     }
 }
 
-/// Closes the channel however the reader leaves, and waits for the end of the task.
+/// Closes the queue however the reader leaves, and waits for the end of the query.
 struct Reader {
-    channel: Arc<Channel>,
+    query: Arc<Query>,
     waker: Waker,
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.channel.queue.lock().closed = true;
-        self.waker.wake();
-        let mut queue = self.channel.queue.lock();
-        while queue.end.is_none() {
-            self.channel.news.wait(&mut queue);
+        self.query.queue.lock().closed = true;
+        loop {
+            let mut queue = self.query.queue.lock();
+            if queue.end.is_some() {
+                return;
+            }
+            // A turn that has begun ends at its next message.
+            self.query.context.abandon();
+            MutexGuard::unlocked(&mut queue, || {
+                self.query.end_between_turns(Error::new(ErrorKind::Cancelled, "nobody reads the results any more"));
+            });
+            if queue.end.is_none() {
+                self.query.news.wait_for(&mut queue, LOOK_INTERVAL);
+            }
         }
     }
 }
@@ -115,7 +156,8 @@ impl Drop for Reader {
 impl Reader {
     /// The next batch; `None` at the end.
     fn next(&self) -> Result<Option<Batch>> {
-        let mut queue = self.channel.queue.lock();
+        let query = &*self.query;
+        let mut queue = query.queue.lock();
         loop {
             if let Some(batch) = queue.batches.pop_front() {
                 drop(queue);
@@ -126,7 +168,11 @@ impl Reader {
                 queue.end = Some(Ok(()));
                 return end.map(|()| None);
             }
-            self.channel.news.wait(&mut queue);
+            if query.news.wait_for(&mut queue, LOOK_INTERVAL).timed_out()
+                && let Err(error) = query.context.check()
+            {
+                MutexGuard::unlocked(&mut queue, || query.end_between_turns(error));
+            }
         }
     }
 }
@@ -138,15 +184,36 @@ pub(crate) fn run(
     materialize: Materialize,
     accept: &mut dyn FnMut(Batch) -> Result<()>,
 ) -> Result<()> {
-    let channel = Arc::new(Channel::default());
+    let Some(context) = execution.context() else { return Ok(()) };
+    let query = Arc::new(Query {
+        execution: Mutex::new(Some(execution)),
+        context,
+        materialize,
+        queue: Mutex::default(),
+        news: Condvar::new(),
+    });
     let mut reader = None;
     executors.spawn(|waker| {
-        reader = Some(Reader { channel: channel.clone(), waker });
-        Box::new(QueryTask { execution: Some(execution), materialize, channel: channel.clone() })
+        reader = Some(Reader { query: query.clone(), waker });
+        Box::new(QueryTask(query.clone()))
     });
     let reader = reader.ok_or_else(|| Error::bug("an executor makes its task before it returns"))?;
+    let outcome = read(&reader, accept);
+    // This waits until the query has ended, if it has not.
+    drop(reader);
+    let remains = query.queue.lock().remains.take();
+    if let Some(remains) = remains.filter(Remains::are_large) {
+        executors.discard(remains);
+    }
+    outcome
+}
+
+fn read(reader: &Reader, accept: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
     while let Some(batch) = reader.next()? {
         accept(batch)?;
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,10 +176,17 @@ impl Transaction {
         let mut run = || {
             let execution = self.execution(prepared, parameters, options, false)?;
             let mut execution = execution.keeping_results(keeps_results);
-            if execution.run_inline(options.inline_messages, options.materialize, accept)? {
-                return Ok(());
+            match execution.run_inline(options.inline_messages, options.materialize, accept) {
+                Ok(true) => Ok(()),
+                Ok(false) => shared::run(&*self.database.executors()?, execution, options.materialize, accept),
+                Err(error) => {
+                    let remains = execution.end();
+                    if remains.are_large() {
+                        self.database.executors()?.discard(remains);
+                    }
+                    Err(error)
+                }
             }
-            shared::run(&*self.database.executors()?, execution, options.materialize, accept)
         };
         if prepared.is_mutating() { self.whole(run) } else { run() }
     }

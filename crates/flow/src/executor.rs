@@ -1,16 +1,20 @@
 //! Threads that run queries in turn.
 //!
-//! A query is a [`Task`]: it is run for a quota of messages, goes back to the end of the queue, and so a
-//! short query beside many heavy ones waits for one quota of each at most, not for their end. A task that
+//! A query is a [`Task`]: it is run for a turn, goes back to the end of the queue, and so a
+//! short query beside many heavy ones waits for one turn of each at most, not for their end. A task that
 //! cannot go on (its reader is slow) says so and is out of the queue until it is woken. Nothing here
 //! spins: an executor without work sleeps.
+//!
+//! What a query leaves when it ends may take long to free; a thread of its own does that ([`Executors::discard`]).
 //!
 //! Not here: sharing the messages of one query among executors. A query stays on the executor that runs
 //! its quota; queries are what executors have in common.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -26,14 +30,17 @@ pub enum TaskStatus {
     Done,
 }
 
-/// Something that is run in quotas.
+/// Something that is run in turns.
 pub trait Task: Send {
-    /// Runs for about `quota` messages.
+    /// Runs for a turn: about `quota` messages, or [`TURN_NANOS`] if that is less.
     fn run(&mut self, quota: usize) -> TaskStatus;
 }
 
-/// Messages a task works off in one turn: about 100 µs to 1 ms of work.
+/// Messages a task works off in one turn: about 100 µs to 1 ms of work, where messages are small.
 pub const QUOTA_MESSAGES: usize = 32;
+
+/// How long a turn lasts, in nanoseconds, where messages are large; one message more is on its way by then.
+pub const TURN_NANOS: u64 = 1_000_000;
 
 const QUEUED: u8 = 0;
 const RUNNING: u8 = 1;
@@ -85,11 +92,16 @@ impl Shared {
     }
 }
 
-/// A set of executor threads. Dropping it stops them after the quota each is running.
+/// A set of executor threads. Dropping it stops them after the turn each is running.
 pub struct Executors {
     shared: Arc<Shared>,
+    /// The way to the thread that frees; absent once that thread is to end.
+    discarded: Option<Sender<Discarded>>,
     threads: Vec<JoinHandle<()>>,
 }
+
+/// Something to be dropped.
+type Discarded = Box<dyn Any + Send>;
 
 /// Puts a waiting task back into the queue.
 #[derive(Clone)]
@@ -115,13 +127,19 @@ impl Executors {
     /// Starts `count` threads.
     pub fn start(count: usize) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let threads = (0..count.max(1))
-            .map(|n| {
-                let shared = shared.clone();
-                std::thread::Builder::new().name(format!("mangrove-executor-{n}")).spawn(move || work(&shared))
-            })
-            .collect::<std::io::Result<_>>()?;
-        Ok(Executors { shared, threads })
+        let (discarded, garbage) = channel();
+        let mut executors = Executors { shared, discarded: Some(discarded), threads: Vec::new() };
+        for n in 0..count.max(1) {
+            let shared = executors.shared.clone();
+            executors.start_thread(format!("mangrove-executor-{n}"), move || work(&shared))?;
+        }
+        executors.start_thread("mangrove-freeing".to_owned(), move || free(&garbage))?;
+        Ok(executors)
+    }
+
+    fn start_thread(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        self.threads.push(std::thread::Builder::new().name(name).spawn(work)?);
+        Ok(())
     }
 
     /// Puts a task into the queue. `make` gets the task's waker before the task first runs.
@@ -132,19 +150,28 @@ impl Executors {
         self.shared.push(cell);
     }
 
+    /// Drops something on a thread that does nothing else: to free a gigabyte of values takes tenths of a second.
+    pub fn discard(&self, garbage: impl Any + Send) {
+        if let Some(discarded) = &self.discarded {
+            // The thread ends only with these executors; what it cannot take is dropped here.
+            let _ = discarded.send(Box::new(garbage));
+        }
+    }
+
     /// What they are doing.
     pub fn load(&self) -> ExecutorLoad {
         ExecutorLoad {
-            threads: self.threads.len() as u64,
+            threads: self.count() as u64,
             busy: self.shared.busy.load(Ordering::Relaxed),
             queued: self.shared.queue.lock().cells.len() as u64,
             turns: self.shared.turns.load(Ordering::Relaxed),
         }
     }
 
-    /// How many threads.
+    /// How many threads run tasks.
     pub fn count(&self) -> usize {
-        self.threads.len()
+        // One thread frees.
+        self.threads.len().saturating_sub(1)
     }
 }
 
@@ -156,6 +183,7 @@ impl Drop for Executors {
             queue.cells.clear();
         }
         self.shared.work.notify_all();
+        self.discarded = None;
         for thread in self.threads.drain(..) {
             // The last handle may have been a task's own: its thread ends by itself, when the task is dropped.
             if thread.thread().id() == std::thread::current().id() {
@@ -164,6 +192,13 @@ impl Drop for Executors {
             // An executor thread catches what its tasks throw, so it ends by itself.
             let _ = thread.join();
         }
+    }
+}
+
+fn free(garbage: &Receiver<Discarded>) {
+    for discarded in garbage {
+        // What panics while it is dropped is lost, and what comes after it is not.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(discarded)));
     }
 }
 
@@ -343,6 +378,26 @@ mod tests {
             waker.as_ref().unwrap().wake();
         }
         assert!(heard.recv().is_err(), "the task was dropped when it was done");
+    }
+
+    /// Says on which thread it is dropped.
+    struct Garbage(mpsc::Sender<Option<String>>);
+
+    impl Drop for Garbage {
+        fn drop(&mut self) {
+            let _ = self.0.send(std::thread::current().name().map(str::to_owned));
+        }
+    }
+
+    #[test]
+    fn what_is_discarded_is_dropped_by_a_thread_of_its_own() {
+        let executors = Executors::start(1).unwrap();
+        let (say, heard) = mpsc::channel();
+        for _ in 0..3 {
+            executors.discard(Garbage(say.clone()));
+        }
+        drop((executors, say));
+        assert_eq!(heard.iter().collect::<Vec<_>>(), vec![Some("mangrove-freeing".to_owned()); 3]);
     }
 
     struct Bad;

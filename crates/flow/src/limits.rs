@@ -44,6 +44,8 @@ pub struct QueryContext {
     /// Absent where nobody counts the time: reading a clock costs as much as a message of a few rows.
     started: Option<u64>,
     cancelled: Arc<AtomicBool>,
+    /// Nobody reads its results any more.
+    abandoned: AtomicBool,
     memory: AtomicU64,
     memory_peak: AtomicU64,
     /// How many bytes the query may hold before it draws again.
@@ -62,6 +64,7 @@ impl QueryContext {
             clock,
             started,
             cancelled,
+            abandoned: AtomicBool::new(false),
             memory: AtomicU64::new(0),
             memory_peak: AtomicU64::new(0),
             covered: AtomicU64::new(WITHOUT_BUDGET),
@@ -94,6 +97,7 @@ impl QueryContext {
             context.cancelled = cancelled.clone();
         }
         context.started = context.limits.time_nanos.map(|_| context.clock.now_nanos());
+        *context.abandoned.get_mut() = false;
         *context.memory.get_mut() = 0;
         *context.memory_peak.get_mut() = 0;
     }
@@ -125,6 +129,11 @@ impl QueryContext {
         self.memory_peak.load(Ordering::Relaxed)
     }
 
+    /// Ends the query at its next message: nobody reads its results any more. Others with the same `cancelled` go on.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+
     /// Fails when the query was cancelled or its time is over.
     pub fn check(&self) -> Result<()> {
         self.check_at(CLOCK_MESSAGES)
@@ -133,7 +142,7 @@ impl QueryContext {
     /// As [`QueryContext::check`] before a message of this number, but looks at the clock only before every
     /// [`CLOCK_MESSAGES`]th: a light query reads it once, to know when it started.
     pub fn check_at(&self, message: u64) -> Result<()> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.cancelled.load(Ordering::Relaxed) || self.abandoned.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
         }
         if message == 0 || !message.is_multiple_of(CLOCK_MESSAGES) {

@@ -107,6 +107,11 @@ impl<B: Batch> NodeRuntime<B> {
         &self.router.context
     }
 
+    /// The same, for whoever watches the run from another thread.
+    pub fn context_shared(&self) -> Arc<QueryContext> {
+        self.router.context.clone()
+    }
+
     /// The same, to be renewed between runs.
     pub fn context_mut(&mut self) -> &mut Arc<QueryContext> {
         &mut self.router.context
@@ -115,6 +120,11 @@ impl<B: Batch> NodeRuntime<B> {
     /// What the run's operators may look at.
     pub fn surroundings(&self) -> Option<&B::Surroundings> {
         self.surroundings.as_ref()
+    }
+
+    /// Takes the surroundings of a run that goes no further: it lets go of all that is not its own.
+    pub fn leave(&mut self) -> Option<B::Surroundings> {
+        self.surroundings.take()
     }
 
     /// Measures the time inside each operator of this run from now on: two clock reads a message.

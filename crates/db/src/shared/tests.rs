@@ -1,0 +1,130 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::{Database, DatabaseOptions, Limits, Parameters, QueryOptions};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const ENDLESS: &str = "g.inject(1).repeat(identity()).until(constant(1).is(2))";
+const ENDLESS_RESULTS: &str = "g.inject(1).repeat(identity()).emit()";
+
+/// Keeps an executor from others until it is told, and says when it begins.
+struct Busy {
+    begun: Sender<()>,
+    end: Receiver<()>,
+}
+
+impl Task for Busy {
+    fn run(&mut self, _quota: usize) -> TaskStatus {
+        let _ = self.begun.send(());
+        let _ = self.end.recv();
+        TaskStatus::Done
+    }
+}
+
+/// Takes the only executor of a database until the sender is dropped.
+fn keep_busy(database: &Database) -> Sender<()> {
+    let (begun, has_begun) = channel();
+    let (open, end) = channel();
+    database.executors().unwrap().spawn(|_| Box::new(Busy { begun, end }));
+    has_begun.recv_timeout(PATIENCE).expect("an executor takes it");
+    open
+}
+
+fn one_executor() -> Database {
+    Database::with_options(&DatabaseOptions { executor_count: 1, ..DatabaseOptions::default() })
+}
+
+/// Runs a query on executors alone.
+fn run_query(
+    database: &Database,
+    script: &str,
+    options: QueryOptions,
+    accept: &mut dyn FnMut(Batch) -> Result<()>,
+) -> Result<()> {
+    let options = QueryOptions { inline_messages: 0, ..options };
+    database.run_shared(&database.prepare(script)?, &Parameters::new(), &options, accept)
+}
+
+/// Does something on another thread: what hangs fails its test.
+fn within_patience<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (say, heard) = channel();
+    let worker = thread::Builder::new().spawn(move || say.send(work()));
+    let outcome = heard.recv_timeout(PATIENCE).expect("it ends though no executor is free");
+    drop(worker);
+    outcome
+}
+
+#[test]
+fn a_query_that_waits_for_a_turn_ends_at_its_time_limit() {
+    let database = one_executor();
+    let busy = keep_busy(&database);
+    let limits = Limits { time_nanos: Some(20_000_000), ..Limits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    // The database waits for its executors when it is dropped.
+    let asked = database.clone();
+    let ended = within_patience(move || run_query(&asked, ENDLESS, options, &mut |_| Ok(())));
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Timeout);
+    drop(busy);
+}
+
+#[test]
+fn a_query_that_waits_for_a_turn_ends_when_it_is_cancelled() {
+    let database = one_executor();
+    let busy = keep_busy(&database);
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options = QueryOptions { cancel: cancel.clone(), ..QueryOptions::default() };
+    let (say, heard) = channel();
+    let worker = thread::Builder::new().spawn(move || {
+        let _ = say.send(run_query(&database, ENDLESS, options, &mut |_| Ok(())));
+    });
+    heard.recv_timeout(3 * LOOK_INTERVAL).expect_err("nobody has ended it");
+    cancel.store(true, Ordering::Relaxed);
+    let ended = heard.recv_timeout(PATIENCE).expect("it ends though no executor is free");
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
+    drop((busy, worker));
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_wait_for_a_turn() {
+    let database = one_executor();
+    let ended = within_patience(move || {
+        let mut busy = None;
+        run_query(&database, ENDLESS_RESULTS, QueryOptions::default(), &mut |_| {
+            busy = Some(keep_busy(&database));
+            Err(Error::invalid("enough"))
+        })
+        .map_err(|error| (error, busy.is_some()))
+    });
+    let (error, was_busy) = ended.unwrap_err();
+    assert!(was_busy);
+    assert_eq!(error.message(), "enough");
+}
+
+/// Waiting for a turn and ending are by different threads: whichever is first, there is one end, and the query lets go.
+#[test]
+fn queries_that_end_while_they_run_leave_nothing() {
+    let database = Database::with_options(&DatabaseOptions { executor_count: 2, ..DatabaseOptions::default() });
+    thread::scope(|scope| {
+        for n in 0..8_u64 {
+            let database = &database;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let limits = Limits { time_nanos: Some(1_000_000 * (1 + (n + round) % 15)), ..Limits::default() };
+                    let options = QueryOptions { limits, ..QueryOptions::default() };
+                    let ended = run_query(database, ENDLESS, options, &mut |_| Ok(()));
+                    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Timeout);
+                }
+            });
+        }
+    });
+    let executors = database.executors().unwrap();
+    while executors.load().queued > 0 || executors.load().busy > 0 {
+        thread::yield_now();
+    }
+    assert_eq!(Arc::strong_count(&executors), 2, "no task is left");
+}
