@@ -59,6 +59,7 @@ QUERIES = {
     "replaced_by_nothing": f"{LONG_ROWS}.replace('x','').length().sum()",
     "trimmed_to_nothing": f"{LONG_ROWS}.toUpper().replace('X',' ').trim().length().sum()",
     "kept_results": f"{ROWS}.addV('a').V().as('a').V().as('b').V().path()",
+    "one_large_result": f"g.inject(1).{MILLION}.repeat(union(identity(),identity())).times(16).fold()",
     "unfolded": f"{ROWS}.fold().as('l').unfold().map(select('l')).unfold().map(select('l')).unfold().fold().count(local)",
 }
 

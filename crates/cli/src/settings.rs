@@ -206,6 +206,7 @@ pub const SETTINGS: &[Setting] = settings! {
         "The longest time a request may name; 0 in a request means this; `none`: no limit";
     "query_memory_limit" "SIZE" engine.query_memory_bytes: "How much memory one query may hold at a time";
     "result_count_max" "COUNT" engine.result_count_max: "How many results a query may have";
+    "result_bytes_max" "SIZE" server.limits.result_bytes_max: "About how many bytes one result may have";
     "held_result_bytes_max" "SIZE" server.limits.held_result_bytes_max: "About how many bytes results that are held back may take";
     "held_result_count_max" "COUNT" server.limits.held_result_count_max:
         "Results that a request that writes may hold back until its commit";
@@ -251,7 +252,7 @@ pub const SETTINGS: &[Setting] = settings! {
 };
 
 /// Settings that count as soon as they are read again: for requests, of some of them connections, that begin after that.
-const AT_ONCE: [&str; 32] = [
+const AT_ONCE: [&str; 33] = [
     "memory_budget",
     "memory_limit",
     "garbage_collection",
@@ -262,6 +263,7 @@ const AT_ONCE: [&str; 32] = [
     "evaluation_timeout_max",
     "query_memory_limit",
     "result_count_max",
+    "result_bytes_max",
     "held_result_bytes_max",
     "held_result_count_max",
     "conflict_retry_count_max",

@@ -229,7 +229,7 @@ fn bytes(results: &[(Value, u64)]) -> u64 {
 fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
-    nesting::check_made(&values, runtime.context())?;
+    nesting::check_results(&values, runtime.context())?;
     let surroundings = runtime.surroundings();
     let environment =
         || surroundings.as_ref().ok_or_else(|| Error::bug("a query has its surroundings until it is complete"));

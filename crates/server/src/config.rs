@@ -65,6 +65,8 @@ pub struct Limits {
     /// About how many bytes of results a response message holds: a batch of fewer results than asked for is sent when it
     /// has as many. One result of more is sent on its own.
     pub batch_bytes_max: usize,
+    /// About how many bytes one result may have: it is written as a whole, into memory.
+    pub result_bytes_max: usize,
     /// Results of a request that writes, which are held back until the transaction is committed.
     pub held_result_count_max: usize,
     /// About how many bytes those may take.
@@ -124,6 +126,7 @@ impl Default for Limits {
             batch_size: 64,
             batch_size_max: 65_536,
             batch_bytes_max: 1 << 20,
+            result_bytes_max: 64 << 20,
             held_result_count_max: 1_000_000,
             held_result_bytes_max: 256 << 20,
             outgoing_count_max: 16,

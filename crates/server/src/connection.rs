@@ -33,7 +33,7 @@ use crate::protocol::{self, RawMessage, Refusal};
 use crate::server::Shared;
 use crate::session::{ConnectionId, Sessions};
 use crate::shutdown::{Phase, Shutdown};
-use crate::sink::{ChannelSink, HeldMax};
+use crate::sink::{ChannelSink, ResultMax};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::wire::{self, Format};
@@ -279,7 +279,7 @@ async fn evaluate(shared: Arc<Shared>, job: Job) {
     let Work::Evaluate(evaluation) = work else {
         return reply.fail(&Failure::invalid("close needs the argument `session`: which session to close")).await;
     };
-    let sink = reply.sink(HeldMax::of(&shared.limits.get()), &watch.cancellation, Handle::current());
+    let sink = reply.sink(ResultMax::of(&shared.limits.get()), &watch.cancellation, Handle::current());
     let since = Instant::now();
     let span = trace::request(reply.request, reply.operation(), &caller);
     let outcome = run(&shared, caller, evaluation, &mut watch, sink).instrument(span.clone()).await;

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::budget;
 use crate::config::Limits;
-use crate::sink::HeldMax;
+use crate::sink::ResultMax;
 use crate::status::{Failure, Status};
 use crate::wire::{Batch, Gone};
 
@@ -52,7 +52,7 @@ enum Made {
     /// Text, and whether there is a result before or in it.
     Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
     /// Every result, since the count comes first: the bytes of so many, as text or as what they are.
-    Whole { is_text: bool, items: Vec<u8>, count: usize, max: HeldMax },
+    Whole { is_text: bool, items: Vec<u8>, count: usize, max: ResultMax },
 }
 
 impl HttpAnswer {
@@ -70,7 +70,7 @@ impl HttpAnswer {
             }
             Encoding::GraphBinary | Encoding::GraphBinaryText => {
                 let is_text = encoding == Encoding::GraphBinaryText;
-                Made::Whole { is_text, items: Vec::new(), count: 0, max: HeldMax::of(limits) }
+                Made::Whole { is_text, items: Vec::new(), count: 0, max: ResultMax::of(limits) }
             }
         };
         let held = budget.account(Purpose::Messages);
@@ -118,13 +118,14 @@ impl HttpAnswer {
             }
             Made::Whole { is_text, items, count, max } => {
                 *count += batch.len();
-                if *count > max.count {
-                    let count = format!("there are more than {} results (the limit held_result_count_max)", max.count);
+                if *count > max.held_count {
+                    let count =
+                        format!("there are more than {} results (the limit held_result_count_max)", max.held_count);
                     return Err(too_large(&count));
                 }
                 // Weighed before it is written: one result may be gigabytes, of parts that are shared here.
-                if (items.len() as u64).saturating_add(batch.weight()) > max.bytes {
-                    let bytes = format!("it has more than {} bytes (the limit held_result_bytes_max)", max.bytes);
+                if (items.len() as u64).saturating_add(batch.weight()) > max.held_bytes {
+                    let bytes = format!("it has more than {} bytes (the limit held_result_bytes_max)", max.held_bytes);
                     return Err(too_large(&bytes));
                 }
                 match is_text {

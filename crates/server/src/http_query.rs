@@ -44,7 +44,7 @@ use crate::http_answer::{HttpAnswer, Piece};
 use crate::job::{Call, Work};
 use crate::protocol;
 use crate::server::Shared;
-use crate::sink::{ChannelSink, HeldMax};
+use crate::sink::{ChannelSink, ResultMax};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::wire::{Carrier, Format};
@@ -120,9 +120,9 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span, held: 
     let budget = shared.budget.clone();
     let answer = HttpAnswer::new(call.request, encoding, sender.clone(), &shared.limits.get(), &budget);
     let carrier = Carrier::Http(Box::new(answer));
-    let held_max = HeldMax::of(&shared.limits.get());
+    let result_max = ResultMax::of(&shared.limits.get());
     let cancellation = watch.cancellation.clone();
-    let sink = ChannelSink::new(carrier, call.form, call.batch_size, held_max, budget, cancellation, Handle::current());
+    let sink = ChannelSink::new(carrier, call.form, call.batch_size, result_max, budget, cancellation, Handle::current());
     tokio::spawn(async move {
         let (_alive, _held) = (shared.alive(), held);
         // Declared after it, so that the span is closed, and can be delivered, when the shutdown goes on.

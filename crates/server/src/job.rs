@@ -10,7 +10,7 @@ use crate::access::Caller;
 use crate::cancel::Cancellation;
 use crate::outgoing::Outgoing;
 use crate::program::Evaluation;
-use crate::sink::{BatchSize, ChannelSink, HeldMax};
+use crate::sink::{BatchSize, ChannelSink, ResultMax};
 use crate::status::Failure;
 use crate::wire::{self, Carrier, Form, Format};
 
@@ -85,10 +85,10 @@ impl Reply {
     }
 
     /// A sink for the results.
-    pub fn sink(&self, held_max: HeldMax, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
+    pub fn sink(&self, result_max: ResultMax, cancellation: &Cancellation, runtime: Handle) -> ChannelSink {
         let carrier = Carrier::Socket { request: self.request, format: self.format, outgoing: self.outgoing.clone() };
         let budget = self.budget.clone();
-        ChannelSink::new(carrier, self.form, self.batch_size, held_max, budget, cancellation.clone(), runtime)
+        ChannelSink::new(carrier, self.form, self.batch_size, result_max, budget, cancellation.clone(), runtime)
     }
 
     /// Answers with an error. When the connection is gone there is nobody to tell.

@@ -34,7 +34,7 @@ use crate::config::Limits;
 use crate::job::{Job, Work};
 use crate::program::Program;
 use crate::server::Shared;
-use crate::sink::HeldMax;
+use crate::sink::ResultMax;
 use crate::status::Failure;
 use crate::trace;
 use crate::transaction::Slot;
@@ -319,7 +319,7 @@ impl Session {
         let Job { caller, work: Work::Evaluate(evaluation), reply, mut watch, .. } = job else { return };
         let engine = Arc::clone(&self.shared.engine);
         let cancellation = watch.cancellation.clone();
-        let sink = reply.sink(HeldMax::of(&self.shared.limits.get()), &cancellation, Handle::current());
+        let sink = reply.sink(ResultMax::of(&self.shared.limits.get()), &cancellation, Handle::current());
         let lent = Arc::clone(slot);
         let span = trace::request(reply.request, "session", &caller);
         let entered = span.clone();

@@ -51,7 +51,7 @@ pub struct ChannelSink {
     sent_count: usize,
     /// Messages that are encoded and kept.
     kept: Kept,
-    held_max: HeldMax,
+    result_max: ResultMax,
     budget: MemoryBudget,
     cancellation: Cancellation,
     runtime: Handle,
@@ -77,7 +77,7 @@ impl ChannelSink {
         carrier: Carrier,
         form: Form,
         size: BatchSize,
-        held_max: HeldMax,
+        result_max: ResultMax,
         budget: MemoryBudget,
         cancellation: Cancellation,
         runtime: Handle,
@@ -90,7 +90,7 @@ impl ChannelSink {
             unencodable: None,
             sent_count: 0,
             kept: Kept::default(),
-            held_max,
+            result_max,
             budget,
             cancellation,
             runtime,
@@ -149,13 +149,13 @@ impl ChannelSink {
     /// Keeps the batch, if there is room for it.
     fn keep(&mut self, status: Status) -> Result<()> {
         self.kept.count += self.batch.len();
-        // Weighed before it is written: one result may be gigabytes, of parts that are shared here.
-        self.held_max.check(self.kept.count, self.kept.bytes.saturating_add(self.bytes))?;
+        // By weight before it is written: so no more is written than may be held.
+        self.result_max.check_held(self.kept.count, self.kept.bytes.saturating_add(self.bytes))?;
         let parcel = self.pack(status)?;
         // Counted as it is written: a format takes several times what the results weigh.
         self.kept.bytes += parcel.as_ref().map_or(0, Parcel::byte_count);
         self.kept.parcels.extend(parcel);
-        self.held_max.check(self.kept.count, self.kept.bytes)
+        self.result_max.check_held(self.kept.count, self.kept.bytes)
     }
 
     /// Sends the batch, or keeps it; more will follow.
@@ -194,7 +194,9 @@ impl ChannelSink {
     fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
         // Traversers carry their bulk, values are repeated.
         let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
+        // Before it is written: one result may be gigabytes, of parts that are shared here.
         let bytes = weight(&value);
+        self.result_max.check_one(bytes)?;
         for _ in 0..times {
             self.room(bytes)?;
             self.bytes = self.bytes.saturating_add(bytes);
@@ -229,26 +231,47 @@ impl ResultSink for ChannelSink {
     }
 }
 
-/// How much may be held back.
+/// How much results may have.
 #[derive(Clone, Copy, Debug)]
-pub struct HeldMax {
-    /// So many results (`held_result_count_max`).
-    pub count: usize,
-    /// So many bytes as they are written, or about so many before (`held_result_bytes_max`).
-    pub bytes: u64,
+pub struct ResultMax {
+    /// About so many bytes each (`result_bytes_max`).
+    pub one_bytes: u64,
+    /// So many of them may be held back (`held_result_count_max`).
+    pub held_count: usize,
+    /// These may have so many bytes as they are written, or about so many before (`held_result_bytes_max`).
+    pub held_bytes: u64,
 }
 
-impl HeldMax {
+impl ResultMax {
     /// What the limits say.
     pub fn of(limits: &Limits) -> Self {
-        HeldMax { count: limits.held_result_count_max, bytes: limits.held_result_bytes_max as u64 }
+        ResultMax {
+            one_bytes: limits.result_bytes_max as u64,
+            held_count: limits.held_result_count_max,
+            held_bytes: limits.held_result_bytes_max as u64,
+        }
     }
 
-    /// Refuses more than that.
-    fn check(self, count: usize, bytes: u64) -> Result<()> {
-        let too_many = match (count > self.count, bytes > self.bytes) {
-            (true, _) => format!("there are more than {} of them (held_result_count_max)", self.count),
-            (_, true) => format!("they have more than {} bytes (held_result_bytes_max)", self.bytes),
+    /// Refuses one result of more.
+    fn check_one(self, bytes: u64) -> Result<()> {
+        if bytes <= self.one_bytes {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::MemoryLimit,
+            format!(
+                "one result has about {bytes} bytes, more than {} (result_bytes_max); return its parts one by one, with \
+                 unfold(), or fewer of them",
+                self.one_bytes
+            ),
+        ))
+    }
+
+    /// Refuses to hold more back.
+    fn check_held(self, count: usize, bytes: u64) -> Result<()> {
+        let too_many = match (count > self.held_count, bytes > self.held_bytes) {
+            (true, _) => format!("there are more than {} of them (held_result_count_max)", self.held_count),
+            (_, true) => format!("they have more than {} bytes (held_result_bytes_max)", self.held_bytes),
             (false, false) => return Ok(()),
         };
         Err(Error::new(

@@ -3,7 +3,7 @@
 //! A batch is a number of results, and a result may be a text of megabytes or a list of a million of them: to bound what
 //! waits for a client, results are weighed. Shared parts weigh each time, as they are written each time.
 
-use mangrove_graph::{Detached, DetachedVertexProperty, Value};
+use mangrove_graph::{Detached, DetachedVertexProperty, Tree, Value};
 
 /// What a number, a type and their like take, in the formats taken together.
 const SCALAR: u64 = 16;
@@ -31,11 +31,20 @@ pub fn weight(value: &Value) -> u64 {
             let written = |(value, bulk): &(Value, u64)| weight(value).saturating_mul((*bulk).min(WRITTEN_OUT_MAX));
             sum(entries.iter().map(written))
         }
-        Value::Path(path) => sum(path.objects.iter().map(weight)),
+        Value::Path(path) => {
+            let labels = path.labels.iter().flatten().map(|label| SCALAR + label.len() as u64);
+            sum(path.objects.iter().map(weight).chain(labels))
+        }
+        Value::Tree(tree) => tree_weight(tree),
+        Value::Graph(graph) => sum(graph.vertices.iter().chain(&graph.edges).map(weight)),
         Value::Detached(element) => element_weight(element),
         _ => 0,
     };
     content.saturating_add(SCALAR)
+}
+
+fn tree_weight(tree: &Tree) -> u64 {
+    sum(tree.branches.iter().map(|(key, below)| weight(key).saturating_add(SCALAR).saturating_add(tree_weight(below))))
 }
 
 fn element_weight(element: &Detached) -> u64 {
@@ -64,6 +73,8 @@ fn property_weight(key: &str, value: &Value) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::PathValue;
+
     use super::*;
 
     #[test]
@@ -71,7 +82,12 @@ mod tests {
         let text = Value::from("x".repeat(1_000));
         assert_eq!(weight(&text), 1_016);
         assert!(weight(&Value::list(vec![text.clone(), text.clone()])) > 2_000);
-        assert!(weight(&Value::BulkSet(vec![(text, 1_000)].into())) > 1_000_000);
+        assert!(weight(&Value::BulkSet(vec![(text.clone(), 1_000)].into())) > 1_000_000);
+        let label = "x".repeat(1_000);
+        let path = PathValue { objects: vec![1.into(); 2], labels: vec![vec![label.into()]; 2] };
+        assert!(weight(&Value::Path(path.into())) > 2_000);
+        let tree = Tree { branches: vec![(text.clone(), Tree { branches: vec![(text, Tree::default())] })] };
+        assert!(weight(&Value::Tree(tree.into())) > 2_000);
         let many = |value| Value::BulkSet(vec![(value, u64::MAX)].into());
         assert_eq!(weight(&many(Value::Null)), SCALAR + SCALAR * WRITTEN_OUT_MAX);
         assert_eq!(weight(&many(many(many(many(Value::Null))))), u64::MAX);

@@ -285,7 +285,7 @@ async fn limits_and_encoders_refuse_a_writing_request_before_its_commit() {
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
 }
 
-/// 128 paths whose labels are written with each of them, and weigh nothing as they are.
+/// 128 paths, whose labels are written with each of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_held_back_up_to_their_bytes_as_they_are_written() {
     let copies = "g.addV('n').count().repeat(union(identity(), identity())).times(7)";
@@ -295,4 +295,35 @@ async fn results_are_held_back_up_to_their_bytes_as_they_are_written() {
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
     let mut client = limited(1_000, 64 << 10).await;
     assert_eq!(client.eval(&script).await.values().len(), 128);
+}
+
+/// 65,536 times a text of a megabyte, which they share here and would not as they are written: 64 GB.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_result_of_gigabytes_is_refused_before_it_is_written() {
+    let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", Database::in_memory());
+    let server = Server::bind(Config::new("127.0.0.1:0".parse().unwrap()), Arc::new(engine)).await.unwrap();
+    let address = server.local_address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    let thousand = "x".repeat(1_000);
+    let million = format!("constant('{thousand}').replace('x','{thousand}')");
+    let copies = "repeat(union(identity(),identity())).times(16)";
+    let list = format!("g.inject(1).{million}.{copies}.fold()");
+    let mut client = Client::connect(address).await;
+    for script in [
+        list.clone(),
+        format!("{list}.project('all').by()"),
+        format!("g.addV('n').map(__.inject(1).{million}.{copies}.fold())"),
+    ] {
+        client.eval(&script).await.assert_fails(597, "result_bytes_max");
+    }
+    assert_eq!(client.eval("g.V().count()").await.values(), [0], "what a refused request wrote is undone");
+    for accept in mangrove_gremlin::Encoding::media_types().split(", ") {
+        let body = serde_json::json!({ "gremlin": list }).to_string();
+        let head = format!("POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: {accept}");
+        let answer = common::http(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+        assert!(answer.contains("500 ") && answer.contains("result_bytes_max"), "{accept}: {answer}");
+    }
+    // As many parts as they like come one by one.
+    let parts = format!("g.inject(1).{million}.repeat(union(identity(),identity())).times(7).fold().unfold().length()");
+    assert_eq!(client.eval(&parts).await.values(), [1_000_000; 128]);
 }

@@ -24,6 +24,9 @@ pub const NESTING_MAX: u32 = 256;
 /// How many values a reader of a collection may meet that it has met before.
 pub const REPEATED_MAX: u64 = 1 << 24;
 
+/// The same of one result: whoever takes it apart and writes it does so with every part.
+const RETURNED_REPEATED_MAX: u64 = 1 << 22;
+
 /// How many values are looked at between two looks at the limits of the query.
 const LOOK_VALUES: u64 = 1 << 16;
 
@@ -53,7 +56,7 @@ impl Watcher {
         if has_collections(value) {
             let mut walk = Walk::new(Some(&mut self.known), Some(context));
             let extent = walk.extent(value)?;
-            walk.check_repeated(extent)?;
+            walk.check_repeated(extent, REPEATED_MAX)?;
         }
         Ok(())
     }
@@ -68,6 +71,17 @@ impl Watcher {
 pub fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, context: &QueryContext) -> Result<()> {
     let mut watcher = Watcher::default();
     values.into_iter().try_for_each(|value| watcher.check(value, context))
+}
+
+/// Fails if one of these results holds the same values so often that there is no end in sight to writing it.
+pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, context: &QueryContext) -> Result<()> {
+    for value in values.into_iter().filter(|value| has_collections(value)) {
+        context.check()?;
+        let mut walk = Walk::new(None, Some(context));
+        let extent = walk.extent(value)?;
+        walk.check_repeated(extent, RETURNED_REPEATED_MAX)?;
+    }
+    Ok(())
 }
 
 /// Fails if one of these values nests too deep, or holds the same values too often; looks at the limits of the query
@@ -98,7 +112,7 @@ fn check_with(value: &Value, context: Option<&QueryContext>) -> Result<()> {
              carried on"
         )));
     }
-    walk.check_repeated(extent)
+    walk.check_repeated(extent, REPEATED_MAX)
 }
 
 /// Fails for a parameter that nests too deep: a session may keep a result in a variable and wrap it in every request.
@@ -108,7 +122,7 @@ pub fn check_parameter(name: &str, value: &Value) -> Result<()> {
     if extent.height > NESTING_MAX {
         return Err(Error::invalid(format!("the value of `{name}` nests more than {NESTING_MAX} deep")));
     }
-    walk.check_repeated(extent)
+    walk.check_repeated(extent, REPEATED_MAX)
 }
 
 fn is_collection(value: &Value) -> bool {
@@ -174,13 +188,13 @@ impl<'a> Walk<'a> {
         Walk { met: HashMap::default(), known, context, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
     }
 
-    fn check_repeated(&self, extent: Extent) -> Result<()> {
+    fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
         // What is known may hold what was looked at, and another that is known: neither is counted twice.
-        if extent.values.saturating_sub(self.looked_at.max(self.known_distinct)) <= REPEATED_MAX {
+        if extent.values.saturating_sub(self.looked_at.max(self.known_distinct)) <= max {
             return Ok(());
         }
         Err(Error::evaluation(format!(
-            "collections that hold the same collections again and again come to {} values, more than {REPEATED_MAX} of which \
+            "collections that hold the same collections again and again come to {} values, more than {max} of which \
              are repeated; unfold() them, or return their parts one by one",
             extent.values
         )))
