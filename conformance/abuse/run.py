@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py), greedy queries (greedy.py) and
-long runs (long.py). Needs Python and Linux, nothing else.
+"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py), greedy queries (greedy.py),
+forty of both at once (crowd.py) and long runs (long.py). Needs Python and Linux, nothing else.
 
-    run.py MANGROVE [hostile] [queries] [greedy] [long] [--whole] [--only NAME] [--seed N]
+    run.py MANGROVE [hostile] [queries] [greedy] [crowd] [long] [--whole] [--only NAME] [--seed N]
 
 Short forms take about four minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
 runs. The last line is `N passed, N failed`.
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import crowd
 import greedy
 import hostile
 import long
@@ -71,6 +72,16 @@ def greedy_queries(options, only):
     return outcomes + ([ended(server)] if server else [])
 
 
+def crowds(options, only):
+    outcomes = []
+    for scenario in crowd.SCENARIOS:
+        if only(scenario.__name__):
+            server = start(options, dict(crowd.SETTINGS, address_space=crowd.ADDRESS_SPACE))
+            outcomes.append(check(scenario.__name__, server, lambda: scenario(server, options.whole)))
+            outcomes.append(ended(server))
+    return outcomes
+
+
 def hostile_to_tls(options, only):
     if not only(hostile.tls_garbage.__name__):
         return []
@@ -120,7 +131,7 @@ def ended(server):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mangrove")
-    parser.add_argument("parts", nargs="*", help="hostile, queries, greedy, long; all by default")
+    parser.add_argument("parts", nargs="*", help="hostile, queries, greedy, crowd, long; all by default")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--only", help="scenarios whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
@@ -131,7 +142,7 @@ def main():
     only = lambda name: options.only is None or options.only in name
     outcomes = []
     parts = [("hostile", hostile_clients), ("hostile", hostile_to_tls), ("queries", hostile_queries),
-             ("greedy", greedy_queries), ("long", long_runs)]
+             ("greedy", greedy_queries), ("crowd", crowds), ("long", long_runs)]
     for part, run in parts:
         if not options.parts or part in options.parts:
             outcomes += run(options, only)

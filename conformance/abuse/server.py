@@ -6,6 +6,7 @@ other threads have freed of a thread's, until that thread allocates again or end
 
 import os
 import re
+import resource
 import subprocess
 import time
 
@@ -23,15 +24,21 @@ IDLE_THREAD_MIB = 2
 OTHER_THREADS = 8
 
 
+def limited(address_space):
+    """What limits a process to so many bytes of addresses, as `prlimit --as` does."""
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+
 class Server:
     """`mangrove serve` on a free port of this machine."""
 
-    def __init__(self, program, **settings):
+    def __init__(self, program, address_space=None, **settings):
         command = [program, "serve", "--listen", "127.0.0.1:0", "--data", "memory:"]
         for name, value in settings.items():
             command += ["--" + name.replace("_", "-"), str(value)]
         environment = dict(os.environ, MANGROVE_LOG="error", MIMALLOC_PURGE_DELAY="0")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+                                        preexec_fn=address_space and limited(address_space))
         line = self.process.stdout.readline().decode()
         found = re.search(r"(wss?)://([^/:]+):(\d+)", line)
         if not found:
