@@ -407,21 +407,24 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
 fn segments_are_released_while_others_are_made_of_them() {
     let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
-    let is_over = AtomicBool::new(false);
-    let released = std::thread::scope(|scope| {
+    let (is_over, released) = (AtomicBool::new(false), Counter::new(0));
+    std::thread::scope(|scope| {
         let releasing = scope.spawn(|| {
-            let mut released = 0;
             while !is_over.load(Ordering::Relaxed) {
-                released += graph.log.release_before(graph.log.checkpoint_floor()?.segment)?;
+                let count = graph.log.release_before(graph.log.checkpoint_floor()?.segment)?;
+                released.fetch_add(count as u64, Ordering::Relaxed);
             }
-            Ok::<_, Error>(released)
+            Ok::<_, Error>(())
         });
-        let commits = case_count(1_000);
-        let inserted = (1..=commits).try_for_each(|n| graph.insert(&format!("m{n}"), 1, 3_000).map(drop));
+        // A busy machine may let the other thread run seldom: commits go on until it was there often enough.
+        let enough = |n: u64| n > case_count(1_000) && released.load(Ordering::Relaxed) > 20;
+        let mut commits = (1..=100_000).take_while(|n| !enough(*n) && !releasing.is_finished());
+        let inserted = commits.try_for_each(|n| graph.insert(&format!("m{n}"), 1, 3_000).map(drop));
         is_over.store(true, Ordering::Relaxed);
         inserted.unwrap();
-        releasing.join().unwrap().unwrap()
+        releasing.join().unwrap().unwrap();
     });
+    let released = released.into_inner();
     assert!(released > 20, "{released} segments were released meanwhile");
 }
 
