@@ -122,7 +122,8 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: Call, span: Span, held: 
     let carrier = Carrier::Http(Box::new(answer));
     let result_max = ResultMax::of(&shared.limits.get());
     let cancellation = watch.cancellation.clone();
-    let sink = ChannelSink::new(carrier, call.form, call.batch_size, result_max, budget, cancellation, Handle::current());
+    let sink =
+        ChannelSink::new(carrier, call.form, call.batch_size, result_max, budget, cancellation, Handle::current());
     tokio::spawn(async move {
         let (_alive, _held) = (shared.alive(), held);
         // Declared after it, so that the span is closed, and can be delivered, when the shutdown goes on.
