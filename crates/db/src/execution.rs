@@ -21,6 +21,8 @@ use crate::stream::Materialize;
 pub(crate) struct Setting<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
     pub parameters: &'a Parameters,
+    /// The literals that were taken out of the traversal before it was planned.
+    pub lifted: &'a Arc<[Value]>,
     pub ids: IdRule,
     pub limits: Limits,
     pub budget: &'a MemoryBudget,

@@ -15,6 +15,7 @@ use mangrove_flow::{NodeRuntime, QueryContext};
 use mangrove_graph::view::{IndexInfo, Share};
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 use mangrove_plan::PhysicalPlan;
+use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
 use mangrove_steps::{Environment, Rows, SideEffects, build};
 use parking_lot::Mutex;
@@ -86,7 +87,7 @@ impl Planned {
         match runtime.failed_operator().and_then(|id| descriptions.get(usize::from(id))) {
             // Its message is the query's own text, to arrive as it was written.
             Some((_, operator)) if operator == "fail" => error,
-            Some((_, operator)) => error.within(operator),
+            Some((_, operator)) => error.within(with_literals(operator, &lifted(runtime))),
             None => error,
         }
     }
@@ -102,6 +103,11 @@ impl Planned {
             idle.push(instance);
         }
     }
+}
+
+/// The literals that a run has beside its plan.
+fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
+    runtime.surroundings().map(|environment| environment.lifted.clone()).unwrap_or_default()
 }
 
 /// An instance of a plan on one node.
@@ -157,6 +163,7 @@ pub(crate) fn environment(
         view,
         writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
         parameters: room,
+        lifted: setting.lifted.clone(),
         share,
         ids: setting.ids,
         requirements: requirements.clone(),

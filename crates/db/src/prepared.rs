@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result};
+use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
 use mangrove_plan::lower::UsableIndex;
-use mangrove_plan::{GraphFacts, PlanOptions};
+use mangrove_plan::{GraphFacts, PlanOptions, literals};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -44,6 +44,13 @@ struct Shape {
 #[derive(Clone)]
 pub struct Prepared {
     shape: Arc<Shape>,
+    /// The literals that were taken out of the traversal before it was planned.
+    lifted: Arc<[Value]>,
+}
+
+/// Returns true if the traversal asks for its profile.
+fn asks_for_profile(bytecode: &Bytecode) -> bool {
+    bytecode.steps.last().is_some_and(|step| step.name == "profile" && step.arguments.is_empty())
 }
 
 impl Prepared {
@@ -65,7 +72,7 @@ impl Prepared {
     fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         let mut bytecode = bytecode.clone();
         let mut question = Question::Results;
-        if bytecode.steps.last().is_some_and(|s| s.name == "profile" && s.arguments.is_empty()) {
+        if asks_for_profile(&bytecode) {
             bytecode.steps.pop();
             question = Question::Profile;
         }
@@ -84,7 +91,7 @@ impl Prepared {
         let planned = Mutex::new(None);
         let shape =
             Shape { source, configuration, traversal, rules, options, question, calls_services, uses_files, planned };
-        Ok(Prepared { shape: Arc::new(shape) })
+        Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
     }
 
     /// Whether it writes.
@@ -109,6 +116,11 @@ impl Prepared {
 
     pub(crate) fn question(&self) -> Question {
         self.shape.question
+    }
+
+    /// The literals that come beside the plan, by number.
+    pub(crate) fn lifted(&self) -> &Arc<[Value]> {
+        &self.lifted
     }
 
     pub(crate) fn timeout_millis(&self) -> Option<u64> {
@@ -207,9 +219,21 @@ impl PlanCache {
         Ok(prepared)
     }
 
-    /// The traversal, prepared now or before. It is looked up by the script it would be written as; since a few
-    /// values of different types are written alike, the bytecode itself decides.
+    /// The traversal, prepared now or before. Traversals that differ in literals alone share a plan, where it does not
+    /// depend on them; each keeps its own literals. A profile shows them, so it is planned with them.
     pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
+        let lifted = if asks_for_profile(bytecode) { None } else { literals::lift(bytecode) };
+        let Some(lifted) = lifted else { return self.exactly(bytecode) };
+        match self.exactly(&lifted.bytecode) {
+            Ok(Prepared { shape, .. }) => Ok(Prepared { shape, lifted: lifted.values.into() }),
+            // The error speaks of the traversal as it was written.
+            Err(_) => Prepared::new(bytecode, Terminal::None),
+        }
+    }
+
+    /// The traversal with these literals, prepared now or before. It is looked up by the script it would be written as;
+    /// since a few values of different types are written alike, the bytecode itself decides.
+    fn exactly(&self, bytecode: &Bytecode) -> Result<Prepared> {
         let script = bytecode.to_string();
         if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
             && known == bytecode

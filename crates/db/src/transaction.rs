@@ -232,12 +232,13 @@ impl Transaction {
 
     fn setting<'a>(
         &'a self,
-        prepared: &Prepared,
+        prepared: &'a Prepared,
         parameters: &'a Parameters,
         options: &'a QueryOptions,
     ) -> Setting<'a> {
         Setting {
             parameters,
+            lifted: prepared.lifted(),
             transaction: &self.transaction,
             ids: self.database.id_rule(),
             limits: limits(options, prepared),

@@ -56,6 +56,9 @@ pub enum Argument {
     Value(Value),
     /// A named parameter whose value comes with the request (a variable of a script, a binding of bytecode).
     Parameter(SmolStr),
+    /// A literal that the planner took out of the traversal, by its number: the value comes beside the traversal. Neither
+    /// scripts nor the wire can say it.
+    Lifted(u32),
     /// A list with something in it that is not a literal.
     List(Vec<Argument>),
     /// A map with something in it that is not a literal.

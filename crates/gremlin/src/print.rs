@@ -31,6 +31,7 @@ impl Display for Argument {
         match self {
             Argument::Value(value) => Literal(value).fmt(f),
             Argument::Parameter(name) => f.write_str(name),
+            Argument::Lifted(_) => f.write_char('?'),
             Argument::List(items) => {
                 f.write_char('[')?;
                 separated(f, items)?;

@@ -1,5 +1,7 @@
 //! `explain()`: the plan as text, a line an operator, scopes indented.
 
+use mangrove_graph::Value;
+
 use crate::files::FileStep;
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
@@ -372,10 +374,27 @@ fn number(number: &Operand) -> String {
     crate::lower::literal_integer(number).map_or_else(|| operand(number), |n| n.to_string())
 }
 
+/// Stands on both sides of the number of a literal that was taken out of the traversal: a code point that is no character,
+/// so texts do not have it.
+const LIFTED: char = '\u{fdd0}';
+
+/// A part of a plan's text, with the literals that were taken out of the traversal in their places.
+pub fn with_literals(text: &str, literals: &[Value]) -> String {
+    let shown = |(at, part): (usize, &str)| {
+        let number = part.parse::<usize>().ok().filter(|_| at % 2 == 1);
+        match number.and_then(|number| literals.get(number)) {
+            Some(value) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
+            None => part.to_owned(),
+        }
+    };
+    text.split(LIFTED).enumerate().map(shown).collect()
+}
+
 fn operand(operand: &Operand) -> String {
     match operand {
         Operand::Literal(value) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
         Operand::Parameter(name) => format!("${name}"),
+        Operand::Lifted(number) => format!("{LIFTED}{number}{LIFTED}"),
         Operand::Vertex(id) => format!("the vertex {id:?}"),
         Operand::Edge(id) => format!("the edge {id:?}"),
         Operand::Map(entries) => format!("a map of {}", entries.len()),

@@ -7,7 +7,8 @@
 //! compile to it and touch nothing further on.
 //!
 //! Property values, ids and counts may be named parameters: they stay [`Operand`](logical::Operand)s until a plan is run, so that
-//! one plan serves every value.
+//! one plan serves every value. [`literals`] takes literals out of a traversal, so that it is planned like one with
+//! parameters in their places.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -21,6 +22,7 @@ pub mod function;
 mod fuse;
 mod interleaving;
 pub mod limits;
+pub mod literals;
 pub mod logical;
 pub mod lower;
 mod merge;

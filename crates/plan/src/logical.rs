@@ -29,6 +29,8 @@ pub enum Operand {
     Literal(Value),
     /// The value of this parameter.
     Parameter(Name),
+    /// The value of the literal of this number, which was taken out of the traversal: see [`literals`](crate::literals).
+    Lifted(u32),
     /// A list with something else in it than literals.
     List(Vec<Operand>),
     /// A map with something else in it than literals.

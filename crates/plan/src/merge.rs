@@ -52,7 +52,7 @@ fn starts_at_one_vertex(stages: &[Stage]) -> bool {
     match stages.first().map(|stage| &stage.operator) {
         Some(Op::Vertices { access: Access::Ids(ids) | Access::IdSet(ids), .. }) => {
             // A parameter may be a list, but is a single id nearly always.
-            matches!(ids[..], [Operand::Literal(_) | Operand::Parameter(_)])
+            matches!(ids[..], [Operand::Literal(_) | Operand::Lifted(_) | Operand::Parameter(_)])
         }
         _ => false,
     }

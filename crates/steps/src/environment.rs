@@ -29,6 +29,8 @@ pub struct Environment {
     pub writer: Option<Arc<Transaction>>,
     /// The values of the plan's parameters.
     pub parameters: Vec<(Name, Value)>,
+    /// The literals that were taken out of the traversal before it was planned, by number.
+    pub lifted: Arc<[Value]>,
     /// Which tablets this node reads.
     pub share: Share,
     /// How ids are read.
@@ -78,6 +80,10 @@ impl Environment {
     pub fn resolve(&self, operand: &Operand) -> Result<Value> {
         match operand {
             Operand::Literal(value) => Ok(value.clone()),
+            Operand::Lifted(number) => {
+                let found = self.lifted.get(*number as usize).cloned();
+                found.ok_or_else(|| Error::bug("a plan is run without a literal that was taken out of its traversal"))
+            }
             Operand::List(operands) => {
                 Ok(Value::list(operands.iter().map(|o| self.resolve(o)).collect::<Result<_>>()?))
             }

@@ -110,7 +110,7 @@ fn is_parameter(operand: &Operand) -> bool {
         Operand::Literal(_) => false,
         Operand::List(operands) => operands.iter().any(is_parameter),
         Operand::Map(entries) => entries.iter().any(|(key, value)| is_parameter(key) || is_parameter(value)),
-        Operand::Parameter(_) | Operand::Vertex(_) | Operand::Edge(_) => true,
+        Operand::Parameter(_) | Operand::Lifted(_) | Operand::Vertex(_) | Operand::Edge(_) => true,
     }
 }
 

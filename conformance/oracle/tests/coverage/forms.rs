@@ -65,7 +65,7 @@ fn kind(argument: &Argument) -> &'static str {
         Argument::Value(Value::Direction(_)) => "direction",
         Argument::Value(Value::DateTime(_)) => "date",
         Argument::Value(_) => "number",
-        Argument::Parameter(_) => "parameter",
+        Argument::Parameter(_) | Argument::Lifted(_) => "parameter",
         Argument::Traversal(_) => "traversal",
         Argument::Predicate(_) => "predicate",
         Argument::Vertex(_) | Argument::Edge(_) => "element",

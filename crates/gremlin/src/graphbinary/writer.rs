@@ -112,6 +112,7 @@ pub(super) fn argument(out: &mut Out, argument: &Argument) -> Result<()> {
         Argument::Parameter(name) => {
             Err(Error::invalid(format!("the parameter `{name}` must be bound before the traversal is sent")))
         }
+        Argument::Lifted(_) => Err(Error::bug("a traversal without its literals reached the wire")),
         Argument::List(items) => {
             head(out, code::LIST);
             arguments(out, items)

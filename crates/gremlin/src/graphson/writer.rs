@@ -398,6 +398,7 @@ impl Writer<'_> {
                     "the parameter `{name}` must be bound before the traversal is sent"
                 )));
             }
+            Argument::Lifted(_) => return Err(Error::bug("a traversal without its literals reached the wire")),
             Argument::List(items) => self.collection("g:List", |writer| writer.items(items, Self::argument))?,
             Argument::Map(entries) => self.argument_map(entries)?,
             Argument::Traversal(nested) => self.bytecode(nested)?,

@@ -68,6 +68,7 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
         }),
         Argument::Value(value) => Ok(Operand::Literal(value.clone())),
         Argument::Parameter(name) => Ok(Operand::Parameter(name.clone())),
+        Argument::Lifted(number) => Ok(Operand::Lifted(*number)),
         Argument::List(items) => {
             let items = items.iter().map(|item| operand_at(site, item, depth + 1, ids));
             Ok(Operand::List(items.collect::<Result<_>>()?))
@@ -197,6 +198,7 @@ pub(super) fn describe(argument: &Argument) -> String {
     match argument {
         Argument::Value(value) => describe_value(value),
         Argument::Parameter(name) => format!("the parameter `{name}`"),
+        Argument::Lifted(_) => "a literal".into(),
         Argument::List(_) => "a list".into(),
         Argument::Map(_) => "a map".into(),
         Argument::Traversal(_) => "a traversal".into(),

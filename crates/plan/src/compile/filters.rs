@@ -144,7 +144,7 @@ fn flatten(operand: Operand, taken: &mut Vec<Operand>) {
 fn among(mut operands: Vec<Operand>) -> Test {
     match operands.as_slice() {
         // A parameter may turn out to be a list: `Within` takes it either way.
-        [Operand::Literal(_)] => Test::Compare(Comparison::Eq, operands.remove(0)),
+        [Operand::Literal(_) | Operand::Lifted(_)] => Test::Compare(Comparison::Eq, operands.remove(0)),
         _ => Test::Within(operands),
     }
 }

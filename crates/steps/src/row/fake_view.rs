@@ -123,6 +123,7 @@ pub fn environment_with(graph: &Modern, requirements: Requirements) -> Environme
         view: graph.view.clone(),
         writer: None,
         parameters: Vec::new(),
+        lifted: Arc::default(),
         share: Share::ALL,
         ids: mangrove_graph::IdRule::Any,
         requirements: Arc::new(requirements),

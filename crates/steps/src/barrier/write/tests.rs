@@ -26,6 +26,7 @@ fn fixture() -> Fixture {
         view: transaction.clone(),
         writer: Some(transaction.clone()),
         parameters: Vec::new(),
+        lifted: Arc::default(),
         share: Share::ALL,
         ids: mangrove_graph::IdRule::Any,
         requirements: Arc::default(),

@@ -1,0 +1,415 @@
+//! Traversals that differ in literals alone share a plan: each has its own answers, errors and texts all the same.
+//!
+//! What is prepared by [`Prepared::new`] is planned with its literals; what the database prepares of bytecode is planned
+//! without them. The two are held against each other.
+
+use mangrove::{
+    Bytecode, Database, ErrorKind, IndexDefinition, IndexKind, Parameters, PlanCacheReport, Prepared, QueryOptions,
+    Value,
+};
+use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
+use mangrove_gremlin::{Argument, Instruction, Terminal};
+
+fn parsed(script: &str) -> Bytecode {
+    match parse_one(script, &ParseOptions::default()) {
+        Ok(Statement::Traversal { bytecode, .. }) => bytecode,
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+fn run(db: &Database, prepared: &Prepared, parameters: &Parameters) -> mangrove::Result<Vec<Value>> {
+    db.run(prepared, parameters)?.collect()
+}
+
+/// The answer to bytecode as clients send it.
+fn ask(db: &Database, script: &str) -> Vec<Value> {
+    let prepared = db.prepare_bytecode(&parsed(script)).unwrap_or_else(|error| panic!("{script}: {error}"));
+    run(db, &prepared, &Parameters::new()).unwrap_or_else(|error| panic!("{script}: {error}"))
+}
+
+/// The answer of a database, in any order; an error as its message.
+fn shown(answer: mangrove::Result<Vec<Value>>) -> Result<Vec<String>, String> {
+    let mut shown: Vec<String> =
+        answer.map_err(|error| error.message().to_owned())?.iter().map(|value| format!("{value:?}")).collect();
+    shown.sort();
+    Ok(shown)
+}
+
+fn shared(db: &Database, script: &str) -> Result<Vec<String>, String> {
+    shown(db.prepare_bytecode(&parsed(script)).and_then(|prepared| run(db, &prepared, &Parameters::new())))
+}
+
+fn alone(db: &Database, script: &str) -> Result<Vec<String>, String> {
+    let prepared = Prepared::new(&parsed(script), Terminal::None);
+    shown(prepared.and_then(|prepared| run(db, &prepared, &Parameters::new())))
+}
+
+/// What the plan cache has counted since a report.
+fn since(db: &Database, before: PlanCacheReport) -> (u64, u64) {
+    let now = db.plan_cache();
+    (now.hits - before.hits, now.misses - before.misses)
+}
+
+fn accounts() -> Database {
+    let db = Database::in_memory();
+    for no in 0..300 {
+        db.query(&format!("g.addV('acct').property('no', '{no}').property('n', {no})")).unwrap().collect().unwrap();
+    }
+    db
+}
+
+#[test]
+fn a_traversal_with_many_literals_is_planned_once() {
+    let db = accounts();
+    let before = db.plan_cache();
+    for no in 0..300 {
+        assert_eq!(ask(&db, &format!("g.V().has('acct', 'no', '{no}').values('n')")), vec![Value::I32(no)]);
+    }
+    assert_eq!(since(&db, before), (299, 1));
+    assert_eq!(db.plan_cache().plans, before.plans + 1);
+}
+
+#[test]
+fn literals_too_long_for_the_cache_share_a_plan_too() {
+    let db = Database::in_memory();
+    let before = db.plan_cache();
+    for letter in ["a", "b", "c"] {
+        let text = letter.repeat(20 << 10);
+        assert_eq!(ask(&db, &format!("g.addV().property('t', '{text}').values('t')")), vec![Value::from(&*text)]);
+    }
+    assert_eq!(since(&db, before), (2, 1));
+}
+
+#[test]
+fn the_cache_holds_no_more_than_before() {
+    let db = accounts();
+    for n in 0..1100 {
+        assert!(ask(&db, &format!("g.V().has('key{n}', {n}).has('n', {n}).has('none', 1)")).is_empty());
+    }
+    assert_eq!(db.plan_cache().plans, 1024);
+}
+
+/// Values of every type that is taken out, equal to others of another type or to none, and some that stay.
+const VALUES: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "1b",
+    "2s",
+    "1L",
+    "2L",
+    "1.0f",
+    "2.0d",
+    "1.5d",
+    "1.0m",
+    "2n",
+    "-1",
+    "9007199254740993L",
+    "NaN",
+    "'1'",
+    "'2'",
+    "'ada'",
+    "'bob'",
+    "''",
+    "true",
+    "false",
+    "UUID('00000000-0000-0000-0000-000000000001')",
+    "UUID('00000000-0000-0000-0000-000000000002')",
+    "datetime('2024-01-01T00:00:00Z')",
+    "datetime('2025-01-01T00:00:00+02:00')",
+    "null",
+    "[1, 2]",
+    "{1, 2}",
+    "[]",
+];
+
+/// Traversals with two values in them: in each place, in nested traversals, and in places where literals stay.
+const READS: &[&str] = &[
+    "g.V().has('k', A).count()",
+    "g.V().has('v', 'k', A).values('n')",
+    "g.V().hasLabel('v').has('k', A).has('n', lt(9)).values('n')",
+    "g.V().has('k', A).has('m', B).values('n')",
+    "g.V().has('k', eq(A)).values('n')",
+    "g.V().has('k', neq(A)).values('n')",
+    "g.V().has('k', lt(A)).values('n')",
+    "g.V().has('k', lte(A)).values('n')",
+    "g.V().has('k', gt(A)).values('n')",
+    "g.V().has('k', gte(A)).values('n')",
+    "g.V().has('k', between(A, B)).values('n')",
+    "g.V().has('k', inside(A, B)).values('n')",
+    "g.V().has('k', outside(A, B)).values('n')",
+    "g.V().has('k', gt(A).or(P.not(lte(B)))).values('n')",
+    "g.V().has('k', within(A, B)).values('n')",
+    "g.V().has('k', without(A).and(neq(B))).values('n')",
+    "g.V().has('k', A).has('k', B).values('n')",
+    "g.V(A).values('n')",
+    "g.V(A, B).values('n')",
+    "g.E(A).values('w')",
+    "g.V(A).out().hasId(B).values('n')",
+    "g.V().hasId(A).values('n')",
+    "g.V().hasId(A, B).values('n')",
+    "g.V().hasId(gt(A)).values('n')",
+    "g.V().has(T.id, A).values('n')",
+    "g.V().has(T.id, neq(A)).values('n')",
+    "g.V().has(T.label, A).values('n')",
+    "g.V().out().hasId(A).values('n')",
+    "g.E().has('w', A).inV().values('n')",
+    "g.E().has('w', between(A, B)).outV().values('n')",
+    "g.V().values('k').is(A)",
+    "g.V().values('k').is(neq(A))",
+    "g.V().values('n', 'k').is(between(A, B))",
+    "g.V().where(out().count().is(A)).values('n')",
+    "g.V().where(out().count().is(gt(A))).values('n')",
+    "g.V().not(out().count().is(lt(A))).values('n')",
+    "g.V().out().count().is(A)",
+    "g.V().where(__.out().has('k', A)).values('n')",
+    "g.V().or(has('k', A), out().has('n', B)).values('n')",
+    "g.V().has('k', A).or().has('k', B).values('n')",
+    "g.V().choose(has('k', A), values('n'), values('k'))",
+    "g.V().choose(values('k')).option(A, constant('yes')).option(Pick.none, constant('no'))",
+    "g.V().union(has('k', A), has('k', B)).values('n')",
+    "g.V().coalesce(has('k', A).values('k'), out().has('k', B).values('n'), values('n'))",
+    "g.V().repeat(out()).until(has('k', A)).values('n')",
+    "g.V().repeat(out().has('k', neq(A))).emit(has('n', B)).times(3).values('n')",
+    "g.V().where(repeat(out()).emit().times(3).has('k', A)).values('n')",
+    "g.V().repeat(out()).until(loops().is(A)).values('n')",
+    "g.V().has('k', __.is(A)).values('n')",
+    "g.V().match(__.as('a').has('k', A).out().as('b'), __.as('b').has('n', gt(B))).select('b').values('n')",
+    "g.V().match(__.or(__.as('a').has('k', A), __.as('a').has('k', B)), __.as('a').out().as('b')).select('b').values('n')",
+    "g.V().where(__.as('a').out().has('k', A).as('b')).values('n')",
+    "g.V().group().by('n').by(has('k', A).count())",
+    "g.V().properties('k').hasValue(A).value()",
+    "g.V().properties('k').has(T.value, A).value()",
+    "g.V().as('a').has('k', A).both().has('n', neq(B)).where(neq('a')).path().by('n')",
+    "g.withStrategies(new SubgraphStrategy(vertices: __.has('k', A))).V().has('n', gt(B)).values('n')",
+    "g.withStrategies(new PartitionStrategy(partitionKey: 'm', readPartitions: ['ada'])).V().has('k', A).values('n')",
+    "g.V().has('k', containing(A)).values('n')",
+    "g.V().has('k', typeOf(A)).values('n')",
+    "g.inject(A, B).is(A)",
+    "g.V().has(A, B).values('n')",
+    "g.V().values('k').has('k', A)",
+    "g.V().has('n', A).V().has('k', B).values('n')",
+    "g.V().has('k', A, B, A).values('n')",
+    "g.V().hasId(A).as(B)",
+];
+
+/// A vertex for each value that can be stored, with an id, and a chain of edges.
+fn types(index: Option<IndexKind>) -> Database {
+    let db = Database::in_memory();
+    let stored = VALUES.iter().filter(|value| !value.starts_with(['[', '{']) && **value != "null");
+    for (n, value) in stored.enumerate() {
+        let id = if n % 2 == 0 { format!("{n}") } else { format!("'{n}'") };
+        let add = format!(
+            "g.addV('v').property(T.id, {id}).property('n', {n}).property('k', {value}).property('m', 'ada').as('new').
+               V().has('n', {}).addE('e').to('new').property('w', {value}).property(T.id, {n})",
+            n as i64 - 1
+        );
+        db.query(&add).unwrap().collect().unwrap();
+    }
+    if let Some(kind) = index {
+        let keys = vec!["k".into()];
+        db.define_index(&IndexDefinition { keys, kind, ..IndexDefinition::default() }).unwrap();
+    }
+    db
+}
+
+#[test]
+fn answers_are_those_of_a_plan_with_the_literals() {
+    for index in [None, Some(IndexKind::Hash), Some(IndexKind::Ordered)] {
+        let db = types(index);
+        let (mut asked, before) = (0, db.plan_cache());
+        for read in READS {
+            for (at, a) in VALUES.iter().enumerate() {
+                // Another type, and one that is near.
+                for b in [VALUES[(at + 7) % VALUES.len()], VALUES[(at + 1) % VALUES.len()]] {
+                    let script = read.replace('A', a).replace('B', b);
+                    assert_eq!(shared(&db, &script), alone(&db, &script), "{script} with {index:?}");
+                    asked += 1;
+                }
+            }
+        }
+        let (hits, misses) = since(&db, before);
+        assert!(hits > 2 * misses, "{asked} asked, {hits} hits, {misses} misses");
+    }
+}
+
+#[test]
+fn written_values_keep_their_types() {
+    const WRITES: &[&str] = &[
+        "g.addV('v').property('k', A).property('j', B).valueMap('k', 'j')",
+        "g.addV('v').property('k', A).property('k', B).valueMap('k')",
+        "g.addV('v').property(Cardinality.set, 'k', A).property(Cardinality.set, 'k', B).valueMap('k')",
+        "g.addV('v').property(null, 'k', A).valueMap('k')",
+        "g.addV('v').property('k', A, 'since', B).properties('k').valueMap()",
+        "g.addV('v').as('a').addE('e').from('a').to('a').property('w', A).valueMap()",
+        "g.addV('v').property('k', A).property(Cardinality.single, 'k', B).sideEffect(has('k', A)).valueMap('k')",
+        "g.addV('v').property(T.label, A).label()",
+        "g.addV('v').property(A, B).valueMap()",
+        "g.V().has('n', 1).property('k', A).property(Cardinality.list, 'k', B).valueMap('k')",
+        "g.V().has('n', 1).property('k', A, 'odd').valueMap('k')",
+        "g.V().values('n').property('k', A)",
+        "g.V().has('n', A).property('n', A).values('n')",
+        "g.mergeV([(T.label): 'v', n: 1]).property('j', A).values('j')",
+    ];
+    let (left, right) = (types(None), types(None));
+    let before = left.plan_cache();
+    for write in WRITES {
+        for (at, a) in VALUES.iter().enumerate() {
+            let script = write.replace('A', a).replace('B', VALUES[(at + 7) % VALUES.len()]);
+            assert_eq!(shared(&left, &script), alone(&right, &script), "{script}");
+        }
+    }
+    let all = "g.V().has('n', 1).union(valueMap(), V().count(), E().count())";
+    assert_eq!(alone(&left, all), alone(&right, all));
+    let (hits, misses) = since(&left, before);
+    assert!(hits > misses, "{hits} hits, {misses} misses");
+}
+
+#[test]
+fn runs_with_different_literals_do_not_mix() {
+    let db = accounts();
+    let of = |low: i32, high: i32| {
+        let script = format!("g.V().has('n', between({low}, {high})).order().by('n').values('n').is(neq({low}))");
+        db.prepare_bytecode(&parsed(&script)).unwrap()
+    };
+    let expected = |low: i32, high: i32| (low + 1..high).map(Value::I32).collect::<Vec<_>>();
+    let (few, many) = (of(10, 20), of(100, 250));
+    // One is read between two results of the other.
+    let reading = db.run(&many, &Parameters::new()).unwrap();
+    let mut read = Vec::new();
+    for value in reading {
+        read.push(value.unwrap());
+        assert_eq!(run(&db, &few, &Parameters::new()).unwrap(), expected(10, 20));
+    }
+    assert_eq!(read, expected(100, 250));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (db, of, expected) = (&db, &of, &expected);
+            scope.spawn(move || {
+                for turn in 0..100 {
+                    let (low, high) = (thread * 50 + turn % 7, thread * 60 + 20 + turn % 11);
+                    let prepared = of(low, high);
+                    let mut found = Vec::new();
+                    let options = QueryOptions { inline_messages: turn as usize % 2, ..QueryOptions::default() };
+                    db.run_shared(&prepared, &Parameters::new(), &options, &mut |batch| {
+                        found.extend(batch.into_iter().map(|(value, _)| value));
+                        Ok(())
+                    })
+                    .unwrap();
+                    assert_eq!(found, expected(low, high), "{low} to {high}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn no_parameter_has_the_name_of_a_literal() {
+    let db = accounts();
+    // Names that literals have in the texts that keys of the cache and plans are.
+    let has = |value: Argument| Bytecode {
+        source: Vec::new(),
+        steps: vec![
+            Instruction::new("V", Vec::new()),
+            Instruction::new("has", vec![Value::from("n").into(), value]),
+            Instruction::new("values", vec![Value::from("n").into()]),
+        ],
+    };
+    for name in ["?", "0", "\u{fdd0}0\u{fdd0}", ""] {
+        let (literal, bound) = (has(Value::I32(3).into()), has(Argument::Parameter(name.into())));
+        let parameters: Parameters = [(name.into(), Value::I32(5))].into_iter().collect();
+        for _ in 0..2 {
+            let literal = db.prepare_bytecode(&literal).unwrap();
+            let bound = db.prepare_bytecode(&bound).unwrap();
+            assert_eq!(run(&db, &literal, &parameters).unwrap(), vec![Value::I32(3)], "{name}");
+            assert_eq!(run(&db, &bound, &parameters).unwrap(), vec![Value::I32(5)], "{name}");
+            assert!(run(&db, &bound, &Parameters::new()).is_err(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_literal_and_a_parameter_stand_side_by_side() {
+    let db = accounts();
+    let before = db.plan_cache();
+    for high in 5..20 {
+        let script =
+            format!("g.V().has('n', gte(low)).has('n', lt({high})).values('n').is(neq(out)).is(neq({}))", high - 1);
+        let prepared = db.prepare_bytecode(&parsed(&script)).unwrap();
+        let parameters: Parameters =
+            [("low".into(), Value::I32(high - 4)), ("out".into(), Value::I32(high - 2))].into_iter().collect();
+        let expected: Vec<Value> = vec![Value::I32(high - 4), Value::I32(high - 3)];
+        assert_eq!(run(&db, &prepared, &parameters).unwrap(), expected);
+        let error = run(&db, &prepared, &Parameters::new()).unwrap_err();
+        assert_eq!((error.kind(), error.message().contains("`low` has no value")), (ErrorKind::InvalidArgument, true));
+    }
+    assert_eq!(since(&db, before), (14, 1));
+}
+
+#[test]
+fn one_plan_goes_on_over_several_nodes_and_new_indexes() {
+    let db = accounts();
+    let prepared = |n: i32| db.prepare_bytecode(&parsed(&format!("g.V().has('n', {n}).values('no')"))).unwrap();
+    let expected = |n: i32| vec![Value::from(&*n.to_string())];
+    let indexed = |made: bool| {
+        for n in [7, 8] {
+            let results = db.begin_read().unwrap().run_on_nodes(
+                &prepared(n),
+                &Parameters::new(),
+                &QueryOptions::default(),
+                3,
+                Some(1),
+            );
+            assert_eq!(results.unwrap(), vec![(expected(n)[0].clone(), 1)], "{made}");
+            assert_eq!(run(&db, &prepared(n), &Parameters::new()).unwrap(), expected(n), "{made}");
+        }
+    };
+    indexed(false);
+    let index = db.create_index(None, "n", true, false).unwrap();
+    indexed(true);
+    db.drop_index(index).unwrap();
+    indexed(false);
+}
+
+#[test]
+fn texts_show_the_literals() {
+    let db = accounts();
+    for n in [41, 42] {
+        let profile = ask(&db, &format!("g.V().has('n', {n}).values('no').is('x{n}').profile()"));
+        let [Value::String(profile)] = &profile[..] else { panic!("{profile:?}") };
+        assert!(profile.contains(&format!("n eq {n}")) && profile.contains(&format!("'x{n}'")), "{profile}");
+        let question = Prepared::new(&parsed(&format!("g.V().has('n', {n})")), Terminal::Explain).unwrap();
+        assert!(format!("{:?}", run(&db, &question, &Parameters::new()).unwrap()).contains(&format!("n eq {n}")));
+    }
+    for script in [
+        // Of the compiler, and of a run: one that names its step, and one that the step is added to.
+        "g.V().has('n', 41).has('no', 'x', 'y', 'z')",
+        "g.V(41).property('a', 'b', 'c')",
+        "g.V().values('n').property('tag', 'seen')",
+        "g.V().has('n', 41).values('n').property('tag', 'seen')",
+        "g.V().has('n', 41).property('~hidden', 'x')",
+        "g.V().has('n', 41).values('no').is(neq('x')).sum()",
+        "g.V().has('n', 41).values('n').has('n', 41)",
+    ] {
+        let error = shared(&db, script).unwrap_err();
+        assert_eq!(Err(error.clone()), alone(&db, script), "{script}");
+        assert!(!error.contains('\u{fdd0}'), "{error}");
+    }
+    let (db, script) = (types(None), "g.E().property(Cardinality.list, 'w', 'seen')");
+    let error = shared(&db, script).unwrap_err();
+    assert_eq!(Err(error.clone()), alone(&db, script));
+    assert!(error.contains("'seen'"), "{error}");
+}
+
+#[test]
+fn more_literals_than_are_worth_taking_out_are_read_as_they_are() {
+    let db = accounts();
+    let ids: Vec<Value> = ask(&db, "g.V().id()");
+    let id = |at: usize| Argument::Value(ids[at % ids.len()].clone());
+    for count in [1, 300, 1024, 1025, 3000] {
+        let steps = vec![Instruction::new("V", (0..count).map(id).collect()), Instruction::new("count", Vec::new())];
+        let prepared = db.prepare_bytecode(&Bytecode { source: Vec::new(), steps }).unwrap();
+        assert_eq!(run(&db, &prepared, &Parameters::new()).unwrap(), vec![Value::I64(count as i64)]);
+    }
+}
