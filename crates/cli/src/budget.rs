@@ -7,9 +7,9 @@ use mangrove::MemoryBudget;
 
 use crate::quantity::Size;
 
-/// Of what the process may use, the budget is this share, in quarters. The rest is for what nobody counts: the gaps that the
-/// allocator leaves, what transactions remember, plans, stacks of threads, buffers of connections and the program itself; and
-/// for what a write allocates after it was let through.
+/// The budget's share of the memory that the process may use, in quarters. The rest is for memory that the budget does not
+/// count: gaps of the allocator, read sets of transactions, plans, stacks of threads, buffers of connections, the program
+/// itself. A write also allocates after the budget has let it through.
 const QUARTERS: u64 = 3;
 
 /// More than any machine has: how a control group of the first version says that there is no limit.

@@ -63,7 +63,7 @@ fn own_values(surroundings: Environment) -> OwnValues {
 const LARGE_BYTES: u64 = 256 << 10;
 
 impl Remains {
-    /// Whether somebody who waits should not have to wait until they are freed.
+    /// Returns true if freeing them takes so long that another thread should do it.
     pub fn are_large(&self) -> bool {
         self.bytes >= LARGE_BYTES
     }
@@ -162,7 +162,7 @@ impl Execution {
         }
     }
 
-    /// Limits and state of the query, for whoever watches it from another thread; `None` when it is complete.
+    /// Limits and state of the query, for the thread that reads its results; `None` when the query is complete.
     pub fn context(&self) -> Option<Arc<QueryContext>> {
         self.instance.as_ref().map(|instance| instance.runtime.context_shared())
     }

@@ -144,7 +144,7 @@ impl Drop for Reader {
             // A turn that has begun ends at its next message.
             self.query.context.abandon();
             MutexGuard::unlocked(&mut queue, || {
-                self.query.end_between_turns(Error::new(ErrorKind::Cancelled, "nobody reads the results any more"));
+                self.query.end_between_turns(Error::new(ErrorKind::Cancelled, "the reader of the results has left"));
             });
             if queue.end.is_none() {
                 self.query.news.wait_for(&mut queue, LOOK_INTERVAL);

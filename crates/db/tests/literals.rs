@@ -1,4 +1,4 @@
-//! Traversals that differ in literals alone share a plan: each has its own answers, errors and texts all the same.
+//! Traversals that differ only in their literals share a plan. Each traversal still has its own answers and errors.
 //!
 //! What is prepared by [`Prepared::new`] is planned with its literals; what the database prepares of bytecode is planned
 //! without them. The two are held against each other.

@@ -44,7 +44,7 @@ pub struct QueryContext {
     /// Absent where nobody counts the time: reading a clock costs as much as a message of a few rows.
     started: Option<u64>,
     cancelled: Arc<AtomicBool>,
-    /// Nobody reads its results any more.
+    /// The reader of its results has left.
     abandoned: AtomicBool,
     memory: AtomicU64,
     memory_peak: AtomicU64,
@@ -129,7 +129,7 @@ impl QueryContext {
         self.memory_peak.load(Ordering::Relaxed)
     }
 
-    /// Ends the query at its next message: nobody reads its results any more. Others with the same `cancelled` go on.
+    /// Ends the query at its next message, because the reader of its results has left. Queries with the same `cancelled` go on.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }

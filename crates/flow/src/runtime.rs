@@ -107,7 +107,7 @@ impl<B: Batch> NodeRuntime<B> {
         &self.router.context
     }
 
-    /// The same, for whoever watches the run from another thread.
+    /// Limits and clock of the run, shared with the thread that reads its results.
     pub fn context_shared(&self) -> Arc<QueryContext> {
         self.router.context.clone()
     }

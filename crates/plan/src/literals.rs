@@ -76,21 +76,8 @@ fn places(step: &Instruction) -> Option<(Range<usize>, Role)> {
 
 /// Returns true if a plan is the same whatever scalar stands in the place of this value.
 fn is_free(value: &Value, role: Role) -> bool {
-    let is_scalar = matches!(
-        value,
-        Value::Bool(_)
-            | Value::I8(_)
-            | Value::I16(_)
-            | Value::I32(_)
-            | Value::I64(_)
-            | Value::BigInt(_)
-            | Value::F32(_)
-            | Value::F64(_)
-            | Value::Decimal(_)
-            | Value::String(_)
-            | Value::Uuid(_)
-            | Value::DateTime(_)
-    );
+    let is_scalar =
+        value.is_number() || matches!(value, Value::Bool(_) | Value::String(_) | Value::Uuid(_) | Value::DateTime(_));
     is_scalar
         && match role {
             Role::Value | Role::Test => true,

@@ -100,7 +100,7 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
             // The shell's own: a program of this name is not everywhere.
             let kill = format!("kill -s TERM {}", serving.0.id());
             assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-            // It may come to its end first, so half of them are killed at once.
+            // The server may stop before the kill, so half of the servers are killed at once.
             let pause = if chance.below(2) == 0 { 1 } else { 20_000 };
             std::thread::sleep(Duration::from_micros(chance.below(pause)));
             if serving.0.try_wait().unwrap().is_none() {

@@ -82,7 +82,7 @@ fn a_query_that_waits_for_a_turn_ends_when_it_is_cancelled() {
     let worker = thread::Builder::new().spawn(move || {
         let _ = say.send(run_query(&database, ENDLESS, options, &mut |_| Ok(())));
     });
-    heard.recv_timeout(3 * LOOK_INTERVAL).expect_err("nobody has ended it");
+    heard.recv_timeout(3 * LOOK_INTERVAL).expect_err("the query goes on until it is cancelled");
     cancel.store(true, Ordering::Relaxed);
     let ended = heard.recv_timeout(PATIENCE).expect("it ends though no executor is free");
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
