@@ -12,8 +12,11 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/ s/^version = "\(.*\)"/\1/p' Car
 name=mangrove-$version-$(uname -m)-linux
 musl=$(uname -m)-unknown-linux-musl
 
+# What the program of a release may take, in bytes.
+size_max=30000000
 if [ $# -ge 1 ]; then
     program=$1
+    size_max=
 elif rustup target list --installed 2>/dev/null | grep -qx "$musl" && command -v musl-gcc >/dev/null; then
     cargo build --release --locked --target "$musl" --package mangrove-cli --bin mangrove
     program=${CARGO_TARGET_DIR:-target}/$musl/release/mangrove
@@ -26,11 +29,17 @@ folder=target/dist/$name
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions" "$folder/docs" "$folder/monitoring"
 install -m 755 "$program" "$folder/bin/mangrove"
-# Line tables would be most of the archive. They are beside it, for debuggers and profilers, which find them by the link.
+# Names and line tables would be most of the archive. They are beside it: debuggers, profilers and the backtrace of a panic find
+# them by the link.
 symbols=$name.debug
 objcopy --only-keep-debug "$folder/bin/mangrove" "target/dist/$symbols"
-strip --strip-debug "$folder/bin/mangrove"
+strip --strip-all "$folder/bin/mangrove"
 (cd target/dist && objcopy --add-gnu-debuglink="$symbols" "$name/bin/mangrove")
+size=$(stat --format %s "$folder/bin/mangrove")
+if [ -n "$size_max" ] && [ "$size" -ge "$size_max" ]; then
+    echo "the program takes $size bytes, and may take fewer than $size_max: look for what was added (cargo bloat), or raise size_max" >&2
+    exit 1
+fi
 libraries=$(ldd "$folder/bin/mangrove" 2>/dev/null | awk '/=> \// { print $1 }' | sort | paste -sd ' ')
 if [ -z "$libraries" ]; then
     linkage="static: it needs no library"
@@ -51,4 +60,4 @@ cp packaging/{mangrove.service,mangrove.toml,sysusers.conf,logrotate.conf,instal
 cp packaging/monitoring/* "$folder/monitoring/"
 tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
 rm -rf "$folder"
-echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), $linkage; symbols in target/dist/$symbols"
+echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), of it the program $((size / 1000000)) MB, $linkage; symbols in target/dist/$symbols"

@@ -22,6 +22,10 @@ has() { # TEXT FILE
     grep -q -- "$1" "$2"
 }
 
+no_symbols() { # PROGRAM
+    ! readelf --sections --wide "$1" | grep -qE '\.(symtab|debug_)'
+}
+
 packaging/dist.sh "$program"
 archive=$(ls -t target/dist/*.tar.gz | head -n 1)
 tar -xzf "$archive" -C "$folder"
@@ -31,6 +35,7 @@ for file in README.md LICENSE BUILD docs/operations.md mangrove.service monitori
 done
 check "symbols are beside the archive" test -s "${archive%.tar.gz}.debug"
 check "the program says where its symbols are" has "$(basename "${archive%.tar.gz}").debug" "$unpacked/bin/mangrove"
+check "the program has no symbols itself" no_symbols "$unpacked/bin/mangrove"
 root=$folder/root
 DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
 mangrove=$root/usr/local/bin/mangrove

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mangrove::{
     Database, DatabaseOptions, ErrorKind, Isolation, Limits, LoadOptions, MemoryBudget, Parameters, Purpose,
-    QueryOptions, TransactionOptions, UpsertKeys, Value,
+    QueryOptions, Transaction, TransactionOptions, UpsertKeys, UserId, Value,
 };
 
 const MIB: u64 = 1 << 20;
@@ -166,6 +166,44 @@ fn the_history_of_commits_counts_and_gives_way() {
     assert!(of_history() < kept, "{budget:?}, {kept} before");
     drop(graph);
     check_all_is_given_back(&budget);
+}
+
+/// What a transaction has read, and what it has written, count until it ends, and are refused where there is no room.
+#[test]
+fn what_a_transaction_keeps_counts_until_its_end() {
+    let budget = MemoryBudget::of(64 * MIB);
+    let graph = database(&budget);
+    graph.query("g.inject(1).repeat(union(identity(), identity())).times(16).addV('n').property('a', 0)").unwrap();
+    let of_transactions = || budget.used_for(Purpose::Transactions);
+    let before = of_transactions();
+    // Read sets keep ids as hashes, which cannot be packed.
+    let ids: Vec<UserId> = (0..65_536).map(|n| UserId::from(format!("person {n}").as_str())).collect();
+    let look_up = |tx: &Transaction| {
+        let mut found = Vec::new();
+        ids.chunks(1_024).try_for_each(|ids| tx.view().find_vertices(ids, &mut found))
+    };
+    let write = |tx: &Transaction| tx.query("g.V().property('a', 2).count()")?.collect().map(drop);
+    let works: [&dyn Fn(&Transaction) -> mangrove::Result<()>; 2] = [&look_up, &write];
+    for work in works {
+        let tx = graph.begin().unwrap();
+        work(&tx).unwrap();
+        let kept = of_transactions() - before;
+        assert!(kept >= MIB / 2, "{kept} bytes are kept");
+        tx.rollback();
+        assert_eq!(of_transactions(), before);
+        // Others have nearly all of it.
+        let tx = graph.begin().unwrap();
+        let others = budget.draw(Purpose::Loads, budget.left_bytes() - MIB / 4).unwrap();
+        let refused = work(&tx).unwrap_err();
+        assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory_budget"), "{refused}");
+        drop(others);
+        drop(tx);
+        assert_eq!(of_transactions(), before);
+    }
+    // Who only reads keeps nothing.
+    let reader = graph.begin_read().unwrap();
+    look_up(&reader).unwrap();
+    assert_eq!(of_transactions(), before);
 }
 
 /// What is deleted makes room, however little it is, and whichever limit refuses.

@@ -25,7 +25,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub enum Purpose {
     /// Elements, indexes and old versions of graphs.
     Graphs,
-    /// What recent commits wrote, kept for as long as serializable transactions are checked against it.
+    /// What recent commits wrote, kept for as long as serializable transactions are checked against it; read sets, and logs
+    /// of writes, of transactions that run.
     Transactions,
     /// What the operators of running queries hold.
     Queries,

@@ -39,6 +39,7 @@ mod bulk;
 mod collector;
 mod commit;
 mod counters;
+mod held;
 mod history;
 mod hold;
 mod lists;

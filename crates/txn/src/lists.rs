@@ -130,7 +130,8 @@ impl Transaction {
         if !tracking.pre_reads || is_within_row(&start) {
             return Ok(None);
         }
-        let Some(begun) = tracking.begin_new(&lists.items_to(first, &behind_last)) else { return Ok(None) };
+        let items = lists.items_to(first, &behind_last);
+        let Some(begun) = tracking.begin_new(&items, self.memory_budget())? else { return Ok(None) };
         let moment = self.shared.recent.published();
         for _ in 0..ATTEMPTS_LATER {
             let status = StatusAt::new(&self.shared.status);

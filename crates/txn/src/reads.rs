@@ -11,10 +11,12 @@
 
 use std::collections::BTreeMap;
 
-use mangrove_graph::LabelFilter;
+use mangrove_graph::{LabelFilter, MemoryBudget, Result};
 use mangrove_store::footprint::{
     ElementKind, Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadMoments, Signature, WriteSet,
 };
+
+use crate::held::Held;
 
 /// Fewer items that were read together at a later moment are kept one by one.
 const BATCH_MIN: usize = 8;
@@ -73,9 +75,22 @@ pub(crate) struct ReadSet {
     /// The latest moment something was read at; 0: all at the begin.
     latest: u64,
     signature: Signature,
+    /// What `batches` take.
+    batch_bytes: usize,
+    held: Held,
 }
 
+/// What an item in `later` takes, with its share of a node of the tree that is two thirds full.
+const LATER_BYTES: usize = (size_of::<Item>() + size_of::<Later>()) * 3 / 2;
+
 impl ReadSet {
+    /// Draws what the set takes from the memory budget. Fails where there is no room for it: whoever read must not go on.
+    #[inline]
+    pub(crate) fn draw(&mut self, budget: &MemoryBudget) -> Result<()> {
+        let bytes = self.base.bytes() + self.later.len() * LATER_BYTES + self.batch_bytes;
+        self.held.cover(bytes, budget)
+    }
+
     /// What is in the set, for a read that begins now.
     #[inline]
     pub(crate) fn mark(&self) -> ReadMark {
@@ -161,6 +176,7 @@ impl ReadSet {
         batch.reserve(items.len());
         items.iter().for_each(|item| batch.add(*item));
         batch.freeze();
+        self.batch_bytes += batch.bytes();
         self.add_later(&[], moment, writers);
         self.batches.push((Later { moment, addition: self.additions }, batch));
     }

@@ -18,15 +18,15 @@
 //! Whoever drew a timestamp had finished writing, so all that is read at such a moment is whole: lists too. Scans, counts
 //! and ranges are read at the begin only; they are long, and rarely repeated.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use mangrove_graph::{
-    EdgeId, ElementRef, Expansion, KeyId, LabelFilter, Numbers, PropertyRow, Result, ValueRows, VertexId,
+    EdgeId, ElementRef, Expansion, KeyId, LabelFilter, MemoryBudget, Numbers, PropertyRow, Result, ValueRows, VertexId,
 };
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
-use crate::reads::{Moment, ReadMark};
+use crate::reads::{Moment, ReadMark, ReadSet};
 use crate::status::StatusAt;
 use crate::sync::between_steps;
 use crate::transaction::{PinnedView, Tracking, Transaction};
@@ -96,10 +96,17 @@ impl Output for Expansion {
 }
 
 impl Tracking {
+    /// The read set, at the begin of a read: what was read before this one is drawn from the memory budget.
+    pub(crate) fn begin_read(&self, budget: &MemoryBudget) -> Result<impl Deref<Target = ReadSet>> {
+        let mut reads = self.reads.lock();
+        reads.draw(budget)?;
+        Ok(reads)
+    }
+
     /// The mark for a read of items of which none was read before; `None` where one was.
-    pub(crate) fn begin_new(&self, items: &[Item]) -> Option<ReadMark> {
-        let reads = self.reads.lock();
-        reads.are_new(items).then(|| reads.mark())
+    pub(crate) fn begin_new(&self, items: &[Item], budget: &MemoryBudget) -> Result<Option<ReadMark>> {
+        let reads = self.begin_read(budget)?;
+        Ok(reads.are_new(items).then(|| reads.mark()))
     }
 }
 
@@ -171,7 +178,7 @@ impl Transaction {
         tracking: &Tracking,
         read: impl FnOnce(&StoreView<'_>) -> Result<()>,
     ) -> Result<Option<ReadMark>> {
-        let begun = tracking.reads.lock().mark();
+        let begun = tracking.begin_read(self.memory_budget())?.mark();
         if !tracking.pre_reads {
             read(&*self.view()?)?;
             return Ok(Some(begun));
@@ -198,7 +205,7 @@ impl Transaction {
         }
         let mut of_rows = Vec::with_capacity(rows.len());
         rows.clone().for_each(|row| items(row, &mut |item| of_rows.push(item)));
-        let Some(begun) = tracking.begin_new(&of_rows) else { return Ok(false) };
+        let Some(begun) = tracking.begin_new(&of_rows, self.memory_budget())? else { return Ok(false) };
         let (moment, mark) = (self.shared.recent.published(), out.mark());
         for _ in 0..ATTEMPTS_LATER {
             let status = StatusAt::new(&self.shared.status);
@@ -272,7 +279,7 @@ impl Transaction {
         items(&mut |item| row_items.push(item));
         let mark = out.mark();
         let (read_before, begun) = {
-            let reads = tracking.reads.lock();
+            let reads = tracking.begin_read(self.memory_budget())?;
             (reads.moment_of(&row_items), reads.mark())
         };
         let moment = match read_before {

@@ -9,8 +9,8 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
-    EdgeId, ElementRef, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Result, UserId, Value,
-    VertexId,
+    EdgeId, ElementRef, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, Result,
+    UserId, Value, VertexId,
 };
 use mangrove_store::epoch::{self, Pin};
 use mangrove_store::footprint::{ElementKind, Item, Predicate};
@@ -18,6 +18,7 @@ use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::counters::AbortCause;
+use crate::held::Held;
 use crate::hold::Hold;
 use crate::manager::{Isolation, Shared, TransactionOptions};
 use crate::reads::{KnownNames, ReadSet};
@@ -45,6 +46,7 @@ struct Writes {
     statement_start: usize,
     /// Claims up to here carry statement 0.
     renumbered: usize,
+    held: Held,
 }
 
 /// How a serializable transaction that may write keeps what it reads.
@@ -178,6 +180,11 @@ impl Transaction {
         &self.shared.store
     }
 
+    /// The process's memory budget.
+    pub(crate) fn memory_budget(&self) -> &MemoryBudget {
+        self.shared.store.memory_budget()
+    }
+
     /// Whether it has written anything.
     pub fn has_writes(&self) -> bool {
         !self.writes.lock().log.is_empty()
@@ -269,6 +276,9 @@ impl Transaction {
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
+        // What it has written so far: the operation then enlarges the log by what it writes.
+        let Writes { log, held, .. } = &mut *writes;
+        held.cover(log.capacity() * size_of::<Write>(), self.memory_budget())?;
         let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
         let statement = self.finished.load(Ordering::Acquire);
         let snapshot = Snapshot::new(moment, self.number(), statement);

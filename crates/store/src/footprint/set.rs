@@ -35,6 +35,8 @@ pub struct ItemSet {
     few: SmallVec<[Item; INLINE]>,
     some: Option<Box<Table>>,
     large: Option<Box<HashMap<Facet, Ids, FastState>>>,
+    /// What the bitmaps take. To sum it up takes a look at each of their parts, so it is done when they change.
+    large_bytes: usize,
     signature: Signature,
     is_in_bulk: bool,
 }
@@ -172,12 +174,11 @@ impl ItemSet {
         self.few.len() + some + self.large.as_ref().map_or(0, |large| large.values().map(Ids::len).sum())
     }
 
-    /// The memory it takes, about.
+    /// The memory it takes, about. Cheap to ask.
     pub fn bytes(&self) -> usize {
-        let large = self.large.as_ref().map_or(0, |large| large.values().map(Ids::bytes).sum::<usize>());
         let some = self.some.as_ref().map_or(0, |table| size_of::<Table>() + table.allocation_size());
         let few = if self.few.spilled() { self.few.capacity() * size_of::<Item>() } else { 0 };
-        size_of::<ItemSet>() + few + some + large
+        size_of::<ItemSet>() + few + some + self.large_bytes
     }
 
     /// The set's signature.
@@ -195,6 +196,7 @@ impl ItemSet {
         for run in items.chunk_by(|a, b| a.facet == b.facet) {
             large.entry(run[0].facet).or_insert_with(|| Ids::new(run[0].facet)).extend(run);
         }
+        self.large_bytes = large.values().map(Ids::bytes).sum();
     }
 
     /// Gets ready to be compared.
