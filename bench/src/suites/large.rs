@@ -1,12 +1,13 @@
 //! Transactions with a read set of a million items, with a write set of a million elements, and with a million commits
-//! beside them; what they cost, and how long small transactions beside them wait.
+//! beside them, or held open beside 100,000 commits a second; what they cost, and how long small transactions beside them
+//! wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove::{
-    Database, Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, Result, Transaction,
-    Value, ValueRows, VertexId,
+    AbortCause, Database, Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, Result,
+    Transaction, Value, ValueRows, VertexId,
 };
 
 use super::Context;
@@ -45,6 +46,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     reads(&graph, &vertices, threads, report)?;
     writes(&graph, &blueprint, &vertices, threads, report)?;
     old_writers(&graph, &vertices, report)?;
+    held_writers(&graph, &vertices, Duration::from_secs_f64(context.options.seconds), report)?;
     audit::check(&graph.database).map(drop)
 }
 
@@ -216,6 +218,55 @@ fn old_writers(graph: &Graph, vertices: &[VertexId], report: &mut Growing<'_>) -
         let commit = before.elapsed().as_nanos() as f64;
         report.push(row(CASE, &format!("others: each commit, {said}"), Metric::Time, beside, "ns"));
         report.push(row(CASE, &format!("history a commit, {said}"), Metric::Size, bytes / count as f64, "B"));
+        report.push(row(CASE, &format!("commit, {said}"), Metric::Time, commit, "ns"));
+    }
+    Ok(())
+}
+
+/// Commits a second beside a writer that is held open: what the horizon of serializable writers is to stand.
+const COMMITS_A_SECOND: u32 = 100_000;
+
+/// Commits after which it is looked whether they come too fast.
+const COMMITS_BETWEEN_PAUSES: usize = 1_000;
+
+/// A writer that has read a property of every vertex stays open for a time, while others commit at an even rate; then it
+/// commits. One that has read what they change is refused, and for that reason.
+fn held_writers(graph: &Graph, vertices: &[VertexId], time: Duration, report: &mut Growing<'_>) -> Result<()> {
+    const CASE: &str = "held writer";
+    let database = &graph.database;
+    report.push(row(CASE, "held open", Metric::Time, time.as_nanos() as f64, "ns"));
+    let updated = database.catalog().intern_key(UPDATED);
+    for (key, conflicts, said) in
+        [(graph.names.name, false, "nothing that it read changes"), (updated, true, "what it read changes")]
+    {
+        let transaction = database.begin()?;
+        let mut values = ValueRows::default();
+        for batch in vertices.chunks(BATCH) {
+            values.clear();
+            transaction.view().vertex_values(batch, key, &mut values)?;
+        }
+        transaction.insert_vertex(graph.names.labels[0], None)?;
+        let (start, mut commits) = (Instant::now(), 0_u32);
+        while commits == 0 || start.elapsed() < time {
+            let from = commits as usize % vertices.len();
+            let some = &vertices[from..vertices.len().min(from + COMMITS_BETWEEN_PAUSES)];
+            commit_others(database, some, some.len())?;
+            commits += some.len() as u32;
+            std::thread::sleep((Duration::from_secs(1) * commits / COMMITS_A_SECOND).saturating_sub(start.elapsed()));
+        }
+        let rate = f64::from(commits) / start.elapsed().as_secs_f64();
+        let bytes = database.commit_history_bytes() as f64;
+        let before = Instant::now();
+        let outcome = transaction.commit();
+        let commit = before.elapsed().as_nanos() as f64;
+        match &outcome {
+            Ok(_) if !conflicts => {}
+            Err(error) if conflicts && error.reason() == Some(AbortCause::ReadConflict.name()) => {}
+            _ => return Err(wrong(format!("a writer ends with {outcome:?} where {said}"))),
+        }
+        report.push(row(CASE, &format!("commits of others, {said}"), Metric::Count, f64::from(commits), ""));
+        report.push(row(CASE, &format!("their rate, {said}"), Metric::Rate, rate, "/s"));
+        report.push(row(CASE, &format!("history, {said}"), Metric::Size, bytes, "B"));
         report.push(row(CASE, &format!("commit, {said}"), Metric::Time, commit, "ns"));
     }
     Ok(())

@@ -183,8 +183,7 @@ fn what_a_transaction_keeps_counts_until_its_end() {
         ids.chunks(1_024).try_for_each(|ids| tx.view().find_vertices(ids, &mut found))
     };
     let write = |tx: &Transaction| tx.query("g.V().property('a', 2).count()")?.collect().map(drop);
-    let works: [&dyn Fn(&Transaction) -> mangrove::Result<()>; 2] = [&look_up, &write];
-    for work in works {
+    for work in [&look_up as &dyn Fn(&Transaction) -> mangrove::Result<()>, &write] {
         let tx = graph.begin().unwrap();
         work(&tx).unwrap();
         let kept = of_transactions() - before;
