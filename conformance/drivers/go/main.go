@@ -1,10 +1,11 @@
 // Runs the traversals of ../python/traversals.json as scripts with the official Go client (which speaks GraphBinary), some
-// as bytecode, and transactions. Usage: go run . URL TRAVERSALS; the exit code is 0 only if nothing failed. Results and
+// as bytecode, and transactions with their conflicts. Usage: go run . URL TRAVERSALS; the exit code is 0 only if nothing failed. Results and
 // recorded answers are both written as text in the order of this file; ../python/canonical.py says what the forms are.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -77,6 +78,7 @@ func main() {
 	}
 	check("graphbinary, bytecode  steps and predicates", bytecode(url))
 	check("graphbinary, bytecode  transactions", transactions(url))
+	check("graphbinary, bytecode  conflicts", conflicts(url))
 	for _, client := range clients {
 		client.Close()
 	}
@@ -175,6 +177,69 @@ func transactions(url string) error {
 	}
 	if canonical(count.GetInterface()) != number(1) {
 		return fmt.Errorf("after a rollback and a commit there are %s vertices", canonical(count.GetInterface()))
+	}
+	return nil
+}
+
+// Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing.
+func conflicts(url string) error {
+	g, remote, err := source(url, writableSource)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	if err := <-g.V().Drop().Iterate(); err != nil {
+		return err
+	}
+	if err := <-g.AddV("account").Property("balance", 10).Iterate(); err != nil {
+		return err
+	}
+	set := func(g *gremlin.GraphTraversalSource, balance int) error {
+		return <-g.V().Property("balance", balance).Iterate()
+	}
+	first, second, again, refused := g.Tx(), g.Tx(), g.Tx(), g.Tx()
+	g1, err1 := first.Begin()
+	g2, err2 := second.Begin()
+	if err := errors.Join(err1, err2, set(g1, 11), isConflict(set(g2, 12)), second.Rollback(), first.Commit()); err != nil {
+		return err
+	}
+	g3, err3 := again.Begin()
+	if err := errors.Join(err3, set(g3, 12), again.Commit()); err != nil {
+		return err
+	}
+	g4, err := refused.Begin()
+	if err != nil {
+		return err
+	}
+	balance, err := g4.V().Values("balance").Next()
+	if err != nil {
+		return err
+	}
+	if canonical(balance.GetInterface()) != number(12) {
+		return fmt.Errorf("the balance is %s", canonical(balance.GetInterface()))
+	}
+	added := <-g4.AddV("note").Iterate()
+	if err := errors.Join(added, set(g, 13), isConflict(refused.Commit())); err != nil {
+		return err
+	}
+	labels, err := g.V().Label().ToList()
+	if err != nil {
+		return err
+	}
+	if len(labels) != 1 {
+		return fmt.Errorf("a refused transaction leaves %v", labels)
+	}
+	return nil
+}
+
+// Nothing, where an error is a conflict. The client keeps eight bits of the code, so that 596 becomes 84, and shows the
+// attributes of the status in the text: the name of the error among them.
+func isConflict(err error) error {
+	if err == nil {
+		return errors.New("no conflict is reported")
+	}
+	if !strings.Contains(err.Error(), "mangrove.Conflict") || !strings.Contains(err.Error(), "again") {
+		return fmt.Errorf("instead of a conflict: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import org.apache.tinkerpop.gremlin.driver.Client;
 import org.apache.tinkerpop.gremlin.driver.Cluster;
 import org.apache.tinkerpop.gremlin.driver.RequestOptions;
 import org.apache.tinkerpop.gremlin.driver.Result;
+import org.apache.tinkerpop.gremlin.driver.exception.ResponseException;
 import org.apache.tinkerpop.gremlin.driver.remote.DriverRemoteConnection;
 import org.apache.tinkerpop.gremlin.process.traversal.AnonymousTraversalSource;
 import org.apache.tinkerpop.gremlin.process.traversal.P;
@@ -28,6 +29,7 @@ import org.apache.tinkerpop.gremlin.structure.Transaction;
 import org.apache.tinkerpop.gremlin.structure.Vertex;
 import org.apache.tinkerpop.gremlin.structure.VertexProperty;
 import org.apache.tinkerpop.gremlin.util.MessageSerializer;
+import org.apache.tinkerpop.gremlin.util.message.ResponseStatusCode;
 import org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1;
 import org.apache.tinkerpop.shaded.jackson.databind.JsonNode;
 import org.apache.tinkerpop.shaded.jackson.databind.ObjectMapper;
@@ -146,6 +148,7 @@ public class Run {
             }
             equal(1L, own.V().count().next());
         });
+        check(name + ", bytecode  conflicts", () -> conflicts(own));
         check(name + ", bytecode  an error", () -> {
             try {
                 g.call("no.such.service").iterate();
@@ -155,6 +158,45 @@ public class Run {
             }
             throw new AssertionError("no error");
         });
+    }
+
+    /** Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing. */
+    static void conflicts(final GraphTraversalSource g) throws Exception {
+        g.V().drop().iterate();
+        g.addV("account").property("balance", 10).iterate();
+        final Transaction first = g.tx(), second = g.tx();
+        final GraphTraversalSource g1 = first.begin(), g2 = second.begin();
+        g1.V().property("balance", 11).iterate();
+        conflict(() -> g2.V().property("balance", 12).iterate());
+        second.rollback();
+        first.commit();
+        final Transaction again = g.tx();
+        again.<GraphTraversalSource>begin().V().property("balance", 12).iterate();
+        again.commit();
+        equal(12, g.V().values("balance").next());
+
+        final Transaction refused = g.tx();
+        final GraphTraversalSource gtx = refused.begin();
+        equal(12, gtx.V().values("balance").next());
+        gtx.addV("note").iterate();
+        g.V().property("balance", 13).iterate();
+        conflict(refused::commit);
+        equal(Arrays.asList("account"), g.V().label().toList());
+    }
+
+    /** The action ends with a conflict: its cause has the code, and says in words what to do. */
+    static void conflict(final Action action) throws Exception {
+        try {
+            action.run();
+        } catch (Exception error) {
+            for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+                if (!(cause instanceof ResponseException)) continue;
+                equal(ResponseStatusCode.SERVER_ERROR_TEMPORARY, ((ResponseException) cause).getResponseStatusCode());
+                if (cause.getMessage().contains("again")) return;
+            }
+            throw error;
+        }
+        throw new AssertionError("no conflict is reported");
     }
 
     static String answer(final List<String> forms, final boolean ordered) {

@@ -15,6 +15,7 @@ const MIME_TYPES = {
 };
 // The graph that is written to; it is emptied before each traversal over it.
 const WRITABLE_SOURCE = 'ggraph';
+const CONFLICT = 596;
 
 const { P, TextP, t: T, order: Order, scope: Scope, column: Column, cardinality: Cardinality, pick: Pick, statics,
   withOptions: WithOptions, AnonymousTraversalSource } = gremlin.process;
@@ -83,6 +84,46 @@ class Server {
     if (count !== 1) throw new Error(`after a rollback and a commit there are ${count} vertices`);
   }
 
+  /** The error that an action ends with: a conflict, by its code and in words. */
+  async conflict(action) {
+    let error = null;
+    await action().catch((e) => { error = e; });
+    if (error === null) throw new Error('no conflict is reported');
+    if (error.statusCode !== CONFLICT || !error.message.includes('again')) {
+      throw new Error(`instead of a conflict: status ${error.statusCode}, ${error.message}`);
+    }
+  }
+
+  async expect(script, expected) {
+    const got = (await this.submit(script, WRITABLE_SOURCE)).map(String).join();
+    if (got !== expected) throw new Error(`${script} gives ${got}, expected ${expected}`);
+  }
+
+  /** Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing. */
+  async conflicts() {
+    await this.submit('g.V().drop()', WRITABLE_SOURCE);
+    await this.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE);
+    const g = AnonymousTraversalSource.traversal().with_(this.remote(WRITABLE_SOURCE));
+    const [first, second] = [g.tx(), g.tx()];
+    const [g1, g2] = [first.begin(), second.begin()];
+    await g1.V().property('balance', 11).iterate();
+    await this.conflict(() => g2.V().property('balance', 12).iterate());
+    await second.rollback();
+    await first.commit();
+    const again = g.tx();
+    await again.begin().V().property('balance', 12).iterate();
+    await again.commit();
+    await this.expect("g.V().values('balance')", '12');
+
+    const refused = g.tx();
+    const gtx = refused.begin();
+    await gtx.V().values('balance').toList();
+    await gtx.addV('note').iterate();
+    await this.submit("g.V().property('balance', 13)", WRITABLE_SOURCE);
+    await this.conflict(() => refused.commit());
+    await this.expect('g.V().label()', 'account');
+  }
+
   async close() {
     for (const connection of [...this.clients.values(), ...this.remotes.values()]) await connection.close();
   }
@@ -114,6 +155,7 @@ async function main(url, serializers) {
       }
     }
     await check(`${serializer}  transactions`, () => server.transactions());
+    await check(`${serializer}  conflicts`, () => server.conflicts());
     await server.close();
   }
   console.log(`${passed} passed, ${failed} failed`);

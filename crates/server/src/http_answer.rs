@@ -51,8 +51,9 @@ pub struct HttpAnswer {
 enum Made {
     /// Text, and whether there is a result before or in it.
     Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
-    /// Every result, since the count comes first: the bytes of so many, as text or as what they are.
-    Whole { is_text: bool, items: Vec<u8>, count: usize, max: ResultMax },
+    /// All of it, since the count comes first: so many results, as text or as what they are. The first of them is at
+    /// `first_result`; 0 before there is anything.
+    Whole { is_text: bool, bytes: Vec<u8>, first_result: usize, count: usize, max: ResultMax },
 }
 
 impl HttpAnswer {
@@ -70,7 +71,8 @@ impl HttpAnswer {
             }
             Encoding::GraphBinary | Encoding::GraphBinaryText => {
                 let is_text = encoding == Encoding::GraphBinaryText;
-                Made::Whole { is_text, items: Vec::new(), count: 0, max: ResultMax::of(limits) }
+                let max = ResultMax::of(limits);
+                Made::Whole { is_text, bytes: Vec::new(), first_result: 0, count: 0, max }
             }
         };
         let held = budget.account(Purpose::Messages);
@@ -96,9 +98,9 @@ impl HttpAnswer {
                 pending.clear();
                 (*is_open, *has_results) = (false, false);
             }
-            Made::Whole { items, count, .. } => {
-                items.clear();
-                *count = 0;
+            Made::Whole { bytes, first_result, count, .. } => {
+                bytes.clear();
+                (*first_result, *count) = (0, 0);
             }
         }
         self.held.shrink(u64::MAX);
@@ -116,7 +118,11 @@ impl HttpAnswer {
                 let is_enough = pending.len() >= PIECE_BYTES_MIN;
                 Ok(is_enough.then(|| Piece::More(std::mem::take(pending).into())))
             }
-            Made::Whole { is_text, items, count, max } => {
+            Made::Whole { is_text, bytes, first_result, count, max } => {
+                if bytes.is_empty() {
+                    graphbinary::open_response(head, 0, bytes)?;
+                    *first_result = bytes.len();
+                }
                 *count += batch.len();
                 if *count > max.held_count {
                     let count =
@@ -124,15 +130,16 @@ impl HttpAnswer {
                     return Err(too_large(&count));
                 }
                 // Weighed before it is written: one result may be gigabytes, of parts that are shared here.
-                if (items.len() as u64).saturating_add(batch.weight()) > max.held_bytes {
+                let held = (bytes.len() - *first_result) as u64;
+                if held.saturating_add(batch.weight()) > max.held_bytes {
                     let bytes = format!("it has more than {} bytes (the limit held_result_bytes_max)", max.held_bytes);
                     return Err(too_large(&bytes));
                 }
                 match is_text {
-                    false => graphbinary::write_items(batch.data(), items)?,
-                    true => as_texts(batch.data(), |texts| graphbinary::write_items(texts, items))?,
+                    false => graphbinary::write_items(batch.data(), bytes)?,
+                    true => as_texts(batch.data(), |texts| graphbinary::write_items(texts, bytes))?,
                 }
-                budget::hold(&mut self.held, items.len() as u64)?;
+                budget::hold(&mut self.held, bytes.len() as u64)?;
                 Ok(None)
             }
         }
@@ -140,22 +147,24 @@ impl HttpAnswer {
 
     fn end(&mut self, batch: &Batch) -> Result<Piece> {
         // What `add` might send already is kept and sent with the end.
-        let mut bytes = match self.add(batch)? {
-            Some(Piece::More(bytes)) => bytes.into(),
-            _ => Vec::new(),
-        };
-        let head = self.head();
-        match &mut self.body {
-            Made::Text { dialect, pending, .. } => {
-                bytes.append(pending);
+        let more = self.add(batch)?;
+        let whole = match (&mut self.body, more) {
+            (Made::Text { dialect, pending, .. }, more) => {
+                let mut bytes = match more {
+                    Some(Piece::More(bytes)) => bytes.into(),
+                    _ => std::mem::take(pending),
+                };
                 graphson::close_response(*dialect, &mut bytes);
+                bytes
             }
-            Made::Whole { items, count, .. } => {
-                graphbinary::open_response(head, *count, &mut bytes)?;
-                bytes.append(items);
+            (Made::Whole { bytes, first_result, count, .. }, _) => {
+                graphbinary::set_result_count(bytes, *first_result, *count)?;
+                std::mem::take(bytes)
             }
-        }
-        Ok(Piece::Last(bytes.into()))
+        };
+        // Whoever sends it counts it from now on.
+        self.held.shrink(u64::MAX);
+        Ok(Piece::Last(whole.into()))
     }
 
     fn head(&self) -> ResponseHead<'static> {

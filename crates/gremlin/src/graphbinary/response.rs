@@ -27,12 +27,20 @@ pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut
     write().inspect_err(|_| out.truncate(start))
 }
 
-/// Appends a response up to its first result, of which there will be so many: the format has their number in front.
-/// Nothing follows the last.
+/// Appends a response up to its first result, of which there will be so many: the format has their number in front, as the
+/// last that this writes. Nothing follows the last result.
 pub fn open_response(head: ResponseHead<'_>, count: usize, out: &mut Vec<u8>) -> Result<()> {
     write_head(head, out)?;
     writer::head(out, code::LIST);
     writer::length(out, count)
+}
+
+/// Says how many results there are in a response that [`open_response`] began: the first of them is at this place.
+pub fn set_result_count(response: &mut [u8], first_result: usize, count: usize) -> Result<()> {
+    let mut written = Vec::with_capacity(size_of::<i32>());
+    writer::length(&mut written, count)?;
+    response[first_result - written.len()..first_result].copy_from_slice(&written);
+    Ok(())
 }
 
 /// Appends some results. On an error the buffer is as it was.
