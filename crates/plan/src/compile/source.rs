@@ -5,7 +5,7 @@
 //! `OptionsStrategy` configure the traversal. The others change what a query means, so they are refused
 //! rather than ignored.
 
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Instruction};
 use smol_str::SmolStr;
 
@@ -47,6 +47,26 @@ const SEED: &str = "SeedStrategy";
 const CONFIGURING: &[&str] =
     &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED];
 const OPTIONS: &str = "OptionsStrategy";
+
+/// What a strategy may be given, by its name; nothing, where it is not here. Java's clients add the name of the class to each.
+const SETTINGS: &[(&str, &[&str])] = &[
+    (SUBGRAPH, &["vertices", "edges", "vertexProperties", "checkAdjacentVertices"]),
+    (PARTITION, &["partitionKey", "writePartition", "readPartitions", "includeMetaProperties"]),
+    (PRODUCTIVE_BY, &["productiveKeys"]),
+    (RESERVED_KEYS, &["keys", "throwException", "logWarning"]),
+    (EDGE_LABELS, &["throwException", "logWarning"]),
+    (SEED, &["seed"]),
+    // Which algorithm, and in which form elements are returned, does not change an answer here.
+    ("MatchAlgorithmStrategy", &["matchAlgorithm"]),
+    ("HaltedTraverserStrategy", &["haltedTraverserFactory"]),
+];
+const CLASS: &str = "strategy";
+
+/// Options that are carried out here.
+const TIMEOUT: &[&str] = &["evaluationTimeout", "scriptEvaluationTimeout"];
+
+/// Options that clients make arguments of the request, and leave in the bytecode.
+const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
 
 /// The strategies that make a difference to a traversal, by name.
 pub fn strategy_names() -> &'static [&'static str] {
@@ -112,8 +132,8 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             Ok(())
         }
         ("withBulk", given) => Err(misfit(site, "true or false", given)),
-        ("with", [key]) => option(configuration, site, &name(site, key, "an option")?, &Argument::Value(true.into())),
-        ("with", [key, value]) => option(configuration, site, &name(site, key, "an option")?, value),
+        ("with", [key]) => with(configuration, site, key, &Argument::Value(true.into())),
+        ("with", [key, value]) => with(configuration, site, key, value),
         ("with", given) => Err(misfit(site, "an option and its value", given)),
         ("withStrategies", strategies) => {
             // Of several of one kind, the first counts; it takes the place of one that the source has already.
@@ -143,39 +163,92 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
     }
 }
 
-/// An option of the source. Options are hints to a provider: those that mean nothing here change nothing.
+/// `with()` of a source names an option that there is. (In bytecode it does not occur: clients make it an `OptionsStrategy`.)
+fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, value: &Argument) -> Result<()> {
+    let key = name(site, key, "an option")?;
+    if OF_REQUESTS.contains(&&*key) {
+        return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
+    }
+    if !TIMEOUT.contains(&&*key) {
+        return Err(no_option(site, &key));
+    }
+    option(configuration, site, &key, value)
+}
+
+/// An option of a source. `OptionsStrategy` also carries what is for other eyes, so that is passed over; but what is nearly the
+/// name of an option is a mistake.
 fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: &Argument) -> Result<()> {
-    if matches!(key, "evaluationTimeout" | "scriptEvaluationTimeout") {
+    if TIMEOUT.contains(&key) {
         let millis = integer(value).and_then(|millis| u64::try_from(millis).ok());
         configuration.timeout_millis = Some(millis.ok_or_else(|| {
             site.invalid(format_args!("{key} is a number of milliseconds from 0, not {}", describe(value)))
         })?);
+    } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
+        return Err(no_option(site, key));
     }
     Ok(())
+}
+
+fn options() -> impl Iterator<Item = &'static str> {
+    TIMEOUT.iter().chain(OF_REQUESTS).copied()
+}
+
+fn no_option(site: &Site<'_>, key: &str) -> Error {
+    let near = mangrove_gremlin::suggest(key, options());
+    site.unsupported(format_args!("a traversal source has no option `{key}`{near}"))
+}
+
+/// Checks that a strategy is given what it takes.
+fn check_settings(site: &Site<'_>, strategy: &str, settings: &Settings) -> Result<()> {
+    let known = SETTINGS.iter().find(|(name, _)| *name == strategy).map_or(&[] as &[_], |(_, known)| known);
+    let Some((unknown, _)) = settings.iter().find(|(key, _)| key != CLASS && !known.contains(&&**key)) else {
+        return Ok(());
+    };
+    let takes = match known {
+        [] => "it takes no settings here".to_owned(),
+        known => format!("it takes `{}`", known.join("`, `")),
+    };
+    Err(site.unsupported(format_args!("{strategy} has no setting `{unknown}`; {takes}")))
+}
+
+/// Whether a strategy that verifies throws. Nothing here logs a warning.
+fn throws(site: &Site<'_>, strategy: &str, settings: &Settings) -> Result<bool> {
+    let throws = flag(settings, "throwException");
+    match flag(settings, "logWarning") && !throws {
+        true => Err(site.unsupported(format_args!("{strategy} logs no warnings here; use throwException"))),
+        false => Ok(throws),
+    }
 }
 
 fn strategy(configuration: &mut Configuration, site: &Site<'_>, given: &Argument) -> Result<()> {
     let Argument::Strategy(name, settings) = given else {
         return Err(site.invalid(format_args!("a strategy is needed, not {}", describe(given))));
     };
-    match simple_name(name) {
+    let kind = simple_name(name);
+    if kind != OPTIONS {
+        check_settings(site, kind, settings)?;
+    }
+    match kind {
         READ_ONLY => configuration.read_only = true,
         SUBGRAPH => see_only(configuration, subgraph(site, settings)?),
         PARTITION => see_only(configuration, partition(site, settings)?),
         PRODUCTIVE_BY => configuration.productive_by = Some(names_under(site, settings, "productiveKeys")?),
         RESERVED_KEYS => {
-            if flag(settings, "throwException") {
+            if throws(site, RESERVED_KEYS, settings)? {
                 let keys = names_under(site, settings, "keys")?;
                 let default = || vec!["id".into(), "label".into()];
                 configuration.reserved_keys = if keys.is_empty() { default() } else { keys };
             }
         }
-        EDGE_LABELS => configuration.edge_labels_needed = flag(settings, "throwException"),
+        EDGE_LABELS => configuration.edge_labels_needed = throws(site, EDGE_LABELS, settings)?,
         SEED => {
             let seed = settings.iter().find(|(key, _)| key == "seed").and_then(|(_, value)| integer(value));
             configuration.seed = Some(seed.ok_or_else(|| site.invalid("SeedStrategy takes a whole number as `seed`"))?);
         }
-        OPTIONS => settings.iter().try_for_each(|(key, value)| option(configuration, site, key, value))?,
+        OPTIONS => settings
+            .iter()
+            .filter(|(key, _)| key != CLASS)
+            .try_for_each(|(key, value)| option(configuration, site, key, value))?,
         name => accept(site, name)?,
     }
     Ok(())

@@ -96,6 +96,34 @@ fn the_source_configures_the_traversal() {
         "g.with('evaluationTimeout', -1).V()",
         "`with` at line 1, column 3: evaluationTimeout is a number of milliseconds from 0, not the int -1",
     );
+    fails("g.with('foo', 1).V()", "`with` at line 1, column 3: a traversal source has no option `foo`");
+    fails(
+        "g.with('batchSize', 1).V()",
+        "`with` at line 1, column 3: batchSize is an argument of the request; pass it there",
+    );
+    for misspelt in
+        ["g.with('evaluationTimeOuts', 1).V()", "g.withStrategies(new OptionsStrategy(evaluationTimeouts: 1)).V()"]
+    {
+        let error = compile(&bytecode(misspelt)).expect_err(misspelt);
+        assert!(error.message().ends_with("; did you mean `evaluationTimeout`?"), "{error}");
+    }
+    for (strategy, why) in [
+        (
+            "ElementIdStrategy(idPropertyKey: 'x')",
+            "ElementIdStrategy has no setting `idPropertyKey`; it takes no settings here",
+        ),
+        ("ReadOnlyStrategy(foo: 1)", "ReadOnlyStrategy has no setting `foo`; it takes no settings here"),
+        ("SeedStrategy(seeds: 1)", "SeedStrategy has no setting `seeds`; it takes `seed`"),
+        (
+            "EdgeLabelVerificationStrategy(logWarning: true)",
+            "EdgeLabelVerificationStrategy logs no warnings here; use throwException",
+        ),
+    ] {
+        fails(
+            &format!("g.withStrategies(new {strategy}).V()"),
+            &format!("`withStrategies` at line 1, column 3: {why}"),
+        );
+    }
     let transaction = Bytecode { source: vec![call("tx", vec![text("commit")])], steps: vec![] };
     assert_eq!(
         compile(&transaction).unwrap_err().message(),
