@@ -23,7 +23,7 @@ has() { # TEXT FILE
 }
 
 no_symbols() { # PROGRAM
-    ! readelf --sections --wide "$1" | grep -qE '\.(symtab|debug_)'
+    ! readelf --sections --wide "$1" | grep -qE '\.(symtab|debug_info|debug_line)'
 }
 
 packaging/dist.sh "$program"

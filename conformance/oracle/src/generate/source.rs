@@ -28,7 +28,7 @@ impl Generator {
                 self.with_strategy(name);
             }
             14 => self.source.push(step("withPath", [])),
-            _ => self.source.push(step("with", [text("hint"), int(1)])),
+            _ => self.source.push(step("with", [text("evaluationTimeout"), int(600_000)])),
         }
     }
 
