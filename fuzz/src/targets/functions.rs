@@ -8,6 +8,7 @@ use std::time::Duration;
 use mangrove::Database;
 use mangrove_server::{Config, DatabaseEngine, Server};
 use serde_json::json;
+use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
 use super::scripts;
@@ -66,7 +67,10 @@ fn connect() -> WebSocket<TcpStream> {
     let stream = TcpStream::connect(address).expect("the server takes connections");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     stream.set_nodelay(true).expect("an option can be set");
-    tungstenite::client(format!("ws://{address}/gremlin"), stream).expect("the server speaks WebSocket").0
+    // The server bounds a result, by more than this client does unless it is told.
+    let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+    let url = format!("ws://{address}/gremlin");
+    tungstenite::client::client_with_config(url, stream, Some(config)).expect("the server speaks WebSocket").0
 }
 
 /// The last message of the answer to a query.
