@@ -123,6 +123,19 @@ func source(url, name string) (*gremlin.GraphTraversalSource, *gremlin.DriverRem
 	return gremlin.Traversal_().With(remote), remote, nil
 }
 
+// The graph that is written to, without anything in it.
+func emptied(url string) (*gremlin.GraphTraversalSource, *gremlin.DriverRemoteConnection, error) {
+	g, remote, err := source(url, writableSource)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := <-g.V().Drop().Iterate(); err != nil {
+		remote.Close()
+		return nil, nil, err
+	}
+	return g, remote, nil
+}
+
 func bytecode(url string) error {
 	g, remote, err := source(url, "gmodern")
 	if err != nil {
@@ -146,14 +159,11 @@ func bytecode(url string) error {
 
 // One transaction that is undone and one that is kept.
 func transactions(url string) error {
-	g, remote, err := source(url, writableSource)
+	g, remote, err := emptied(url)
 	if err != nil {
 		return err
 	}
 	defer remote.Close()
-	if err := <-g.V().Drop().Iterate(); err != nil {
-		return err
-	}
 	for _, commits := range []bool{false, true} {
 		tx := g.Tx()
 		gtx, err := tx.Begin()
@@ -183,14 +193,11 @@ func transactions(url string) error {
 
 // Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing.
 func conflicts(url string) error {
-	g, remote, err := source(url, writableSource)
+	g, remote, err := emptied(url)
 	if err != nil {
 		return err
 	}
 	defer remote.Close()
-	if err := <-g.V().Drop().Iterate(); err != nil {
-		return err
-	}
 	if err := <-g.AddV("account").Property("balance", 10).Iterate(); err != nil {
 		return err
 	}
