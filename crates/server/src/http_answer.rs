@@ -162,7 +162,7 @@ impl HttpAnswer {
                 std::mem::take(bytes)
             }
         };
-        // Whoever sends it counts it from now on.
+        // The sink draws for this piece as soon as it has it.
         self.held.shrink(u64::MAX);
         Ok(Piece::Last(whole.into()))
     }

@@ -11,11 +11,11 @@ const STEP_BYTES: usize = 64 << 10;
 pub(crate) struct Held(Option<Draw>);
 
 impl Held {
-    /// Draws what so many bytes need beyond what is drawn. Fails where the budget has no room; nothing changes then.
+    /// Draws what so many bytes need beyond what is drawn. If the budget has no room, this fails and draws nothing.
     #[inline]
     pub(crate) fn cover(&mut self, bytes: usize, budget: &MemoryBudget) -> Result<()> {
         let (needed, drawn) = (bytes as u64, self.0.as_ref().map_or(0, Draw::bytes));
-        if needed < drawn + STEP_BYTES as u64 || budget.is_unlimited() {
+        if budget.is_unlimited() || needed < drawn + STEP_BYTES as u64 {
             return Ok(());
         }
         self.0.get_or_insert_with(|| budget.account(Purpose::Transactions)).grow(needed - drawn)

@@ -25,6 +25,7 @@
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | what a commit log is told, and who waits for it |
 //! | `hold` | who uses what all share |
+//! | `held` | what a transaction's read set and log of writes take of the memory budget |
 //! | `age`, `collector` | who is too old; who collects what nobody sees, and when |
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!

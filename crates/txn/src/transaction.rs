@@ -278,7 +278,8 @@ impl Transaction {
         self.check_alive()?;
         // What it has written so far: the operation then enlarges the log by what it writes.
         let Writes { log, held, .. } = &mut *writes;
-        held.cover(log.capacity() * size_of::<Write>(), self.memory_budget())?;
+        held.cover(log.capacity() * size_of::<Write>(), self.memory_budget())
+            .inspect_err(|_| self.shared.collector.start(&self.shared))?;
         let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
         let statement = self.finished.load(Ordering::Acquire);
         let snapshot = Snapshot::new(moment, self.number(), statement);

@@ -1,9 +1,9 @@
 //! The traversal source: `withSideEffect`, `withPath`, `with`, `withStrategies`, ….
 //!
 //! Strategies fall into three kinds. Those of TinkerPop's optimizer are accepted and change nothing: the
-//! plan has its own rules, and an optimization is no part of a query's meaning. `ReadOnlyStrategy` and
-//! `OptionsStrategy` configure the traversal. The others change what a query means, so they are refused
-//! rather than ignored.
+//! plan has its own rules, and an optimization is no part of a query's meaning. Those in `CONFIGURING` configure the traversal.
+//! The others change what a query means, so they are refused rather than ignored. So are settings that a strategy does not
+//! have, and options of `with()` that there are not.
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Instruction};
@@ -163,7 +163,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
     }
 }
 
-/// `with()` of a source names an option that there is. (In bytecode it does not occur: clients make it an `OptionsStrategy`.)
+/// `with()` of a source must name an option that there is. Scripts have it; clients send an `OptionsStrategy` in its place.
 fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, value: &Argument) -> Result<()> {
     let key = name(site, key, "an option")?;
     if OF_REQUESTS.contains(&&*key) {
@@ -175,8 +175,8 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     option(configuration, site, &key, value)
 }
 
-/// An option of a source. `OptionsStrategy` also carries what is for other eyes, so that is passed over; but what is nearly the
-/// name of an option is a mistake.
+/// An option of a source. TinkerPop lets `OptionsStrategy` carry any name, for other graph systems to read, so an unknown name
+/// changes nothing. A name that is nearly one of an option is refused as a mistake.
 fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: &Argument) -> Result<()> {
     if TIMEOUT.contains(&key) {
         let millis = integer(value).and_then(|millis| u64::try_from(millis).ok());
