@@ -65,6 +65,8 @@ pub struct Options {
     pub patience: u32,
     /// Where each input is written before it is shown.
     pub trail: Option<PathBuf>,
+    /// Hears of each kind of harm when it is found first: a run may take hours, and may not come to its end.
+    pub on_finding: fn(&Target, &Finding),
 }
 
 /// An input that did harm.
@@ -76,6 +78,62 @@ pub struct Finding {
     pub input: Vec<u8>,
 }
 
+/// The input that took most of something.
+#[derive(Clone, Debug, Default)]
+pub struct Extreme<T> {
+    /// How much it took.
+    pub amount: T,
+    /// The input.
+    pub input: Vec<u8>,
+}
+
+impl<T: PartialOrd> Extreme<T> {
+    fn update(&mut self, amount: T, input: &[u8]) {
+        if amount > self.amount {
+            *self = Extreme { amount, input: input.to_vec() };
+        }
+    }
+}
+
+/// What one input did.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Whether the target accepted it, or what it said in its panic.
+    pub outcome: Result<bool, String>,
+    /// The processor time of all threads of the process meanwhile.
+    pub elapsed: Duration,
+    /// The most bytes held meanwhile, less those held before; 0 where nobody counts.
+    pub peak_bytes: usize,
+}
+
+impl Shown {
+    /// Shows an input to a target.
+    pub fn by(target: &Target, memory: Option<Memory>, input: &[u8]) -> Self {
+        if let Some(memory) = memory {
+            (memory.reset)();
+        }
+        let since = processor_time();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+        let elapsed = processor_time().saturating_sub(since);
+        let peak_bytes = memory.map_or(0, |memory| (memory.peak)());
+        Shown { outcome: outcome.map_err(|panic| words(panic.as_ref()).to_owned()), elapsed, peak_bytes }
+    }
+
+    /// The harm that the input did, where it did any.
+    pub fn harm(&self, target: &Target, patience: u32, input: &[u8]) -> Option<String> {
+        let time_max = target.time_max * patience;
+        match &self.outcome {
+            Err(words) => Some(format!("panicked: {words}")),
+            Ok(_) if self.elapsed > time_max => Some(format!("took longer than {time_max:?}")),
+            // One of each size is kept: the smallest is not always of the same cause as the others.
+            Ok(_) if self.peak_bytes > target.memory_max(input.len()) => {
+                Some(format!("held more memory than it may ({} bytes of input)", input.len().next_power_of_two()))
+            }
+            Ok(_) => None,
+        }
+    }
+}
+
 /// What was shown.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -83,10 +141,10 @@ pub struct Report {
     pub executions: u64,
     /// How many of them were accepted.
     pub accepted: u64,
-    /// The most memory that one took.
-    pub peak_bytes: usize,
-    /// The most processor time that one took.
-    pub longest: Duration,
+    /// The input that took most memory.
+    pub largest: Extreme<usize>,
+    /// The input that took most processor time.
+    pub longest: Extreme<Duration>,
     /// What did harm; of one kind of harm the first.
     pub findings: Vec<Finding>,
 }
@@ -179,30 +237,16 @@ impl<'a> Driver<'a> {
         if let Some(trail) = &self.options.trail {
             std::fs::write(trail, input).expect("the trail can be written");
         }
-        if let Some(memory) = self.options.memory {
-            (memory.reset)();
-        }
-        let since = processor_time();
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.target.run)(input)));
-        let elapsed = processor_time().saturating_sub(since);
-        let peak = self.options.memory.map_or(0, |memory| (memory.peak)());
+        let shown = Shown::by(self.target, self.options.memory, input);
+        let is_accepted = shown.outcome == Ok(true);
         self.report.executions += 1;
-        self.report.accepted += u64::from(matches!(outcome, Ok(true)));
-        self.report.longest = self.report.longest.max(elapsed);
-        self.report.peak_bytes = self.report.peak_bytes.max(peak);
-        let time_max = self.target.time_max * self.options.patience;
-        let memory_max = self.target.memory_max(input.len());
-        if let Err(panic) = &outcome {
-            self.found(format!("panicked: {}", words(panic.as_ref())), input);
-        } else if elapsed > time_max {
-            self.found(format!("took longer than {time_max:?}"), input);
-        } else if peak > memory_max {
-            self.found(
-                format!("held more memory than it may ({} bytes of input)", input.len().next_power_of_two()),
-                input,
-            );
+        self.report.accepted += u64::from(is_accepted);
+        self.report.longest.update(shown.elapsed, input);
+        self.report.largest.update(shown.peak_bytes, input);
+        if let Some(harm) = shown.harm(self.target, self.options.patience, input) {
+            self.found(harm, input);
         }
-        matches!(outcome, Ok(true))
+        is_accepted
     }
 
     fn found(&mut self, harm: String, input: &[u8]) {
@@ -210,7 +254,11 @@ impl<'a> Driver<'a> {
             // The shortest is the easiest to understand.
             Some(known) if input.len() < known.input.len() => known.input = input.to_vec(),
             Some(_) => {}
-            None => self.report.findings.push(Finding { harm, input: input.to_vec() }),
+            None => {
+                let finding = Finding { harm, input: input.to_vec() };
+                (self.options.on_finding)(self.target, &finding);
+                self.report.findings.push(finding);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
-use mangrove_fuzz::drive::{Effort, Memory, Options, drive};
+use mangrove_fuzz::drive::{Effort, Memory, Options, Shown, drive};
 use mangrove_fuzz::{TARGETS, Target};
 use peak_alloc::PeakAlloc;
 
@@ -71,37 +71,50 @@ fn run(cli: &Cli) -> Result<usize, String> {
         return Ok(0);
     }
     let cannot = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let mut harm_count = 0;
     if !cli.files.is_empty() {
+        // What is made once, when the first input comes, is not that input's.
+        targets.iter().for_each(|target| drop(Shown::by(target, None, b"")));
         for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {
             let input = std::fs::read(file).map_err(|error| cannot(file, error))?;
             // The input is printed first: its run may never end.
             println!("{} {}: {}", target.name, file.display(), target.text(&input));
-            println!("    {}", if (target.run)(&input) { "accepted" } else { "refused" });
+            let shown = Shown::by(target, Some(MEMORY), &input);
+            let harm = shown.harm(target, PATIENCE, &input);
+            harm_count += usize::from(harm.is_some());
+            let outcome =
+                harm.unwrap_or_else(|| if shown.outcome == Ok(true) { "accepted" } else { "refused" }.to_owned());
+            println!("    {outcome}, took {}", taken(shown.elapsed, shown.peak_bytes));
         }
-        return Ok(0);
+        return Ok(harm_count);
     }
     std::fs::create_dir_all(&cli.findings).map_err(|error| cannot(&cli.findings, error))?;
     // What a panic says is in its finding; by the thousand it would hide everything else.
     std::panic::set_hook(Box::new(|_| {}));
-    let mut harm_count = 0;
     for target in targets {
         let options = Options {
             effort: Effort::Time(Duration::from_secs_f64(cli.seconds)),
             seed: cli.seed,
             memory: Some(MEMORY),
-            patience: if cfg!(debug_assertions) { 5 } else { 1 },
+            patience: PATIENCE,
             trail: cli.trail.then(|| cli.findings.join(format!("{}.trail", target.name))),
+            on_finding: |target, finding| {
+                println!("{}: {}: {}", target.name, finding.harm, target.text(&finding.input))
+            },
         };
         let report = drive(target, &options);
         println!(
-            "{:20} {:>10} inputs, {:>9} accepted, longest {:>9.1?}, at most {:>6.1} MiB, {} found",
+            "{:20} {:>10} inputs, {:>9} accepted, at most {}, {} found",
             target.name,
             report.executions,
             report.accepted,
-            report.longest,
-            report.peak_bytes as f64 / f64::from(1 << 20),
+            taken(report.longest.amount, report.largest.amount),
             report.findings.len()
         );
+        for (what, input) in [("longest", &report.longest.input), ("largest", &report.largest.input)] {
+            let path = cli.findings.join(format!("{}-{what}", target.name));
+            std::fs::write(&path, input).map_err(|error| cannot(&path, error))?;
+        }
         for (number, finding) in report.findings.iter().enumerate() {
             let path = cli.findings.join(format!("{}-{number}", target.name));
             std::fs::write(&path, &finding.input).map_err(|error| cannot(&path, error))?;
@@ -111,6 +124,14 @@ fn run(cli: &Cli) -> Result<usize, String> {
     }
     Ok(harm_count)
 }
+
+/// How much time and memory something took.
+fn taken(elapsed: Duration, peak_bytes: usize) -> String {
+    format!("{elapsed:.1?} and {:.1} MiB", peak_bytes as f64 / f64::from(1 << 20))
+}
+
+/// What times of a program that is not optimized are allowed to be.
+const PATIENCE: u32 = if cfg!(debug_assertions) { 5 } else { 1 };
 
 const MEMORY: Memory = Memory {
     reset: || {

@@ -32,7 +32,8 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let (mut failed, mut inputs) = (0, 0);
     for target in TARGETS {
-        let options = Options { effort, seed, memory: Some(MEMORY), patience: PATIENCE, trail: None };
+        let options =
+            Options { effort, seed, memory: Some(MEMORY), patience: PATIENCE, trail: None, on_finding: |_, _| {} };
         let report = drive(target, &options);
         inputs += report.executions;
         println!("{}: {} inputs, {} accepted", target.name, report.executions, report.accepted);

@@ -9,6 +9,7 @@ use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::detach::{Detail, detach};
 use mangrove_steps::environment::{Files, Services};
+use mangrove_steps::meter::Meter;
 use mangrove_steps::nesting;
 use mangrove_steps::size::Sizes;
 use mangrove_steps::{Environment, Rows, SideEffects};
@@ -222,7 +223,7 @@ impl Execution {
 }
 
 /// About how many bytes results take.
-fn bytes(results: &[(Value, u64)]) -> u64 {
+pub(crate) fn bytes(results: &[(Value, u64)]) -> u64 {
     let mut sizes = Sizes::default();
     let behind: usize = results.iter().map(|(value, _)| sizes.behind(value)).sum();
     (size_of_val(results) + behind) as u64
@@ -235,13 +236,14 @@ fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) ->
     let surroundings = runtime.surroundings();
     let environment =
         || surroundings.as_ref().ok_or_else(|| Error::bug("a query has its surroundings until it is complete"));
+    let mut meter = Meter::new(runtime.context());
     let values = match materialize {
         Materialize::References => values,
-        Materialize::Tokens => detach(values, &*environment()?.view, Detail::Reference)?,
+        Materialize::Tokens => detach(values, &*environment()?.view, Detail::Reference, &mut meter)?,
         Materialize::Properties => {
             let environment = environment()?;
             let detail = if environment.writer.is_some() { Detail::Current } else { Detail::Properties };
-            detach(values, &*environment.view, detail)?
+            detach(values, &*environment.view, detail, &mut meter)?
         }
     };
     Ok(match bulk {

@@ -9,6 +9,7 @@ use mangrove_graph::{Result, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_steps::build;
 use mangrove_steps::detach::{Detail, detach};
+use mangrove_steps::meter::Meter;
 
 use crate::execution::Setting;
 use crate::instance::{environment, unit};
@@ -36,11 +37,16 @@ pub(crate) fn run(
     let mut nodes = Nodes::new(runtimes.collect::<Result<_>>()?, seed);
     let mut results = Vec::new();
     for rows in nodes.run(unit(plan))? {
+        let mut meter = Meter::new(&context);
         let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
         let values = match materialize {
             Materialize::References => rows.objects.into_values(),
-            Materialize::Tokens => detach(rows.objects.into_values(), &**setting.transaction, Detail::Reference)?,
-            Materialize::Properties => detach(rows.objects.into_values(), &**setting.transaction, Detail::Properties)?,
+            Materialize::Tokens => {
+                detach(rows.objects.into_values(), &**setting.transaction, Detail::Reference, &mut meter)?
+            }
+            Materialize::Properties => {
+                detach(rows.objects.into_values(), &**setting.transaction, Detail::Properties, &mut meter)?
+            }
         };
         results.extend(values.into_iter().zip(bulks));
     }

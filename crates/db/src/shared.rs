@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use mangrove_flow::QueryContext;
 use mangrove_flow::executor::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::execution::{Execution, Remains, Turn};
+use crate::execution::{Execution, Remains, Turn, bytes};
 use crate::stream::Materialize;
 
 type Batch = Vec<(Value, u64)>;
@@ -26,21 +26,50 @@ type Batch = Vec<(Value, u64)>;
 /// Batches that may wait for the reader.
 const QUEUED_BATCHES_MAX: usize = 4;
 
+/// The query waits, too, as soon as these take so many bytes.
+const QUEUED_BYTES_MAX: u64 = 4 << 20;
+
 /// Messages between two looks at how long a turn has lasted: most of them take tens of microseconds.
 const LOOK_MESSAGES: usize = 4;
 
 /// How often a reader that waits looks at the limits of its query.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-#[derive(Default)]
 struct Queue {
-    batches: VecDeque<Batch>,
+    /// Each with how many bytes it takes.
+    batches: VecDeque<(Batch, u64)>,
+    /// How many bytes the batches take.
+    bytes: u64,
+    /// What they, and the one that the reader is at, draw on the memory budget. They do not count towards the query's own limit:
+    /// texts of properties are most of them, and those the graph has anyway.
+    draw: Draw,
     /// How the query ended.
     end: Option<Result<()>>,
     /// What is to be freed after that.
     remains: Option<Remains>,
     /// The reader wants no more.
     closed: bool,
+}
+
+impl Queue {
+    fn new(budget: &MemoryBudget) -> Self {
+        let draw = budget.account(Purpose::Queries);
+        Queue { batches: VecDeque::new(), bytes: 0, draw, end: None, remains: None, closed: false }
+    }
+
+    fn push(&mut self, batch: Batch) -> Result<()> {
+        let bytes = bytes(&batch);
+        self.draw.grow(bytes)?;
+        self.bytes += bytes;
+        self.batches.push_back((batch, bytes));
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Option<(Batch, u64)> {
+        let (batch, bytes) = self.batches.pop_front()?;
+        self.bytes -= bytes;
+        Some((batch, bytes))
+    }
 }
 
 /// A query that a task and its reader share.
@@ -60,7 +89,7 @@ impl Query {
             if queue.closed {
                 return Ok(TaskStatus::Done);
             }
-            if queue.batches.len() >= QUEUED_BATCHES_MAX {
+            if queue.batches.len() >= QUEUED_BATCHES_MAX || queue.bytes >= QUEUED_BYTES_MAX {
                 return Ok(TaskStatus::Waiting);
             }
         }
@@ -70,7 +99,7 @@ impl Query {
         for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
             match execution.turn(LOOK_MESSAGES, self.materialize)? {
                 Turn::Results(batch) => {
-                    self.queue.lock().batches.push_back(batch);
+                    self.queue.lock().push(batch)?;
                     self.news.notify_one();
                     break;
                 }
@@ -154,12 +183,12 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// The next batch; `None` at the end.
-    fn next(&self) -> Result<Option<Batch>> {
+    /// The next batch, with what it draws on the memory budget; `None` at the end.
+    fn next(&self) -> Result<Option<(Batch, u64)>> {
         let query = &*self.query;
         let mut queue = query.queue.lock();
         loop {
-            if let Some(batch) = queue.batches.pop_front() {
+            if let Some(batch) = queue.pop() {
                 drop(queue);
                 self.waker.wake();
                 return Ok(Some(batch));
@@ -182,6 +211,7 @@ pub(crate) fn run(
     executors: &Executors,
     execution: Execution,
     materialize: Materialize,
+    budget: &MemoryBudget,
     accept: &mut dyn FnMut(Batch) -> Result<()>,
 ) -> Result<()> {
     let Some(context) = execution.context() else { return Ok(()) };
@@ -189,7 +219,7 @@ pub(crate) fn run(
         execution: Mutex::new(Some(execution)),
         context,
         materialize,
-        queue: Mutex::default(),
+        queue: Mutex::new(Queue::new(budget)),
         news: Condvar::new(),
     });
     let mut reader = None;
@@ -209,8 +239,9 @@ pub(crate) fn run(
 }
 
 fn read(reader: &Reader, accept: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
-    while let Some(batch) = reader.next()? {
+    while let Some((batch, drawn)) = reader.next()? {
         accept(batch)?;
+        reader.query.queue.lock().draw.shrink(drawn);
     }
     Ok(())
 }

@@ -178,7 +178,10 @@ impl Transaction {
             let mut execution = execution.keeping_results(keeps_results);
             match execution.run_inline(options.inline_messages, options.materialize, accept) {
                 Ok(true) => Ok(()),
-                Ok(false) => shared::run(&*self.database.executors()?, execution, options.materialize, accept),
+                Ok(false) => {
+                    let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
+                    shared::run(&executors, execution, options.materialize, budget, accept)
+                }
                 Err(error) => {
                     let remains = execution.end();
                     if remains.are_large() {

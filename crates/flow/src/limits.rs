@@ -52,6 +52,29 @@ pub struct QueryContext {
     covered: AtomicU64,
     budget: MemoryBudget,
     draw: Mutex<Draw>,
+    samples: AtomicU64,
+}
+
+/// Bytes that a query is charged for, until this is dropped, on whichever thread.
+#[derive(Debug)]
+pub struct Charge {
+    context: Arc<QueryContext>,
+    bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.context.release(self.bytes);
+    }
+}
+
+impl std::fmt::Debug for QueryContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryContext")
+            .field("limits", &self.limits)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
 }
 
 impl QueryContext {
@@ -70,6 +93,7 @@ impl QueryContext {
             covered: AtomicU64::new(WITHOUT_BUDGET),
             draw: Mutex::new(budget.account(Purpose::Queries)),
             budget,
+            samples: AtomicU64::new(0),
         }
     }
 
@@ -174,6 +198,22 @@ impl QueryContext {
             self.draw_for(held)?;
         }
         Ok(())
+    }
+
+    /// As [`QueryContext::charge`], until what is returned is dropped.
+    pub fn charge_while(self: &Arc<Self>, bytes: u64) -> Result<Charge> {
+        // Made first: what is charged is given back, also where the query may not have it.
+        let charge = Charge { context: self.clone(), bytes };
+        self.charge(bytes)?;
+        Ok(charge)
+    }
+
+    /// Where the next sample is to begin that charges for what is too small to be charged one by one: any number, equally
+    /// often.
+    pub fn sample_start(&self) -> u64 {
+        /// 2^64 divided by the golden ratio: multiples of it, cut to 64 bits, are spread evenly however many there are.
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        self.samples.fetch_add(STEP, Ordering::Relaxed)
     }
 
     /// Draws what covers so many bytes.

@@ -1,6 +1,7 @@
 //! What an operator is, and what it may say while it is called.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use mangrove_graph::Result;
 
@@ -17,8 +18,14 @@ pub trait Batch: Sized + Send + 'static {
 
     /// How many rows.
     fn rows(&self) -> usize;
-    /// Roughly how many bytes it holds.
+    /// Roughly how many bytes it holds, without those that are charged by [`Batch::charge_shared`].
     fn bytes(&self) -> usize;
+    /// Charges the query for what was made for this batch and will be held by others, too, until the last of them has gone
+    /// ([`QueryContext::charge_while`]). Called whenever the batch is sent; what was charged before is not charged again.
+    fn charge_shared(&self, context: &Arc<QueryContext>) -> Result<()> {
+        let _ = context;
+        Ok(())
+    }
     /// A copy.
     fn duplicate(&self) -> Self;
     /// Takes the rows apart by the node that owns each row's object.

@@ -139,6 +139,7 @@ impl<B: Batch> Router<B> {
     }
 
     pub fn emit(&mut self, from: OpId, edge: usize, group: GroupId, batch: B) -> Result<()> {
+        batch.charge_shared(&self.context)?;
         self.rows_out[from as usize] += batch.rows() as u64;
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);

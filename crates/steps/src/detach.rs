@@ -3,17 +3,21 @@
 //! Results leave the engine with ids, labels and (if asked for) properties in place of internal ids. All
 //! elements of a batch of results, however deep they lie in collections, are read together: one pass
 //! gathers them, the graph is read once a kind, and a second pass puts the finished elements in.
+//!
+//! Collections that several others hold are gone through once, and several hold what is put in their place: thirty times
+//! `project('a','b').by().by()` takes a few kilobytes, and so does what leaves the engine.
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{
-    Detached, DetachedVertexProperty, EdgeId, GraphValue, GraphView, KeyId, PathValue, PropertyRow, PropertyValue,
-    Result, Value, VertexId, VertexPropertyValue, property_id,
+    Detached, DetachedVertexProperty, EdgeId, Error, GraphValue, GraphView, KeyId, PathValue, PropertyRow,
+    PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, property_id,
 };
 use mangrove_plan::logical::Name;
 
+use crate::meter::Meter;
 use crate::row::names::NameCache;
 
 /// How much of an element is taken along.
@@ -28,18 +32,31 @@ pub enum Detail {
     Current,
 }
 
-/// Puts [`Value::Detached`] in place of every element and property in these values.
-pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail) -> Result<Vec<Value>> {
+/// Puts [`Value::Detached`] in place of every element and property in these values. What is made for that is charged.
+pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut gathered = Gathered::default();
-    values.iter().for_each(|value| gathered.visit(value));
+    gathered.visit_all(&values, values.len(), meter)?;
     if gathered.is_empty() {
         return Ok(values);
     }
-    let mut elements = Elements::read(gathered, view, detail)?;
-    Ok(values.into_iter().map(|value| elements.replaced(&value).unwrap_or(value)).collect())
+    let mut elements = Elements::read(gathered, view, detail, meter)?;
+    // All values are there until the last is replaced: a shared collection is known by its address.
+    let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
+    Ok(replaced.unwrap_or(values))
 }
 
 type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+type FastSet<T> = HashSet<T, foldhash::fast::RandomState>;
+
+/// The properties of so many elements are read at once.
+const READ_AT_ONCE: usize = 1024;
+
+const VALUE_BYTES: usize = size_of::<Value>();
+
+/// What a collection is known by, if others than the one that was followed here hold it, too.
+fn shared_address<T>(collection: &Arc<T>) -> Option<usize> {
+    (Arc::strong_count(collection) > 1).then(|| Arc::as_ptr(collection).addr())
+}
 
 /// The elements of some values, each once, numbered in the order in which they are met.
 #[derive(Default)]
@@ -52,6 +69,8 @@ struct Gathered {
     properties: bool,
     /// Whether there are map entries, which leave as maps.
     entries: bool,
+    /// The shared collections that were met.
+    met: FastSet<usize>,
 }
 
 struct Numbered<T> {
@@ -75,28 +94,52 @@ impl<T: Copy + Eq + std::hash::Hash> Numbered<T> {
 }
 
 impl Gathered {
-    fn visit(&mut self, value: &Value) {
+    fn visit(&mut self, value: &Value, meter: &mut Meter<'_>) -> Result<()> {
         match value {
             Value::Vertex(id) => self.vertices.add(*id),
             Value::Edge(id) => self.edges.add(*id),
             Value::VertexProperty(property) => self.owners.push(property.vertex),
             Value::Property(_) => self.properties = true,
-            Value::List(values) | Value::Set(values) => values.iter().for_each(|v| self.visit(v)),
-            Value::Map(entries) => entries.iter().for_each(|(key, value)| {
-                self.visit(key);
-                self.visit(value);
-            }),
-            Value::Entry(entry) => {
-                self.entries = true;
-                self.visit(&entry.0);
-                self.visit(&entry.1);
+            Value::List(values) | Value::Set(values) if self.is_new(values) => {
+                self.visit_all(values.iter(), values.len(), meter)?;
             }
-            Value::BulkSet(members) => members.iter().for_each(|(value, _)| self.visit(value)),
-            Value::Path(path) => path.objects.iter().for_each(|v| self.visit(v)),
-            Value::Tree(tree) => tree.visit(&mut |key| self.visit(key)),
-            Value::Graph(graph) => graph.vertices.iter().chain(&graph.edges).for_each(|v| self.visit(v)),
+            Value::Map(entries) if self.is_new(entries) => {
+                self.visit_all(entries.iter().flat_map(|(key, value)| [key, value]), 2 * entries.len(), meter)?;
+            }
+            Value::Entry(entry) if self.is_new(entry) => {
+                self.entries = true;
+                self.visit_all([&entry.0, &entry.1], 2, meter)?;
+            }
+            Value::BulkSet(members) if self.is_new(members) => {
+                self.visit_all(members.iter().map(|(value, _)| value), members.len(), meter)?;
+            }
+            Value::Path(path) if self.is_new(path) => self.visit_all(&path.objects, path.objects.len(), meter)?,
+            Value::Tree(tree) if self.is_new(tree) => {
+                let keys = keys(tree, meter)?;
+                self.visit_all(keys.iter().copied(), keys.len(), meter)?;
+            }
+            Value::Graph(graph) if self.is_new(graph) => {
+                let elements = graph.vertices.iter().chain(&graph.edges);
+                self.visit_all(elements, graph.vertices.len() + graph.edges.len(), meter)?;
+            }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn visit_all<'v>(
+        &mut self,
+        values: impl IntoIterator<Item = &'v Value>,
+        count: usize,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
+        meter.pass(count.saturating_mul(VALUE_BYTES))?;
+        values.into_iter().try_for_each(|value| self.visit(value, meter))
+    }
+
+    /// Returns true for a collection that was not met before.
+    fn is_new<T>(&mut self, collection: &Arc<T>) -> bool {
+        shared_address(collection).is_none_or(|address| self.met.insert(address))
     }
 
     fn is_empty(&self) -> bool {
@@ -122,15 +165,19 @@ struct Elements<'a> {
     edges: Vec<Value>,
     /// The properties that the owners of vertex properties have now, where that may be others than are held.
     current: FastMap<(VertexId, KeyId, u32), PropertyRow>,
+    /// What was put in place of shared collections, by their addresses.
+    made: FastMap<usize, Option<Value>>,
 }
 
 impl<'a> Elements<'a> {
-    fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail) -> Result<Self> {
+    fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Self> {
         // Of the ends of edges and the owners of properties only ids and labels are needed. They are read
         // with those of the other vertices, which stand in front.
         let whole = gathered.vertices.items.len();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         view.edge_ends(&gathered.edges.items, &mut sources, &mut targets)?;
+        let ends = sources.len() + targets.len() + gathered.owners.len();
+        meter.charge((gathered.vertices.items.len() + ends).saturating_mul(REFERENCE_BYTES))?;
         let references = sources.iter().chain(&targets).chain(&gathered.owners);
         references.for_each(|vertex| gathered.vertices.add(*vertex));
 
@@ -144,21 +191,31 @@ impl<'a> Elements<'a> {
             edge_places: gathered.edges.places,
             edges: Vec::new(),
             current: FastMap::default(),
+            made: FastMap::default(),
         };
         if detail == Detail::Current {
-            elements.read_current(&gathered.owners)?;
+            elements.read_current(&gathered.owners, meter)?;
         }
         elements.read_references(&gathered.vertices.items)?;
-        elements.read_vertices(&gathered.vertices.items[..whole])?;
-        elements.read_edges(&gathered.edges.items, &sources, &targets)?;
+        for vertices in gathered.vertices.items[..whole].chunks(READ_AT_ONCE) {
+            elements.read_vertices(vertices, meter)?;
+        }
+        let (mut edges, mut ends) = (&gathered.edges.items[..], sources.iter().copied().zip(targets));
+        while !edges.is_empty() {
+            let (some, rest) = edges.split_at(edges.len().min(READ_AT_ONCE));
+            elements.read_edges(some, &mut ends, meter)?;
+            edges = rest;
+        }
         Ok(elements)
     }
 
-    fn read_current(&mut self, owners: &[VertexId]) -> Result<()> {
-        let mut rows = Vec::new();
-        self.view.vertex_properties(owners, None, &mut rows)?;
-        let current = rows.into_iter().map(|now| ((owners[now.row as usize], now.key, now.ordinal), now));
-        self.current = current.collect();
+    fn read_current(&mut self, owners: &[VertexId], meter: &mut Meter<'_>) -> Result<()> {
+        for owners in owners.chunks(READ_AT_ONCE) {
+            let mut rows = Vec::new();
+            self.view.vertex_properties(owners, None, &mut rows)?;
+            meter.charge(rows.len() * size_of::<((VertexId, KeyId, u32), PropertyRow)>())?;
+            self.current.extend(rows.into_iter().map(|now| ((owners[now.row as usize], now.key, now.ordinal), now)));
+        }
         Ok(())
     }
 
@@ -171,41 +228,52 @@ impl<'a> Elements<'a> {
         Ok(())
     }
 
-    fn read_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {
+    /// Reads the next vertices.
+    fn read_vertices(&mut self, vertices: &[VertexId], meter: &mut Meter<'_>) -> Result<()> {
+        let first = self.vertices.len();
         let mut rows = Vec::new();
         if self.properties {
             self.view.vertex_properties(vertices, None, &mut rows)?;
         }
+        let meta: usize = rows.iter().map(|row| row.meta.len() * META_BYTES).sum();
+        meter.charge(vertices.len() * size_of::<Detached>() + rows.len() * PROPERTY_BYTES + meta)?;
         let mut properties: Vec<Vec<DetachedVertexProperty>> = Vec::new();
         properties.resize_with(vertices.len(), Vec::new);
         for PropertyRow { row, key, ordinal, value, meta } in rows {
             let owner = row as usize;
-            let property = self.vertex_property(owner, (key, ordinal), &value, &meta);
+            let property = self.vertex_property(first + owner, (key, ordinal), &value, &meta);
             properties[owner].push(property);
         }
-        let made = properties.into_iter().zip(&self.references).map(|(properties, (id, label))| {
+        let made = properties.into_iter().zip(&self.references[first..]).map(|(properties, (id, label))| {
             detached(Detached::Vertex { id: id.clone(), label: label.clone(), properties })
         });
-        self.vertices = made.collect();
+        self.vertices.extend(made);
         Ok(())
     }
 
-    fn read_edges(&mut self, edges: &[EdgeId], sources: &[VertexId], targets: &[VertexId]) -> Result<()> {
+    /// Reads the next edges; `ends` has their ends next.
+    fn read_edges(
+        &mut self,
+        edges: &[EdgeId],
+        ends: &mut impl Iterator<Item = (VertexId, VertexId)>,
+        meter: &mut Meter<'_>,
+    ) -> Result<()> {
         let (mut ids, mut labels, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         self.view.edge_user_ids(edges, &mut ids)?;
         self.view.edge_labels(edges, &mut labels)?;
         if self.properties {
             self.view.edge_properties(edges, None, &mut rows)?;
         }
+        meter.charge(edges.len() * size_of::<Detached>() + rows.len() * META_BYTES)?;
         let mut properties: Vec<Vec<(Name, Value)>> = vec![Vec::new(); edges.len()];
         for property in rows {
             let key = self.names.key(property.key, self.view);
             properties[property.row as usize].push((key, property.value));
         }
-        for (at, (id, properties)) in ids.into_iter().zip(properties).enumerate() {
-            let reference = |end: &VertexId| self.references[self.vertex_places[end]].clone();
-            let (source, target) = (reference(&sources[at]), reference(&targets[at]));
-            let label = self.names.label(labels[at], self.view);
+        for (((id, label), properties), (source, target)) in ids.into_iter().zip(labels).zip(properties).zip(ends) {
+            let reference = |end: VertexId| self.references[self.vertex_places[&end]].clone();
+            let (source, target) = (reference(source), reference(target));
+            let label = self.names.label(label, self.view);
             self.edges.push(detached(Detached::Edge { id, label, source, target, properties }));
         }
         Ok(())
@@ -245,58 +313,126 @@ impl<'a> Elements<'a> {
     }
 
     /// The value with its elements replaced; `None` where it has none, so that it may stay as it is.
-    fn replaced(&mut self, value: &Value) -> Option<Value> {
+    fn replaced(&mut self, value: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
         match value {
-            Value::Vertex(id) => Some(self.vertices[self.vertex_places[id]].clone()),
-            Value::Edge(id) => Some(self.edges[self.edge_places[id]].clone()),
-            Value::VertexProperty(property) => Some(self.detached_vertex_property(property)),
-            Value::Property(property) => Some(self.detached_property(property)),
-            Value::List(values) => self.replaced_all(values).map(Value::list),
-            Value::Set(values) => self.replaced_all(values).map(|v| Value::Set(v.into())),
-            Value::Map(entries) => {
-                let flat: Vec<Value> = entries.iter().flat_map(|(k, v)| [k.clone(), v.clone()]).collect();
-                let mut flat = self.replaced_all(&flat)?.into_iter();
-                let pairs = std::iter::from_fn(|| Some((flat.next()?, flat.next()?)));
-                Some(Value::map(pairs.collect()))
+            Value::Vertex(id) => Ok(Some(self.vertices[self.vertex_places[id]].clone())),
+            Value::Edge(id) => Ok(Some(self.edges[self.edge_places[id]].clone())),
+            Value::VertexProperty(property) => {
+                meter.charge(size_of::<Detached>() + property.meta.len() * META_BYTES)?;
+                Ok(Some(self.detached_vertex_property(property)))
             }
-            Value::Entry(entry) => {
-                let pair = [entry.0.clone(), entry.1.clone()];
-                let mut pair = self.replaced_all(&pair).unwrap_or_else(|| pair.to_vec()).into_iter();
-                Some(Value::map(pair.next().zip(pair.next()).into_iter().collect()))
+            Value::Property(property) => {
+                meter.charge(size_of::<Detached>())?;
+                Ok(Some(self.detached_property(property)))
             }
-            Value::BulkSet(members) => {
-                let (values, counts): (Vec<Value>, Vec<u64>) = members.iter().cloned().unzip();
-                let values = self.replaced_all(&values)?;
-                Some(Value::BulkSet(Arc::new(values.into_iter().zip(counts).collect())))
-            }
-            Value::Path(path) => {
-                let objects = self.replaced_all(&path.objects)?;
-                Some(Value::Path(Arc::new(PathValue { objects, labels: path.labels.clone() })))
-            }
-            Value::Tree(tree) => {
-                let mut keys = Vec::new();
-                tree.visit(&mut |key| keys.push(key.clone()));
-                let mut keys = self.replaced_all(&keys)?.into_iter();
-                Some(Value::Tree(Arc::new(tree.with_keys(&mut |old| keys.next().unwrap_or_else(|| old.clone())))))
-            }
-            Value::Graph(graph) => {
-                let all = |elements: &mut Self, values: &[Value]| {
-                    elements.replaced_all(values).unwrap_or_else(|| values.to_vec())
+            Value::List(values) => self.once(values, meter, |elements, meter| {
+                Ok(elements.replaced_all(values.iter(), values.len(), meter)?.map(Value::list))
+            }),
+            Value::Set(values) => self.once(values, meter, |elements, meter| {
+                Ok(elements.replaced_all(values.iter(), values.len(), meter)?.map(|values| Value::Set(values.into())))
+            }),
+            Value::Map(entries) => self.once(entries, meter, |elements, meter| {
+                let flat = entries.iter().flat_map(|(key, value)| [key, value]);
+                Ok(elements.replaced_all(flat, 2 * entries.len(), meter)?.map(|flat| Value::map(pairs(flat))))
+            }),
+            Value::Entry(entry) => self.once(entry, meter, |elements, meter| {
+                let flat = elements.replaced_all([&entry.0, &entry.1].into_iter(), 2, meter)?;
+                Ok(Some(Value::map(pairs(flat.unwrap_or_else(|| vec![entry.0.clone(), entry.1.clone()])))))
+            }),
+            Value::BulkSet(members) => self.once(members, meter, |elements, meter| {
+                let values = members.iter().map(|(value, _)| value);
+                let Some(values) = elements.replaced_all(values, members.len(), meter)? else { return Ok(None) };
+                let counts = members.iter().map(|(_, count)| *count);
+                Ok(Some(Value::BulkSet(Arc::new(values.into_iter().zip(counts).collect()))))
+            }),
+            Value::Path(path) => self.once(path, meter, |elements, meter| {
+                let objects = elements.replaced_all(path.objects.iter(), path.objects.len(), meter)?;
+                let labels = || path.labels.clone();
+                Ok(objects.map(|objects| Value::Path(Arc::new(PathValue { objects, labels: labels() }))))
+            }),
+            Value::Tree(tree) => self.once(tree, meter, |elements, meter| {
+                let old = keys(tree, meter)?;
+                let Some(new) = elements.replaced_all(old.iter().copied(), old.len(), meter)? else { return Ok(None) };
+                let mut new = new.into_iter();
+                let tree = tree.with_keys(&mut |old| new.next().unwrap_or_else(|| old.clone()));
+                Ok(Some(Value::Tree(Arc::new(tree))))
+            }),
+            Value::Graph(graph) => self.once(graph, meter, |elements, meter| {
+                let mut all = |values: &Vec<Value>| {
+                    let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
+                    Ok::<_, Error>(replaced.unwrap_or_else(|| values.clone()))
                 };
-                let vertices = all(self, &graph.vertices);
-                Some(Value::Graph(Arc::new(GraphValue { vertices, edges: all(self, &graph.edges) })))
-            }
-            _ => None,
+                Ok(Some(Value::Graph(Arc::new(GraphValue {
+                    vertices: all(&graph.vertices)?,
+                    edges: all(&graph.edges)?,
+                }))))
+            }),
+            _ => Ok(None),
         }
     }
 
-    fn replaced_all(&mut self, values: &[Value]) -> Option<Vec<Value>> {
-        let replaced: Vec<Option<Value>> = values.iter().map(|value| self.replaced(value)).collect();
-        if replaced.iter().all(Option::is_none) {
-            return None;
+    /// What is put in place of a collection: for one that others hold, too, made once.
+    fn once<T>(
+        &mut self,
+        collection: &Arc<T>,
+        meter: &mut Meter<'_>,
+        make: impl FnOnce(&mut Self, &mut Meter<'_>) -> Result<Option<Value>>,
+    ) -> Result<Option<Value>> {
+        let Some(address) = shared_address(collection) else { return make(self, meter) };
+        if let Some(made) = self.made.get(&address) {
+            return Ok(made.clone());
         }
-        Some(replaced.into_iter().zip(values).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect())
+        let made = make(self, meter)?;
+        self.made.insert(address, made.clone());
+        Ok(made)
     }
+
+    /// All of these `count` values, with their elements replaced; `None` where they have none.
+    fn replaced_all<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v Value> + Clone,
+        count: usize,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Vec<Value>>> {
+        meter.pass(count.saturating_mul(VALUE_BYTES))?;
+        let mut all = None;
+        for (at, value) in values.clone().enumerate() {
+            let new = self.replaced(value, meter)?;
+            if all.is_none() && new.is_some() {
+                meter.charge(count.saturating_mul(VALUE_BYTES))?;
+                let mut before = Vec::with_capacity(count);
+                before.extend(values.clone().take(at).cloned());
+                all = Some(before);
+            }
+            if let Some(all) = &mut all {
+                all.push(new.unwrap_or_else(|| value.clone()));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// What id and label of a vertex take.
+const REFERENCE_BYTES: usize = size_of::<(Value, Name)>() + size_of::<(VertexId, usize)>();
+
+/// What a property of a vertex takes, with the text of its id. Its value is the graph's own.
+const PROPERTY_BYTES: usize = size_of::<DetachedVertexProperty>() + 32;
+
+/// What a meta-property, or a property of an edge, takes.
+const META_BYTES: usize = size_of::<(Name, Value)>();
+
+/// The entries of a map, whose keys and values come by turns.
+fn pairs(flat: Vec<Value>) -> Vec<(Value, Value)> {
+    let mut flat = flat.into_iter();
+    std::iter::from_fn(|| Some((flat.next()?, flat.next()?))).collect()
+}
+
+/// The keys of a tree on all its levels.
+fn keys<'t>(tree: &'t Tree, meter: &mut Meter<'_>) -> Result<Vec<&'t Value>> {
+    meter.charge(tree.size() * size_of::<&Value>())?;
+    let mut keys = Vec::new();
+    tree.visit(&mut |key| keys.push(key));
+    Ok(keys)
 }
 
 fn detached(element: Detached) -> Value {
@@ -306,7 +442,16 @@ fn detached(element: Detached) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::fake_view::modern;
+    use crate::meter::limited_context;
+    use crate::row::fake_view::{Modern, modern};
+
+    fn detach_with(values: Vec<Value>, g: &Modern, detail: Detail, memory_bytes: u64) -> Result<Vec<Value>> {
+        detach(values, &*g.view, detail, &mut Meter::new(&limited_context(memory_bytes, None)))
+    }
+
+    fn detached_all(values: Vec<Value>, g: &Modern, detail: Detail) -> Vec<Value> {
+        detach_with(values, g, detail, u64::MAX).unwrap()
+    }
 
     fn josh(properties: bool) -> Value {
         let property = |key: &str, value: Value| DetachedVertexProperty {
@@ -350,7 +495,7 @@ mod tests {
             let weight = detached(Detached::Property { key: "weight".into(), value: 0.5.into() });
             let expected = vec![josh(properties), knows(properties), nick(properties), weight, 1.into()];
             let detail = if properties { Detail::Properties } else { Detail::Reference };
-            assert_eq!(detach(values, &*g.view, detail).unwrap(), expected);
+            assert_eq!(detached_all(values, &g, detail), expected);
         }
     }
 
@@ -372,14 +517,47 @@ mod tests {
             ]
         };
         let values = with(g.josh.into(), g.knows.into());
-        assert_eq!(detach(values, &*g.view, Detail::Properties).unwrap(), with(josh(true), knows(true)));
+        assert_eq!(detached_all(values, &g, Detail::Properties), with(josh(true), knows(true)));
     }
 
     #[test]
     fn values_without_elements_are_not_copied() {
         let g = modern();
         let list = Arc::new(vec![Value::I32(1)]);
-        let made = detach(vec![g.josh.into(), Value::List(list.clone())], &*g.view, Detail::Reference).unwrap();
+        let made = detached_all(vec![g.josh.into(), Value::List(list.clone())], &g, Detail::Reference);
         assert!(matches!(&made[1], Value::List(same) if Arc::ptr_eq(same, &list)));
+    }
+
+    /// A value of a few kilobytes that whoever goes through it meets 2^60 values in.
+    #[test]
+    fn what_is_shared_stays_shared() {
+        let g = modern();
+        let wraps: [fn(Value) -> Value; 5] = [
+            |v| Value::list(vec![v.clone(), v]),
+            |v| Value::map(vec![("a".into(), v.clone()), ("b".into(), v)]),
+            |v| Value::BulkSet(Arc::new(vec![(v.clone(), 1), (v, 1)])),
+            |v| Value::Path(Arc::new(PathValue { labels: vec![vec![]; 2], objects: vec![v.clone(), v] })),
+            |v| Value::Tree(Arc::new(Tree { branches: vec![(v.clone(), Tree::default()), (v, Tree::default())] })),
+        ];
+        for wrap in wraps {
+            let deep = (0..60).fold(Value::from(g.josh), |value, _| wrap(value));
+            let made = detach_with(vec![deep.clone(), deep], &g, Detail::Properties, 64 << 10).unwrap();
+            let bytes = crate::size::Sizes::default().all(&made);
+            assert!(bytes < 32 << 10, "{} of {bytes} bytes", made[0].type_name());
+            let mut inside = &made[0];
+            while let Value::List(values) = inside {
+                inside = &values[1];
+            }
+            assert!(matches!(inside, Value::Detached(_)) || made[0].type_name() != "list", "{}", inside.type_name());
+        }
+    }
+
+    #[test]
+    fn what_is_made_has_a_limit() {
+        let g = modern();
+        let many = |value: Value| vec![Value::list(vec![value; 100_000])];
+        // 100,000 that are one, and as many that each become one of their own.
+        detach_with(many(g.josh.into()), &g, Detail::Properties, 8 << 20).unwrap();
+        assert!(detach_with(many(g.nick(1)), &g, Detail::Properties, 8 << 20).is_err());
     }
 }

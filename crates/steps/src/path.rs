@@ -1,9 +1,16 @@
 //! The way a traverser came: a list that shares its beginnings.
+//!
+//! Which rows share a beginning changes all the time, so no batch can say what its paths take. Each object of a path is
+//! charged to the query when it is first sent, and given back when the last path with it is gone. They are many and small: to
+//! charge each by itself would cost as much as to make it. So one of them carries the charge of about [`SAMPLE_BYTES`].
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use mangrove_flow::{Charge, QueryContext};
 use mangrove_graph::{Error, PathValue, Result, Value};
 use mangrove_plan::logical::{Name, Segment};
+
+use crate::size::Sizes;
 
 /// A remembered way; `None` is the empty one.
 pub type Path = Option<Arc<PathNode>>;
@@ -17,13 +24,49 @@ pub struct PathNode {
     pub labels: Vec<Name>,
     /// The way up to here.
     pub previous: Path,
+    /// Empty until the query is charged for this node; then the charge, if this is the one of its sample that carries it.
+    charge: OnceLock<Option<Box<Charge>>>,
 }
 
+/// A node carries the charge for about so many bytes of nodes.
+const SAMPLE_BYTES: u64 = 4 << 10;
+
 impl PathNode {
+    fn new(previous: Path, object: Value, labels: Vec<Name>) -> Arc<Self> {
+        Arc::new(PathNode { object, labels, previous, charge: OnceLock::new() })
+    }
+
     /// A path with one more object.
     pub fn extend(previous: Path, object: Value, labels: &[Name]) -> Path {
-        Some(Arc::new(PathNode { object, labels: labels.to_vec(), previous }))
+        Some(PathNode::new(previous, object, labels.to_vec()))
     }
+
+    /// What it takes itself: without the nodes before it, and with its part of what other values share.
+    fn bytes(&self, sizes: &mut Sizes) -> u64 {
+        /// The counts of who holds it.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        (COUNTS + size_of::<Self>() + size_of_val(self.labels.as_slice()) + sizes.behind(&self.object)) as u64
+    }
+}
+
+/// Charges the query for the newest objects of these paths that it is not charged for yet.
+pub fn charge_newest(paths: &[Path], context: &Arc<QueryContext>) -> Result<()> {
+    let mut nodes = paths.iter().flatten().filter(|node| node.charge.get().is_none()).peekable();
+    if nodes.peek().is_none() {
+        return Ok(());
+    }
+    let mut sizes = Sizes::default();
+    let mut gathered = context.sample_start() % SAMPLE_BYTES;
+    for node in nodes {
+        gathered += node.bytes(&mut sizes);
+        let charge = match gathered < SAMPLE_BYTES {
+            true => None,
+            false => Some(Box::new(context.charge_while(std::mem::take(&mut gathered))?)),
+        };
+        // If another thread was faster, its charge counts, and this one is given back.
+        let _ = node.charge.set(charge);
+    }
+    Ok(())
 }
 
 /// The same path, its last object with these labels too. An empty path stays empty.
@@ -31,7 +74,7 @@ pub fn relabel(path: &Path, labels: &[Name]) -> Path {
     path.as_ref().map(|node| {
         let mut all = node.labels.clone();
         all.extend(labels.iter().filter(|l| !node.labels.contains(l)).cloned());
-        Arc::new(PathNode { object: node.object.clone(), labels: all, previous: node.previous.clone() })
+        PathNode::new(node.previous.clone(), node.object.clone(), all)
     })
 }
 
@@ -102,6 +145,39 @@ mod tests {
         }
         assert_eq!(newest_first(&path).count(), 1_000_000);
         drop(path);
+    }
+
+    /// However paths come, row by row or a thousand at a time: the query is charged for about what they take, and gets it
+    /// back when they are gone.
+    #[test]
+    fn paths_are_charged_while_there_are_any() {
+        let context = Arc::new(crate::meter::limited_context(u64::MAX, None));
+        let bytes = |node: &Path| node.as_ref().unwrap().bytes(&mut Sizes::default());
+        for rows in [1, 7, 1_000] {
+            let mut paths: Vec<Path> = vec![None; rows];
+            let mut taken = 0;
+            for n in 0..70_000 / rows as i32 {
+                paths.iter_mut().for_each(|path| *path = PathNode::extend(path.take(), Value::I32(n), &[]));
+                taken += paths.iter().map(bytes).sum::<u64>();
+                charge_newest(&paths, &context).unwrap();
+                charge_newest(&paths, &context).unwrap();
+            }
+            let charged = context.memory();
+            assert!(charged.abs_diff(taken) < taken / 50, "{charged} charged for {taken} of {rows} rows");
+            let others = paths.clone();
+            drop(paths);
+            assert_eq!(context.memory(), charged);
+            drop(others);
+            assert_eq!(context.memory(), 0);
+        }
+        let long = PathNode::extend(None, Value::from("x".repeat(100_000)), &[]);
+        charge_newest(&[long.clone(), None], &context).unwrap();
+        assert!(context.memory() > 100_000);
+        let narrow = Arc::new(crate::meter::limited_context(10_000, None));
+        let paths: Vec<Path> = (0..1_000).map(|n| PathNode::extend(None, Value::I32(n), &[])).collect();
+        assert!(charge_newest(&paths, &narrow).is_err());
+        drop(paths);
+        assert_eq!(narrow.memory(), 0);
     }
 
     #[test]

@@ -5,13 +5,15 @@
 //! `by()` took of each row; they live from the operator that works them out to the next one, and no
 //! operator passes them on.
 
-use mangrove_flow::{BATCH_ROWS, Batch, NodeId, TagSet};
+use std::sync::Arc;
+
+use mangrove_flow::{BATCH_ROWS, Batch, NodeId, QueryContext, TagSet};
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
 use crate::environment::Environment;
-use crate::path::{Path, PathNode, relabel};
+use crate::path::{Path, PathNode, charge_newest, relabel};
 use crate::size::Sizes;
 
 /// The instance each row belongs to.
@@ -366,15 +368,17 @@ impl Batch for Rows {
             Column::Values(values) => sizes.all(values),
         };
         let slots: usize = self.slots.iter().flatten().flatten().map(|value| sizes.behind(value)).sum();
-        // A path node is its value, its labels, a link and two counts; nodes are shared, so one a row.
-        let path = if self.path.is_some() { 8 + size_of::<PathNode>() + 16 } else { 0 };
-        let newest = self.path.iter().flatten().flatten().map(|node| sizes.behind(&node.object)).sum::<usize>();
+        let path = if self.path.is_some() { size_of::<Path>() } else { 0 };
         let tags = if matches!(self.tags, Tags::Many(_)) { 4 } else { 0 };
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
         let sacks = self.sacks.as_ref().map_or(0, |sacks| sizes.all(sacks));
         let row = path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
-        self.len() * row + objects + slots + newest + sacks
+        self.len() * row + objects + slots + sacks
+    }
+
+    fn charge_shared(&self, context: &Arc<QueryContext>) -> Result<()> {
+        self.path.as_ref().map_or(Ok(()), |paths| charge_newest(paths, context))
     }
 
     fn duplicate(&self) -> Self {

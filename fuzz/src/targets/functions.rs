@@ -20,6 +20,9 @@ const TIME: Duration = Duration::from_millis(200);
 /// The server lets a query hold so much.
 const MEMORY_BYTES: u64 = 16 << 20;
 
+/// A result may have so much. Its bytes are here several times: as values, written, and as the client has received them.
+const RESULT_BYTES: usize = 2 << 20;
+
 /// The client waits so long. A query without an answer by then hangs, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -51,6 +54,7 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
         runtime.expect("the system has threads").block_on(async {
             let mut config = Config::new(SocketAddr::from(([127, 0, 0, 1], 0)));
             config.limits.evaluation_timeout = Some(TIME);
+            config.limits.result_bytes_max = RESULT_BYTES;
             let engine = DatabaseEngine::new(MEMORY_BYTES).source("g", GRAPH.clone());
             let server = Server::bind(config, Arc::new(engine)).await.expect("a port is free");
             let address = server.local_address().expect("the server listens");

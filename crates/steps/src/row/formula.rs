@@ -66,9 +66,9 @@ impl Format {
 }
 
 impl MapOperator for Format {
-    fn prepare(&mut self, rows: &Rows, environment: &Environment) -> Result<()> {
+    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
         self.columns = self.read(rows, environment)?;
-        self.texts = Texts::of_objects(self.columns.iter().flatten().flatten(), environment)?;
+        self.texts = Texts::of_objects(self.columns.iter().flatten().flatten(), environment, meter)?;
         Ok(())
     }
 

@@ -25,8 +25,8 @@ pub trait MapOperator: Send {
 
     /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is called
     /// again.
-    fn prepare(&mut self, rows: &Rows, environment: &Environment) -> Result<()> {
-        let _ = (rows, environment);
+    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
+        let _ = (rows, environment, meter);
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.operator.prepare(&batch, out.surroundings())?;
+        self.operator.prepare(&batch, out.surroundings(), &mut Meter::new(out.context()))?;
         self.advance(Rest { group, rows: batch, at: 0, charged: 0 }, out)
     }
 
@@ -179,7 +179,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
             let wanted = (work.at..work.rows.len()).filter(|row| !tags.contains(work.rows.tag(*row)));
             work.rows = work.rows.take(&wanted.map(|row| row as u32).collect::<Vec<_>>());
             work.at = 0;
-            self.operator.prepare(&work.rows, out.surroundings())?;
+            self.operator.prepare(&work.rows, out.surroundings(), &mut Meter::new(out.context()))?;
         }
         self.advance(work, out)
     }
@@ -195,7 +195,7 @@ pub fn map_all(
 ) -> Result<Rows> {
     let mut adapter = MapAdapter::new(operator, Remember::default());
     adapter.operator.begin(environment)?;
-    adapter.operator.prepare(&rows, environment)?;
+    adapter.operator.prepare(&rows, environment, &mut Meter::new(context))?;
     let (mut all, mut all_kept, mut at) = (Vec::new(), Vec::new(), 0);
     while at < rows.len() {
         let made = adapter.make(&rows, at, environment, &mut Meter::new(context))?;

@@ -81,9 +81,9 @@ impl MapOperator for Call {
         Ok(())
     }
 
-    fn prepare(&mut self, rows: &Rows, environment: &Environment) -> Result<()> {
+    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
         if self.shows_values() {
-            self.texts = text::Texts::of_column(&rows.objects, environment)?;
+            self.texts = text::Texts::of_column(&rows.objects, environment, meter)?;
         }
         Ok(())
     }

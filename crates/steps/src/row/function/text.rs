@@ -29,18 +29,22 @@ const READ_AT_ONCE: usize = 1024;
 
 impl Texts {
     /// For the values of a column, but for those in collections.
-    pub fn of_column(column: &Column, environment: &Environment) -> Result<Self> {
+    pub fn of_column(column: &Column, environment: &Environment, meter: &mut Meter<'_>) -> Result<Self> {
         let found = match column {
             Column::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
             Column::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
-            Column::Values(values) => return Texts::of_objects(values.iter(), environment),
+            Column::Values(values) => return Texts::of_objects(values.iter(), environment, meter),
         };
-        Texts::default().with(found, environment)
+        Texts::default().with(found, environment, meter)
     }
 
     /// For these values, but for those in collections.
-    pub fn of_objects<'a>(values: impl Iterator<Item = &'a Value>, environment: &Environment) -> Result<Self> {
-        Texts::default().with(values.filter(|value| is_element(value)).cloned().collect(), environment)
+    pub fn of_objects<'a>(
+        values: impl Iterator<Item = &'a Value>,
+        environment: &Environment,
+        meter: &mut Meter<'_>,
+    ) -> Result<Self> {
+        Texts::default().with(values.filter(|value| is_element(value)).cloned().collect(), environment, meter)
     }
 
     /// For these values and all in them.
@@ -53,19 +57,18 @@ impl Texts {
         values.try_for_each(|value| gather(value, &mut found, meter))?;
         let mut texts = Texts::default();
         for some in found.chunks(READ_AT_ONCE) {
-            meter.charge(some.len() * 4 * MEMBER_BYTES)?;
-            texts.read(some, environment)?;
+            texts.read(some, environment, meter)?;
         }
         Ok(texts)
     }
 
-    fn with(mut self, elements: Vec<Value>, environment: &Environment) -> Result<Self> {
-        self.read(&elements, environment)?;
+    fn with(mut self, elements: Vec<Value>, environment: &Environment, meter: &mut Meter<'_>) -> Result<Self> {
+        self.read(&elements, environment, meter)?;
         Ok(self)
     }
 
-    fn read(&mut self, elements: &[Value], environment: &Environment) -> Result<()> {
-        let shown = detach(elements.to_vec(), &*environment.view, Detail::Reference)?;
+    fn read(&mut self, elements: &[Value], environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
+        let shown = detach(elements.to_vec(), &*environment.view, Detail::Reference, meter)?;
         self.elements.extend(elements.iter().cloned().map(mangrove_graph::compare::Equivalent).zip(shown));
         Ok(())
     }
