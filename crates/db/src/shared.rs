@@ -57,14 +57,15 @@ impl Queue {
         Queue { batches: VecDeque::new(), bytes: 0, draw, end: None, remains: None, closed: false }
     }
 
-    fn push(&mut self, batch: Batch) -> Result<()> {
-        let bytes = bytes(&batch);
+    /// Adds a batch of so many bytes.
+    fn push(&mut self, batch: Batch, bytes: u64) -> Result<()> {
         self.draw.grow(bytes)?;
         self.bytes += bytes;
         self.batches.push_back((batch, bytes));
         Ok(())
     }
 
+    /// The next batch, with how many bytes it has, which stay drawn.
     fn pop(&mut self) -> Option<(Batch, u64)> {
         let (batch, bytes) = self.batches.pop_front()?;
         self.bytes -= bytes;
@@ -99,7 +100,8 @@ impl Query {
         for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
             match execution.turn(LOOK_MESSAGES, self.materialize)? {
                 Turn::Results(batch) => {
-                    self.queue.lock().push(batch)?;
+                    let bytes = bytes(&batch);
+                    self.queue.lock().push(batch, bytes)?;
                     self.news.notify_one();
                     break;
                 }
@@ -231,7 +233,13 @@ pub(crate) fn run(
     let outcome = read(&reader, accept);
     // This waits until the query has ended, if it has not.
     drop(reader);
-    let remains = query.queue.lock().remains.take();
+    let remains = {
+        let mut queue = query.queue.lock();
+        queue.batches.clear();
+        let drawn = queue.draw.bytes();
+        queue.draw.shrink(drawn);
+        queue.remains.take()
+    };
     if let Some(remains) = remains.filter(Remains::are_large) {
         executors.discard(remains);
     }

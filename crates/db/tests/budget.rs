@@ -137,6 +137,40 @@ fn queries_give_back_however_they_end() {
     assert_eq!(of_queries(), 0);
 }
 
+/// Texts of 64 KiB, made by the query: what waits for a slow reader is more than one of its messages, and has a bound.
+#[test]
+fn results_that_wait_for_their_reader_count() {
+    let budget = MemoryBudget::of(64 * MIB);
+    let graph = database(&budget);
+    let script = "g.inject(1..4096).unfold().asString().concat(x)";
+    let prepared = graph.prepare(script).unwrap();
+    let parameters: Parameters = [("x".into(), Value::from("x".repeat(64 << 10)))].into_iter().collect();
+    let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
+    let (mut count, mut most) = (0, 0);
+    graph
+        .run_shared(&prepared, &parameters, &options, &mut |batch| {
+            let length = |value: &Value| if let Value::String(text) = value { text.len() } else { 0 };
+            let bytes: usize = batch.iter().map(|(text, _)| length(text)).sum();
+            if count == 0 {
+                // The query goes on until as much waits as may.
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            most = most.max(budget.used_for(Purpose::Queries));
+            assert!(budget.used_for(Purpose::Queries) >= bytes as u64, "{budget:?}");
+            count += batch.iter().map(|(_, bulk)| bulk).sum::<u64>();
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(count, 1 << 12);
+    assert!((3 * MIB..16 * MIB).contains(&most), "{most}");
+    assert_eq!(budget.used_for(Purpose::Queries), 0);
+    // A reader that leaves takes all that waits with it; what the operators had is freed by a thread of the executors.
+    let left = graph.run_shared(&prepared, &parameters, &options, &mut |_| Err(mangrove::Error::invalid("enough")));
+    assert_eq!(left.unwrap_err().message(), "enough");
+    drop((prepared, graph));
+    check_all_is_given_back(&budget);
+}
+
 /// What recent commits wrote is kept for serializable transactions, counts, and gives way to others.
 #[test]
 fn the_history_of_commits_counts_and_gives_way() {

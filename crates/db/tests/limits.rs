@@ -427,3 +427,14 @@ fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
                   .project('n','all').by().by(select('all')).fold().count(local)";
     assert_eq!(run(&database, shared, &options).unwrap(), [Value::I64(500)]);
 }
+
+/// One traverser whose path has 300,000 objects, and which never waits anywhere.
+#[test]
+fn a_path_counts_as_long_as_it_is() {
+    let database = cycle(3);
+    let script = "g.V().limit(1).repeat(identity()).times(300000).simplePath().count()";
+    let options =
+        |memory_bytes| QueryOptions { limits: Limits { memory_bytes, ..Limits::default() }, ..QueryOptions::default() };
+    check_fails(&database, script, &options(16 << 20), ErrorKind::MemoryLimit);
+    run(&database, script, &options(64 << 20)).unwrap();
+}

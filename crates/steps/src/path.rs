@@ -4,6 +4,7 @@
 //! charged to the query when it is first sent, and given back when the last path with it is gone. They are many and small: to
 //! charge each by itself would cost as much as to make it. So one of them carries the charge of about [`SAMPLE_BYTES`].
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mangrove_flow::{Charge, QueryContext};
@@ -21,50 +22,52 @@ pub struct PathNode {
     /// The object.
     pub object: Value,
     /// The labels of the step that made it.
-    pub labels: Vec<Name>,
+    pub labels: Box<[Name]>,
     /// The way up to here.
     pub previous: Path,
-    /// Empty until the query is charged for this node; then the charge, if this is the one of its sample that carries it.
-    charge: OnceLock<Option<Box<Charge>>>,
+    /// Whether the query is charged for it.
+    is_charged: AtomicBool,
+    /// The charge, if this is the node of its sample that carries it.
+    charge: OnceLock<Box<Charge>>,
 }
 
 /// A node carries the charge for about so many bytes of nodes.
 const SAMPLE_BYTES: u64 = 4 << 10;
 
 impl PathNode {
-    fn new(previous: Path, object: Value, labels: Vec<Name>) -> Arc<Self> {
-        Arc::new(PathNode { object, labels, previous, charge: OnceLock::new() })
+    fn new(previous: Path, object: Value, labels: Box<[Name]>) -> Arc<Self> {
+        Arc::new(PathNode { object, labels, previous, is_charged: AtomicBool::new(false), charge: OnceLock::new() })
     }
 
     /// A path with one more object.
     pub fn extend(previous: Path, object: Value, labels: &[Name]) -> Path {
-        Some(PathNode::new(previous, object, labels.to_vec()))
+        Some(PathNode::new(previous, object, labels.into()))
     }
 
     /// What it takes itself: without the nodes before it, and with its part of what other values share.
     fn bytes(&self, sizes: &mut Sizes) -> u64 {
         /// The counts of who holds it.
         const COUNTS: usize = 2 * size_of::<usize>();
-        (COUNTS + size_of::<Self>() + size_of_val(self.labels.as_slice()) + sizes.behind(&self.object)) as u64
+        (COUNTS + size_of::<Self>() + size_of_val(&*self.labels) + sizes.behind(&self.object)) as u64
     }
 }
 
 /// Charges the query for the newest objects of these paths that it is not charged for yet.
 pub fn charge_newest(paths: &[Path], context: &Arc<QueryContext>) -> Result<()> {
-    let mut nodes = paths.iter().flatten().filter(|node| node.charge.get().is_none()).peekable();
+    let mut nodes = paths.iter().flatten().filter(|node| !node.is_charged.load(Ordering::Relaxed)).peekable();
     if nodes.peek().is_none() {
         return Ok(());
     }
     let mut sizes = Sizes::default();
     let mut gathered = context.sample_start() % SAMPLE_BYTES;
     for node in nodes {
+        node.is_charged.store(true, Ordering::Relaxed);
         gathered += node.bytes(&mut sizes);
-        let charge = match gathered < SAMPLE_BYTES {
-            true => None,
-            false => Some(Box::new(context.charge_while(std::mem::take(&mut gathered))?)),
-        };
-        // If another thread was faster, its charge counts, and this one is given back.
-        let _ = node.charge.set(charge);
+        if gathered >= SAMPLE_BYTES {
+            let charge = context.charge_while(std::mem::take(&mut gathered))?;
+            // If another thread was here at the same time, its charge counts, and this one is given back.
+            let _ = node.charge.set(Box::new(charge));
+        }
     }
     Ok(())
 }
@@ -72,8 +75,8 @@ pub fn charge_newest(paths: &[Path], context: &Arc<QueryContext>) -> Result<()> 
 /// The same path, its last object with these labels too. An empty path stays empty.
 pub fn relabel(path: &Path, labels: &[Name]) -> Path {
     path.as_ref().map(|node| {
-        let mut all = node.labels.clone();
-        all.extend(labels.iter().filter(|l| !node.labels.contains(l)).cloned());
+        let more = labels.iter().filter(|label| !node.labels.contains(label));
+        let all = node.labels.iter().chain(more).cloned().collect();
         PathNode::new(node.previous.clone(), node.object.clone(), all)
     })
 }
@@ -92,7 +95,7 @@ pub fn objects(path: &Path) -> Vec<Value> {
 
 /// The path as a value.
 pub fn to_value(path: &Path) -> PathValue {
-    let mut labels: Vec<Vec<Name>> = newest_first(path).map(|node| node.labels.clone()).collect();
+    let mut labels: Vec<Vec<Name>> = newest_first(path).map(|node| node.labels.to_vec()).collect();
     labels.reverse();
     PathValue { objects: objects(path), labels }
 }

@@ -92,7 +92,14 @@ fn values(printed: &str) -> Vec<&str> {
 
 #[test]
 fn any_file_is_refused_or_understood_as_what_it_is_printed_as() {
-    let options = Drive { effort: Effort::from_environment(), seed: 1, memory: None, patience: 20, trail: None };
+    let options = Drive {
+        effort: Effort::from_environment(),
+        seed: 1,
+        memory: None,
+        patience: 20,
+        trail: None,
+        on_finding: |_, _| {},
+    };
     let report = drive(&TARGET, &options);
     for finding in &report.findings {
         println!("{}: {}", finding.harm, String::from_utf8_lossy(&finding.input).escape_debug());

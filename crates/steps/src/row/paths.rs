@@ -33,7 +33,7 @@ impl MapOperator for PathOf {
     ) -> Result<Option<Value>> {
         let path = rows.path(row);
         for node in newest_first(&path) {
-            meter.charge(size_of::<Value>() + size_of_val(&node.labels) + size_of_val(node.labels.as_slice()))?;
+            meter.charge(size_of::<Value>() + size_of::<Vec<Name>>() + size_of_val(&*node.labels))?;
         }
         let mut found: PathValue = path::segment(&path, &self.segment)?;
         if self.slot {
