@@ -65,7 +65,8 @@ pub struct Options {
     pub patience: u32,
     /// Where each input is written before it is shown.
     pub trail: Option<PathBuf>,
-    /// Hears of each kind of harm when it is found first: a run may take hours, and may not come to its end.
+    /// The driver calls this with the first finding of each kind of harm. A run may take hours, and may be stopped before it
+    /// reports.
     pub on_finding: fn(&Target, &Finding),
 }
 
@@ -102,7 +103,7 @@ pub struct Shown {
     pub outcome: Result<bool, String>,
     /// The processor time of all threads of the process meanwhile.
     pub elapsed: Duration,
-    /// The most bytes held meanwhile, less those held before; 0 where nobody counts.
+    /// The most bytes that the process held meanwhile, minus those that it held before. 0 if its allocator does not count.
     pub peak_bytes: usize,
 }
 

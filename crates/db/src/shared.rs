@@ -38,8 +38,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 struct Queue {
     /// Each with how many bytes it takes.
     batches: VecDeque<(Batch, u64)>,
-    /// How many bytes the batches take.
-    bytes: u64,
     /// What they, and the one that the reader is at, draw on the memory budget. They do not count towards the query's own limit:
     /// texts of properties are most of them, and those the graph has anyway.
     draw: Draw,
@@ -54,22 +52,20 @@ struct Queue {
 impl Queue {
     fn new(budget: &MemoryBudget) -> Self {
         let draw = budget.account(Purpose::Queries);
-        Queue { batches: VecDeque::new(), bytes: 0, draw, end: None, remains: None, closed: false }
+        Queue { batches: VecDeque::new(), draw, end: None, remains: None, closed: false }
     }
 
     /// Adds a batch of so many bytes.
     fn push(&mut self, batch: Batch, bytes: u64) -> Result<()> {
         self.draw.grow(bytes)?;
-        self.bytes += bytes;
         self.batches.push_back((batch, bytes));
         Ok(())
     }
 
-    /// The next batch, with how many bytes it has, which stay drawn.
-    fn pop(&mut self) -> Option<(Batch, u64)> {
-        let (batch, bytes) = self.batches.pop_front()?;
-        self.bytes -= bytes;
-        Some((batch, bytes))
+    /// Whether the query is to wait until the reader has taken a batch.
+    fn is_full(&self) -> bool {
+        let bytes: u64 = self.batches.iter().map(|(_, bytes)| bytes).sum();
+        self.batches.len() >= QUEUED_BATCHES_MAX || bytes >= QUEUED_BYTES_MAX
     }
 }
 
@@ -90,7 +86,7 @@ impl Query {
             if queue.closed {
                 return Ok(TaskStatus::Done);
             }
-            if queue.batches.len() >= QUEUED_BATCHES_MAX || queue.bytes >= QUEUED_BYTES_MAX {
+            if queue.is_full() {
                 return Ok(TaskStatus::Waiting);
             }
         }
@@ -190,7 +186,7 @@ impl Reader {
         let query = &*self.query;
         let mut queue = query.queue.lock();
         loop {
-            if let Some(batch) = queue.pop() {
+            if let Some(batch) = queue.batches.pop_front() {
                 drop(queue);
                 self.waker.wake();
                 return Ok(Some(batch));

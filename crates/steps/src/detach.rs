@@ -4,8 +4,8 @@
 //! elements of a batch of results, however deep they lie in collections, are read together: one pass
 //! gathers them, the graph is read once a kind, and a second pass puts the finished elements in.
 //!
-//! Collections that several others hold are gone through once, and several hold what is put in their place: thirty times
-//! `project('a','b').by().by()` takes a few kilobytes, and so does what leaves the engine.
+//! Several collections may hold the same one: thirty times `project('a','b').by().by()` takes a few kilobytes. Both passes go
+//! through such a collection once, and all its holders get the same one in its place. So the result takes kilobytes, too.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ const READ_AT_ONCE: usize = 1024;
 
 const VALUE_BYTES: usize = size_of::<Value>();
 
-/// What a collection is known by, if others than the one that was followed here hold it, too.
+/// The address of a collection that has several holders; `None` if it has one.
 fn shared_address<T>(collection: &Arc<T>) -> Option<usize> {
     (Arc::strong_count(collection) > 1).then(|| Arc::as_ptr(collection).addr())
 }
@@ -528,7 +528,7 @@ mod tests {
         assert!(matches!(&made[1], Value::List(same) if Arc::ptr_eq(same, &list)));
     }
 
-    /// A value of a few kilobytes that whoever goes through it meets 2^60 values in.
+    /// The value takes a few kilobytes. A reader that follows every reference would meet 2^60 values in it.
     #[test]
     fn what_is_shared_stays_shared() {
         let g = modern();
