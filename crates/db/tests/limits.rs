@@ -439,3 +439,51 @@ fn a_path_counts_as_long_as_it_is() {
     check_fails(&database, script, &options(16 << 20), ErrorKind::MemoryLimit);
     run(&database, script, &options(64 << 20)).unwrap();
 }
+
+/// A set of sets of sets: each has fifteen of the sixteen sets of the level below. Two that are made apart are compared
+/// pair by pair, 120 times 120 times and so on.
+fn set_of_sets(levels: u32) -> Value {
+    let first: Vec<Value> = (0..16).map(Value::I32).collect();
+    let level = |below: Vec<Value>, _| {
+        let without =
+            |n: usize| below.iter().enumerate().filter(move |(at, _)| *at != n).map(|(_, value)| value.clone());
+        (0..16).map(|n| Value::Set(Arc::new(without(n).collect()))).collect()
+    };
+    (0..levels).fold(first, level).swap_remove(0)
+}
+
+#[test]
+fn a_comparison_that_would_take_minutes_ends_with_its_query() {
+    let database = cycle(10);
+    let parameters: Parameters = ["x", "y"].map(|name| (name.into(), set_of_sets(5))).into_iter().collect();
+    let limits = Limits { time_nanos: Some(30_000_000), ..Limits::default() };
+    for script in [
+        "g.inject(x).is(eq(y))",
+        "g.inject(x).is(neq(y))",
+        "g.inject(x).is(lt(y))",
+        "g.inject(x).is(within([1, y]))",
+        "g.inject(x).as('a').constant(y).where(eq('a'))",
+        "g.inject(x).fold().as('a').constant(y).where(within('a'))",
+        "g.inject(x).choose(identity()).option(y, constant(1))",
+        "g.inject(x, y).dedup()",
+        "g.inject(x, y).group().by().by(count())",
+        "g.inject(x, y).groupCount()",
+        "g.inject(x, y).order()",
+        "g.inject(x, y).order().by(constant(1)).by()",
+        "g.inject(x, y).max()",
+        "g.inject(x, y).fold().order(local)",
+        "g.inject(x, y).fold().dedup(local)",
+        "g.inject(x, y).fold().max(local)",
+        "g.inject(x, y).tree()",
+        "g.inject(x).as('a').map(constant(y)).as('a').simplePath()",
+    ] {
+        for inline_messages in [0, QueryOptions::default().inline_messages] {
+            let options = QueryOptions { limits, inline_messages, ..QueryOptions::default() };
+            let query = database.prepare(script).unwrap();
+            let outcome = database.run_with(&query, &parameters, &options).and_then(|results| results.collect());
+            let error = outcome.map(|results| results.len()).expect_err(script);
+            assert_eq!(error.kind(), ErrorKind::Timeout, "{script}: {error}");
+        }
+    }
+    assert_eq!(run(&database, "g.V().count()", &QueryOptions::default()).unwrap(), [Value::I64(10)]);
+}

@@ -78,6 +78,7 @@ pub trait Operator<B: Batch>: Send {
 /// What an operator says while it is called.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
+    pub(crate) context: &'a Arc<QueryContext>,
     pub(crate) surroundings: &'a B::Surroundings,
     pub(crate) operator: OpId,
     pub(crate) again: bool,
@@ -94,12 +95,12 @@ impl<'a, B: Batch> Output<'a, B> {
         if batch.rows() == 0 {
             return Ok(());
         }
-        self.router.emit(self.operator, edge, group, batch)
+        self.router.emit(self.operator, edge, group, batch, self.context)
     }
 
     /// Says that nothing more of a group comes along an edge.
     pub fn finish(&mut self, edge: usize, group: GroupId, instances: u32) -> Result<()> {
-        self.router.finish(self.operator, edge, group, instances)
+        self.router.finish(self.operator, edge, group, instances, self.context)
     }
 
     /// [`Output::finish`] along every edge.
@@ -178,6 +179,6 @@ impl<'a, B: Batch> Output<'a, B> {
 
     /// Limits and clock.
     pub fn context(&self) -> &QueryContext {
-        &self.router.context
+        self.context
     }
 }

@@ -77,7 +77,6 @@ pub(crate) struct Router<B: Batch> {
     pub node: NodeId,
     pub nodes: u16,
     pub topology: Arc<Topology>,
-    pub context: Arc<QueryContext>,
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when it was sent.
     pub hand: Option<Message<B>>,
@@ -97,12 +96,11 @@ pub(crate) struct Router<B: Batch> {
 }
 
 impl<B: Batch> Router<B> {
-    pub fn new(node: NodeId, nodes: u16, topology: Arc<Topology>, context: Arc<QueryContext>) -> Self {
+    pub fn new(node: NodeId, nodes: u16, topology: Arc<Topology>) -> Self {
         let count = topology.len();
         Router {
             node,
             nodes,
-            context,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             hand: None,
             ready: vec![0; count.div_ceil(64)],
@@ -138,13 +136,20 @@ impl<B: Batch> Router<B> {
         self.topology.outputs(operator).len()
     }
 
-    pub fn emit(&mut self, from: OpId, edge: usize, group: GroupId, batch: B) -> Result<()> {
-        batch.charge_shared(&self.context)?;
+    pub fn emit(
+        &mut self,
+        from: OpId,
+        edge: usize,
+        group: GroupId,
+        batch: B,
+        context: &Arc<QueryContext>,
+    ) -> Result<()> {
+        batch.charge_shared(context)?;
         self.rows_out[from as usize] += batch.rows() as u64;
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         if self.nodes == 1 {
-            return self.hand_over(Message { operator: to, port, group, body: Body::data(batch) });
+            return self.hand_over(Message { operator: to, port, group, body: Body::data(batch) }, context);
         }
         let parts = match exchange {
             Exchange::Local => vec![(self.node, batch)],
@@ -154,17 +159,24 @@ impl<B: Batch> Router<B> {
         };
         for (node, part) in parts {
             *self.sent.entry((from, edge as u8, group, node)).or_default() += 1;
-            self.send(node, Message { operator: to, port, group, body: Body::data(part) })?;
+            self.send(node, Message { operator: to, port, group, body: Body::data(part) }, context)?;
         }
         Ok(())
     }
 
-    pub fn finish(&mut self, from: OpId, edge: usize, group: GroupId, instances: u32) -> Result<()> {
+    pub fn finish(
+        &mut self,
+        from: OpId,
+        edge: usize,
+        group: GroupId,
+        instances: u32,
+        context: &QueryContext,
+    ) -> Result<()> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         let end = |messages| Message { operator: to, port, group, body: Body::End { messages, instances } };
         if self.nodes == 1 {
-            return self.hand_over(end(0));
+            return self.hand_over(end(0), context);
         }
         let receivers = match exchange {
             Exchange::Local => self.node..self.node + 1,
@@ -173,33 +185,33 @@ impl<B: Batch> Router<B> {
         };
         for node in receivers {
             let messages = self.sent.remove(&(from, edge as u8, group, node)).unwrap_or(0);
-            self.send(node, end(messages))?;
+            self.send(node, end(messages), context)?;
         }
         Ok(())
     }
 
     /// Puts a message into the hand, or where that is not free or the operator has work, into its inbox.
-    fn hand_over(&mut self, message: Message<B>) -> Result<()> {
+    fn hand_over(&mut self, message: Message<B>, context: &QueryContext) -> Result<()> {
         if self.hand.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.hand = Some(message);
             return Ok(());
         }
-        self.enqueue(message)
+        self.enqueue(message, context)
     }
 
-    fn send(&mut self, node: NodeId, message: Message<B>) -> Result<()> {
+    fn send(&mut self, node: NodeId, message: Message<B>, context: &QueryContext) -> Result<()> {
         if node == self.node {
-            return self.enqueue(message);
+            return self.enqueue(message, context);
         }
         self.outbox.push((node, encode(&message)));
         Ok(())
     }
 
     /// Puts a message into its operator's inbox.
-    pub fn enqueue(&mut self, mut message: Message<B>) -> Result<()> {
+    pub fn enqueue(&mut self, mut message: Message<B>, context: &QueryContext) -> Result<()> {
         if let Body::Data { batch, charged } = &mut message.body {
             *charged = batch.bytes() as u64;
-            self.context.charge(*charged)?;
+            context.charge(*charged)?;
         }
         let operator = message.operator as usize;
         let (word, bit) = (operator / 64, 1 << (operator % 64));
@@ -244,12 +256,12 @@ impl<B: Batch> Router<B> {
     }
 
     /// Takes in a frame from another node.
-    pub fn accept(&mut self, frame: &[u8]) -> Result<()> {
+    pub fn accept(&mut self, frame: &[u8], context: &QueryContext) -> Result<()> {
         let message = decode(frame)?;
         if message.operator as usize >= self.inboxes.len() {
             return Err(Error::bug(format!("a frame names operator {}, which this plan lacks", message.operator)));
         }
-        self.enqueue(message)
+        self.enqueue(message, context)
     }
 
     /// The operator of a scope to which something has come back, or else the ready operator nearest to the result.

@@ -19,6 +19,7 @@ pub mod error;
 pub mod ids;
 pub mod numbers;
 pub mod numeric;
+pub mod pieces;
 pub mod property_id;
 pub mod structure;
 pub mod value;

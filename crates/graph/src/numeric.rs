@@ -50,6 +50,25 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     Some(decimal(a)?.cmp(&decimal(b)?))
 }
 
+/// The integer that equals a number of any type, where 64 bits hold it.
+pub fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::F32(_) | Value::F64(_) => {
+            // 2^63: a whole double below it is exactly one i64.
+            const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+            float(value).filter(|n| n.fract() == 0.0 && (-LIMIT..LIMIT).contains(n)).map(|n| n as i64)
+        }
+        Value::BigInt(n) => i64::try_from(n.as_ref()).ok(),
+        Value::Decimal(n) => {
+            // Without zeros at its end, a whole number has no digit behind the point.
+            let (digits, scale) = n.normalized().into_bigint_and_exponent();
+            let zeros = u32::try_from(scale.checked_neg()?).ok()?;
+            i64::try_from(&digits).ok()?.checked_mul(10_i64.checked_pow(zeros)?)
+        }
+        _ => integer(value),
+    }
+}
+
 fn compare_integer_float(x: i64, y: f64) -> Option<Ordering> {
     if y.is_nan() {
         return None;

@@ -23,7 +23,7 @@ use smol_str::SmolStr;
 use crate::adjacency::{AdjacencyRequest, AdjacencyRuns};
 use crate::catalog::Catalog;
 use crate::columns::{ValueColumns, edge_columns_of_rows, vertex_columns_of_rows};
-use crate::compare;
+use crate::compare::watched;
 use crate::error::{Error, Result};
 use crate::ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, UserId, VertexId};
 use crate::numbers::Numbers;
@@ -183,15 +183,15 @@ pub enum IndexRange {
 }
 
 impl IndexRange {
-    /// Whether a value passes as `has(key, P)` tests it: equality is [`compare::equal`], and a bound keeps only
+    /// Whether a value passes as `has(key, P)` tests it: equality is [`watched::equal`], and a bound keeps only
     /// what is comparable with it (`gt(1)` takes no string). This is what predicate scans take.
     pub fn holds(&self, value: &Value) -> bool {
         match self {
-            IndexRange::Equal(values) => values.iter().any(|v| compare::equal(value, v)),
+            IndexRange::Equal(values) => watched::is_among(value, values.iter()),
             IndexRange::Between { low, high } => {
                 let passes = |bound: &Option<(Value, bool)>, beyond: Ordering| match bound {
                     None => true,
-                    Some((bound, inclusive)) => compare::comparable(value, bound)
+                    Some((bound, inclusive)) => watched::comparable(value, bound)
                         .is_some_and(|order| order == beyond || (order.is_eq() && *inclusive)),
                 };
                 passes(low, Ordering::Greater) && passes(high, Ordering::Less)

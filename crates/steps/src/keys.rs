@@ -201,7 +201,7 @@ impl KeyTable {
 mod tests {
     use super::*;
     use crate::row::fake_view::{environment_of, modern};
-    use mangrove_graph::compare::equivalent;
+    use mangrove_graph::compare::watched;
     use proptest::prelude::*;
 
     fn any_key() -> impl Strategy<Value = Value> {
@@ -234,7 +234,7 @@ mod tests {
             let by_value: Vec<u32> = keys.iter().map(|(tag, key)| table.place(*tag, key, |_| next())).collect();
             for (at, (tag, key)) in keys.iter().enumerate() {
                 for (other, (other_tag, other_key)) in keys.iter().enumerate() {
-                    let same = tag == other_tag && equivalent(key, other_key);
+                    let same = tag == other_tag && watched::equivalent(key, other_key);
                     prop_assert_eq!(by_value[at] == by_value[other], same, "{:?} {:?}", key, other_key);
                 }
                 // A number in an array is the same key.

@@ -26,7 +26,6 @@ pub mod meter;
 pub mod nesting;
 pub mod operator;
 pub mod path;
-mod pieces;
 pub mod random;
 pub mod row;
 pub mod rows;

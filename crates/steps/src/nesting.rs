@@ -125,7 +125,8 @@ pub fn check_parameter(name: &str, value: &Value) -> Result<()> {
     walk.check_repeated(extent, REPEATED_MAX)
 }
 
-fn is_collection(value: &Value) -> bool {
+/// Whether a value holds others.
+pub fn is_collection(value: &Value) -> bool {
     matches!(
         value,
         Value::List(_)

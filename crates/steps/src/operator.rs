@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Error, Result, Value, compare, numeric};
+use mangrove_graph::compare::watched;
+use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_gremlin::Operator;
 
 use crate::meter::Meter;
@@ -82,7 +83,7 @@ pub fn apply_times(operator: Operator, a: Value, b: &Value, times: u64, meter: &
 }
 
 fn extreme(operator: Operator, a: &Value, b: &Value) -> Result<Value> {
-    let first = match compare::order(a, b) {
+    let first = match watched::order(a, b) {
         std::cmp::Ordering::Greater => operator == Operator::Max,
         _ => operator == Operator::Min,
     };

@@ -8,7 +8,8 @@
 use std::cmp::Ordering;
 
 use hashbrown::HashSet;
-use mangrove_graph::{Error, Result, Value, compare, numeric};
+use mangrove_graph::compare::{Equal, watched};
+use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::function::ValueType;
 use mangrove_plan::logical::{Name, Operand, Test};
@@ -232,10 +233,10 @@ impl TextTest {
 
 /// Whether `left` compares with `right` so.
 pub fn compares(comparison: Comparison, left: &Value, right: &Value) -> bool {
-    let ordering = |accepts: fn(Ordering) -> bool| compare::comparable(left, right).is_some_and(accepts);
+    let ordering = |accepts: fn(Ordering) -> bool| watched::comparable(left, right).is_some_and(accepts);
     match comparison {
-        Comparison::Eq => compare::equal(left, right),
-        Comparison::Neq => !compare::equal(left, right),
+        Comparison::Eq => watched::equal(left, right),
+        Comparison::Neq => !watched::equal(left, right),
         Comparison::Lt => ordering(Ordering::is_lt),
         Comparison::Lte => ordering(Ordering::is_le),
         Comparison::Gt => ordering(Ordering::is_gt),
@@ -250,13 +251,13 @@ pub fn text_holds(operation: TextOperation, left: &Value, right: &Value) -> Resu
     Ok(text_test(operation, right)?.holds(text))
 }
 
-/// The members of a `within()`. Membership is [`compare::equal`]; whole numbers of up to 64 bits and strings,
+/// The members of a `within()`. Membership is [`watched::equal`]; whole numbers of up to 64 bits and strings,
 /// which lists of ids and names are made of, are found by hash.
 #[derive(Clone, Debug, Default)]
 struct Members {
     integers: HashSet<i64, foldhash::fast::RandomState>,
     strings: HashSet<Name, foldhash::fast::RandomState>,
-    others: Vec<Value>,
+    others: HashSet<Equal, foldhash::fast::RandomState>,
 }
 
 impl Members {
@@ -270,7 +271,9 @@ impl Members {
                 (None, Value::String(text)) => {
                     members.strings.insert(text);
                 }
-                (None, other) => members.others.push(other),
+                (None, other) => {
+                    members.others.insert(Equal(other));
+                }
             }
         }
         members
@@ -278,21 +281,11 @@ impl Members {
 
     fn contains(&self, value: &Value) -> bool {
         // Strings equal nothing but strings; numbers of all types are one line.
-        let by_hash = match value {
-            Value::String(text) => return self.strings.contains(text),
-            Value::F32(n) => self.has_whole(f64::from(*n)),
-            Value::F64(n) => self.has_whole(*n),
-            Value::BigInt(n) => i64::try_from(n.as_ref()).is_ok_and(|n| self.integers.contains(&n)),
-            Value::Decimal(_) => self.integers.iter().any(|n| compare::equal(value, &Value::I64(*n))),
-            _ => numeric::integer(value).is_some_and(|n| self.integers.contains(&n)),
-        };
-        by_hash || self.others.iter().any(|other| compare::equal(value, other))
-    }
-
-    fn has_whole(&self, n: f64) -> bool {
-        // 2^63: a whole double below it is exactly one i64.
-        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-        n.fract() == 0.0 && (-LIMIT..LIMIT).contains(&n) && self.integers.contains(&(n as i64))
+        if let Value::String(text) = value {
+            return self.strings.contains(text);
+        }
+        numeric::whole(value).is_some_and(|n| self.integers.contains(&n))
+            || (!self.others.is_empty() && self.others.contains(&Equal(value.clone())))
     }
 }
 
@@ -385,7 +378,7 @@ mod tests {
     proptest! {
         #[test]
         fn hashed_members_are_those_that_equal(values in proptest::collection::vec(any_value(), 0..6), value in any_value()) {
-            let expected = values.iter().any(|member| compare::equal(member, &value));
+            let expected = values.iter().any(|member| watched::equal(member, &value));
             prop_assert_eq!(Members::new(values).contains(&value), expected);
         }
     }

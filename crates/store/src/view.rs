@@ -324,7 +324,7 @@ impl GraphView for StoreView<'_> {
                 &pin,
                 &candidates,
                 key,
-                |v| mangrove_graph::compare::equal(v, value),
+                |v| mangrove_graph::compare::watched::equal(v, value),
                 &mut kept,
             );
             candidates = kept;

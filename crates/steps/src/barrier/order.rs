@@ -14,7 +14,8 @@ mod rank;
 use std::cmp::Ordering;
 
 use mangrove_flow::{GroupId, Operator, Output, QueryContext};
-use mangrove_graph::{GraphView, Numbers, Result, Value, compare};
+use mangrove_graph::compare::watched;
+use mangrove_graph::{GraphView, Numbers, Result, Value, pieces};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
@@ -23,7 +24,6 @@ use crate::barrier::range::position;
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::keys::{KeyReader, Keys, Taken};
-use crate::pieces;
 use crate::random::Random;
 use crate::rows::{Rows, Tags};
 
@@ -87,8 +87,8 @@ impl Sorter {
     /// Whether rows with this first key may come before the last one that is kept so far.
     fn passes(&self, key: &Value, bar: &Value) -> bool {
         let order = match self.ways.first() {
-            Some(Way::Asc) => compare::order(key, bar),
-            Some(Way::Desc) => compare::order(bar, key),
+            Some(Way::Asc) => watched::order(key, bar),
+            Some(Way::Desc) => watched::order(bar, key),
             Some(Way::Shuffle) | None => return true,
         };
         order.is_lt() || (order.is_eq() && self.ways.len() > 1)
@@ -129,13 +129,20 @@ impl Sorter {
             _ => None,
         };
         match ranks {
-            Some(ranks) => rank::sort(ranks, ways.len() == 1, &mut order, context, |a, b| {
-                compare_rows(rows, ways, &elements, a as usize, b as usize)
-            })?,
-            None => pieces::sort(&mut order, pieces::COMPARED, context, |&a, &b| {
-                let (a, b) = (a as usize, b as usize);
-                rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
-            })?,
+            Some(ranks) => {
+                rank::sort(ranks, (ways.len() > 1).then(|| elements.piece()), &mut order, context, |a, b| {
+                    compare_rows(rows, ways, &elements, a as usize, b as usize)
+                })?
+            }
+            None => pieces::sort(
+                &mut order,
+                elements.piece(),
+                || context.check(),
+                |&a, &b| {
+                    let (a, b) = (a as usize, b as usize);
+                    rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
+                },
+            )?,
         }
         if let Some((_, limit)) = self.limit {
             self.cut(rows, &mut order, limit);

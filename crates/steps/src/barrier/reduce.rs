@@ -1,7 +1,7 @@
 //! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row an instance.
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::compare::comparable;
+use mangrove_graph::compare::watched::comparable;
 use mangrove_graph::numeric::{self, Operation};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Reduction;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
-use mangrove_graph::compare::{self, Equivalent};
+use mangrove_graph::compare::{Equivalent, watched};
 use mangrove_graph::{Error, ErrorKind, Result, Tree, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::{Name, Operand, Reduction};
@@ -146,7 +146,7 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
     for (value, _) in &values[1..] {
-        if !nan(value) && (nan(best) || compare::order(value, best) == wanted) {
+        if !nan(value) && (nan(best) || watched::order(value, best) == wanted) {
             best = value;
         }
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::compare::{Equivalent, equal};
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::compare::watched::{equal, is_among};
 use mangrove_graph::{EdgeId, Error, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
@@ -330,8 +331,8 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut M
     for &name in names {
         let right = rows.slot(name, row).ok_or_else(|| Error::bug("a tested slot has a value"))?;
         let found = members.contain(left, right).unwrap_or_else(|| match right {
-            Value::List(values) | Value::Set(values) => values.iter().any(|v| equal(left, v)),
-            Value::BulkSet(values) => values.iter().any(|(v, _)| equal(left, v)),
+            Value::List(values) | Value::Set(values) => is_among(left, values.iter()),
+            Value::BulkSet(values) => is_among(left, values.iter().map(|(v, _)| v)),
             value => equal(left, value),
         });
         if found {

@@ -1,5 +1,6 @@
 //! `sack()`: a value that every traverser carries, read or folded into.
 
+use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Operator, Pop};
 use mangrove_plan::logical::Name;
@@ -65,10 +66,7 @@ impl RowOperator for SelectKey {
         for row in 0..rows.len() {
             let Some(key) = rows.slot(0, row) else { continue };
             let in_map = match rows.object(row) {
-                Value::Map(entries) => {
-                    let found = entries.iter().find(|(known, _)| mangrove_graph::compare::equivalent(known, key));
-                    found.map(|(_, value)| value.clone())
-                }
+                Value::Map(entries) => watched::value_of(&entries, key).cloned(),
                 _ => None,
             };
             let named = || match key {

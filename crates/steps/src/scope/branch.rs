@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
-use mangrove_graph::compare::equal;
+use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Operand;
 
@@ -158,7 +158,7 @@ impl When {
     fn matches(&self, decision: Option<&Value>) -> bool {
         match (self, decision) {
             (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
-            (When::Equals(_, option), Some(value)) => equal(value, option),
+            (When::Equals(_, option), Some(value)) => watched::equal(value, option),
             (When::Passes(test), Some(value)) => test.holds(value),
             (When::Unproductive, None) => true,
             _ => false,

@@ -8,10 +8,9 @@
 use std::cmp::Ordering;
 
 use mangrove_flow::QueryContext;
-use mangrove_graph::{NumberType, Result, Value, numeric};
+use mangrove_graph::{NumberType, Result, Value, numeric, pieces};
 use mangrove_gremlin::Order as Way;
 
-use crate::pieces;
 use crate::rows::Slot;
 
 /// A word a row, and whether equal words are equal keys.
@@ -67,19 +66,22 @@ pub(super) fn ranks(keys: &Slot, way: Way) -> Option<Ranks> {
     Some(Ranks { words, is_exact: true })
 }
 
-/// Puts rows in order: by their words, and by `compare` where words do not tell (or are not the only keys).
+/// Puts rows in order: by their words, and by `compare` where words do not tell. `piece`: in what pieces, where there are
+/// other keys.
 pub(super) fn sort(
     ranks: Ranks,
-    is_only_key: bool,
+    piece: Option<usize>,
     order: &mut Vec<u32>,
     context: &QueryContext,
     compare: impl Fn(u32, u32) -> Ordering,
 ) -> Result<()> {
+    let check = || context.check();
     let mut rows: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
-    if ranks.is_exact && is_only_key {
-        pieces::sort(&mut rows, pieces::WORDS, context, |a, b| a.0.cmp(&b.0))?;
+    if ranks.is_exact && piece.is_none() {
+        pieces::sort(&mut rows, pieces::WORDS, check, |a, b| a.0.cmp(&b.0))?;
     } else {
-        pieces::sort(&mut rows, pieces::COMPARED, context, |a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)))?;
+        let piece = piece.unwrap_or(pieces::COMPARED);
+        pieces::sort(&mut rows, piece, check, |a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)))?;
     }
     order.clear();
     order.extend(rows.into_iter().map(|(_, row)| row));
@@ -127,7 +129,7 @@ mod tests {
             if let Some(ranks) = ranks(&slot, way) {
                 let mut order = Vec::new();
                 let context = QueryContext::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
-                sort(ranks, true, &mut order, &context, in_order).unwrap();
+                sort(ranks, None, &mut order, &context, in_order).unwrap();
                 prop_assert_eq!(order, expected);
             }
         }

@@ -2,14 +2,13 @@
 
 use std::cmp::Ordering;
 
-use mangrove_graph::{Error, GraphView, Result, Value};
+use mangrove_graph::{Error, GraphView, Result, Value, pieces};
 use mangrove_gremlin::Order;
 
 use super::{MEMBER_BYTES, elements, size};
 use crate::element_order::ElementOrder;
 use crate::environment::Environment;
 use crate::meter::Meter;
-use crate::pieces;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
 
@@ -68,7 +67,7 @@ impl LocalOrder {
             self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         };
         let mut places: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
-        pieces::sort(&mut places, pieces::COMPARED, meter.context(), |&a, &b| compared(a, b))?;
+        pieces::sort(&mut places, elements.piece(), || meter.context().check(), |&a, &b| compared(a, b))?;
         Ok(Some(places))
     }
 }

@@ -1,10 +1,7 @@
-//! Long work in one call, done in pieces: between two of them the limits of the query are looked at, so that a query that
-//! was cancelled, or whose time is over, ends at once and not when everything is sorted.
+//! Sorting in pieces: between two of them the caller looks at the limits of its query, so that a query that was cancelled,
+//! or whose time is over, ends at once and not when everything is sorted.
 
 use std::cmp::Ordering;
-
-use mangrove_flow::QueryContext;
-use mangrove_graph::Result;
 
 /// How many items are compared one with another between two looks at the limits. Comparing two long texts takes
 /// microseconds.
@@ -13,16 +10,23 @@ pub const COMPARED: usize = 1 << 12;
 /// How many items whose comparison takes nanoseconds.
 pub const WORDS: usize = 1 << 17;
 
+/// Pieces of one item, for collections. How they compare means nothing after their query has ended
+/// ([`compare::watch`](crate::compare::watch)): the sorting of the standard library may then panic, merging does not.
+pub const MERGED: usize = 1;
+
 /// Sorts items; equal ones stay in the order in which they came. Each piece is sorted by itself, and then pieces are merged.
-pub fn sort<T: Copy>(
+/// Fails when `check` does, which is called between pieces; the items are then in any order.
+pub fn sort<T: Copy, E>(
     items: &mut Vec<T>,
     piece: usize,
-    context: &QueryContext,
+    check: impl Fn() -> Result<(), E>,
     compare: impl Fn(&T, &T) -> Ordering,
-) -> Result<()> {
-    for piece in items.chunks_mut(piece) {
-        context.check()?;
-        piece.sort_by(&compare);
+) -> Result<(), E> {
+    if piece > MERGED {
+        for piece in items.chunks_mut(piece) {
+            check()?;
+            piece.sort_by(&compare);
+        }
     }
     let mut width = piece;
     let mut merged = Vec::new();
@@ -31,7 +35,7 @@ pub fn sort<T: Copy>(
         merged.reserve(items.len());
         for two in items.chunks(2 * width) {
             let (first, second) = two.split_at(width.min(two.len()));
-            merge(first, second, piece, context, &compare, &mut merged)?;
+            merge(first, second, piece.max(COMPARED), &check, &compare, &mut merged)?;
         }
         std::mem::swap(items, &mut merged);
         width *= 2;
@@ -40,25 +44,25 @@ pub fn sort<T: Copy>(
 }
 
 /// Appends two sorted pieces as one; of equal items the first piece's come first.
-fn merge<T: Copy>(
+fn merge<T: Copy, E>(
     mut first: &[T],
     mut second: &[T],
     piece: usize,
-    context: &QueryContext,
+    check: &impl Fn() -> Result<(), E>,
     compare: &impl Fn(&T, &T) -> Ordering,
     merged: &mut Vec<T>,
-) -> Result<()> {
+) -> Result<(), E> {
     // Pieces that follow one another already are most of an ordered input.
     if let (Some(last), Some(next)) = (first.last(), second.first())
         && !compare(next, last).is_lt()
     {
         merged.extend_from_slice(first);
         merged.extend_from_slice(second);
-        return context.check();
+        return check();
     }
     while let ([a, after_a @ ..], [b, after_b @ ..]) = (first, second) {
         if merged.len().is_multiple_of(piece) {
-            context.check()?;
+            check()?;
         }
         if compare(b, a).is_lt() {
             merged.push(*b);
@@ -76,17 +80,13 @@ fn merge<T: Copy>(
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
-    use mangrove_flow::Limits;
-    use mangrove_flow::clock::ManualClock;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn context(cancelled: &Arc<AtomicBool>) -> QueryContext {
-        QueryContext::new(Limits::default(), Arc::new(ManualClock::default()), cancelled.clone())
+    fn sorted<T: Copy>(items: &mut Vec<T>, piece: usize, compare: impl Fn(&T, &T) -> Ordering) {
+        let Ok(()) = sort(items, piece, || Ok::<_, std::convert::Infallible>(()), compare);
     }
 
     proptest! {
@@ -95,8 +95,21 @@ mod tests {
             let mut items: Vec<(u8, usize)> = keys.into_iter().zip(0..).collect();
             let mut expected = items.clone();
             expected.sort_by_key(|(key, _)| *key);
-            sort(&mut items, piece, &context(&Arc::default()), |a, b| a.0.cmp(&b.0)).unwrap();
+            sorted(&mut items, piece, |a, b| a.0.cmp(&b.0));
             prop_assert_eq!(items, expected);
+        }
+
+        /// Comparisons that contradict one another, as they do after a query has ended.
+        #[test]
+        fn merging_needs_no_order(answers in prop::collection::vec(any::<bool>(), 1..40), len in 0..300_usize) {
+            let asked = Cell::new(0);
+            let mut items: Vec<usize> = (0..len).collect();
+            sorted(&mut items, MERGED, |_, _| {
+                asked.set(asked.get() + 1);
+                if answers[asked.get() % answers.len()] { Ordering::Less } else { Ordering::Greater }
+            });
+            items.sort_unstable();
+            prop_assert_eq!(items, (0..len).collect::<Vec<_>>());
         }
     }
 
@@ -104,29 +117,28 @@ mod tests {
     fn an_ordered_input_is_compared_once() {
         let compared = Cell::new(0_usize);
         let mut items: Vec<u64> = (0..100_000).collect();
-        sort(&mut items, COMPARED, &context(&Arc::default()), |a, b| {
+        sorted(&mut items, COMPARED, |a, b| {
             compared.set(compared.get() + 1);
             a.cmp(b)
-        })
-        .unwrap();
+        });
         assert!(items.is_sorted());
         assert!(compared.get() < 110_000, "{} comparisons", compared.get());
     }
 
-    /// Cancelled while pieces are sorted, and while they are merged: it ends within one more piece.
+    /// Ended while pieces are sorted, and while they are merged: sorting ends within one more piece.
     #[test]
-    fn a_cancelled_sort_ends_within_a_piece() {
-        for cancelled_at in [1_000, 1_500_000] {
-            let (cancelled, compared) = (Arc::new(AtomicBool::new(false)), Cell::new(0_u64));
+    fn a_sort_that_is_ended_ends_within_a_piece() {
+        for ended_at in [1_000, 1_500_000] {
+            let compared = Cell::new(0_u64);
             let mut items: Vec<u64> = (0..100_000).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-            let sorted = sort(&mut items, COMPARED, &context(&cancelled), |a, b| {
+            let check = || if compared.get() < ended_at { Ok(()) } else { Err(()) };
+            let outcome = sort(&mut items, COMPARED, check, |a, b| {
                 compared.set(compared.get() + 1);
-                cancelled.fetch_or(compared.get() == cancelled_at, Memory::Relaxed);
                 a.cmp(b)
             });
-            assert!(sorted.is_err(), "cancelled at {cancelled_at}, and sorted all the same");
-            let after = compared.get() - cancelled_at;
-            assert!(after <= 2 * COMPARED as u64 * 12, "{after} comparisons after it was cancelled");
+            assert!(outcome.is_err(), "ended at {ended_at}, and sorted all the same");
+            let after = compared.get() - ended_at;
+            assert!(after <= 2 * COMPARED as u64 * 12, "{after} comparisons after it was ended");
         }
     }
 }

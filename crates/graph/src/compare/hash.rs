@@ -1,0 +1,126 @@
+//! Hashes that agree with equality, or with equivalence.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+use super::watch::{MEMBERS_AT_ONCE, Pace};
+use super::{Sameness, is_number};
+use crate::numeric::to_f64;
+use crate::structure::Tree;
+use crate::value::Value;
+
+/// What members of sets and maps are hashed with: the same for all of a process, and unknown outside it.
+static MEMBERS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
+
+/// Feeds a hasher so that values that are the same have the same hash.
+pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut H) {
+    if by == Sameness::Equal && is_number(value) {
+        // Numbers that are equal have the same nearest double; unequal ones may share it.
+        return match to_f64(value) {
+            Some(0.0) | None => 0_u64.hash(state),
+            Some(f) => f.to_bits().hash(state),
+        };
+    }
+    std::mem::discriminant(value).hash(state);
+    match value {
+        Value::Null => {}
+        Value::Bool(v) => v.hash(state),
+        Value::I8(v) => v.hash(state),
+        Value::I16(v) => v.hash(state),
+        Value::I32(v) => v.hash(state),
+        Value::I64(v) => v.hash(state),
+        Value::BigInt(v) => v.hash(state),
+        Value::F32(v) => float_bits(f64::from(*v)).hash(state),
+        Value::F64(v) => float_bits(*v).hash(state),
+        // Decimals equal by value may differ in scale: the normal form hashes alike.
+        Value::Decimal(v) => v.normalized().hash(state),
+        Value::Char(v) => v.hash(state),
+        Value::String(v) => v.hash(state),
+        Value::Bytes(v) => v.hash(state),
+        Value::Uuid(v) => v.hash(state),
+        Value::DateTime(v) => v.instant().hash(state),
+        Value::Duration(v) => v.hash(state),
+        Value::List(v) => in_order::<P, H, _>(v, state, |value, state| feed::<P, H>(by, value, state)),
+        // Order does not matter for sets and maps: the sum of their members' hashes has none.
+        Value::Set(v) => sum::<P, _>(v, |value| alone::<P>(by, value)).hash(state),
+        Value::Map(v) => {
+            let entry = |(key, value): &(Value, Value)| alone::<P>(by, key).rotate_left(1) ^ alone::<P>(by, value);
+            sum::<P, _>(v, entry).hash(state);
+        }
+        Value::Entry(v) => {
+            if P::has_time_for(2) {
+                feed::<P, H>(by, &v.0, state);
+                feed::<P, H>(by, &v.1, state);
+            }
+        }
+        Value::BulkSet(v) => in_order::<P, H, _>(v, state, |(value, count), state| {
+            feed::<P, H>(by, value, state);
+            count.hash(state);
+        }),
+        Value::F32Array(v) => v.iter().for_each(|f| float_bits(f64::from(*f)).hash(state)),
+        Value::Vertex(v) => v.hash(state),
+        Value::Edge(v) => v.hash(state),
+        Value::VertexProperty(v) => (v.vertex, v.key, v.ordinal).hash(state),
+        Value::Property(v) => {
+            v.key.hash(state);
+            feed::<P, H>(by, &v.value, state);
+        }
+        Value::Path(v) => in_order::<P, H, _>(&v.objects, state, |value, state| feed::<P, H>(by, value, state)),
+        Value::Tree(v) => of_tree::<P>(v).hash(state),
+        Value::Graph(v) => {
+            // As graphs are compared: vertices and edges under equivalence, either way.
+            let element = |value: &Value| alone::<P>(Sameness::Equivalent, value);
+            sum::<P, _>(&v.vertices, element).hash(state);
+            sum::<P, _>(&v.edges, element).hash(state);
+        }
+        Value::Token(v) => v.hash(state),
+        Value::Direction(v) => v.hash(state),
+        Value::Detached(_) => {}
+    }
+}
+
+fn in_order<P: Pace, H: Hasher, T>(members: &[T], state: &mut H, mut feed: impl FnMut(&T, &mut H)) {
+    members.len().hash(state);
+    for part in members.chunks(MEMBERS_AT_ONCE) {
+        if !P::has_time_for(part.len()) {
+            return;
+        }
+        part.iter().for_each(|member| feed(member, state));
+    }
+}
+
+/// The hash of one member of a set or map. It cannot go on with the state of the whole: that depends on order.
+fn alone<P: Pace>(by: Sameness, value: &Value) -> u64 {
+    let mut state = MEMBERS.build_hasher();
+    feed::<P, _>(by, value, &mut state);
+    state.finish()
+}
+
+/// A hash in which the order of the members plays no part.
+fn sum<P: Pace, T>(members: &[T], hash: impl Fn(&T) -> u64) -> u64 {
+    let mut sum = members.len() as u64;
+    for part in members.chunks(MEMBERS_AT_ONCE) {
+        if !P::has_time_for(part.len()) {
+            break;
+        }
+        sum = part.iter().map(&hash).fold(sum, u64::wrapping_add);
+    }
+    sum
+}
+
+/// As trees are compared: keys under equivalence, either way.
+fn of_tree<P: Pace>(tree: &Tree) -> u64 {
+    sum::<P, _>(&tree.branches, |(key, below)| {
+        alone::<P>(Sameness::Equivalent, key).rotate_left(1) ^ of_tree::<P>(below).rotate_left(7)
+    })
+}
+
+fn float_bits(v: f64) -> u64 {
+    if v.is_nan() {
+        f64::NAN.to_bits()
+    } else if v == 0.0 {
+        0
+    } else {
+        v.to_bits()
+    }
+}
