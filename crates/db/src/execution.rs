@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
-use mangrove_flow::{Limits, NodeRuntime, Progress, QueryContext};
+use mangrove_flow::{Leftovers, Limits, NodeRuntime, Progress, QueryContext};
 use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::detach::{Detail, detach};
@@ -48,7 +48,8 @@ pub(crate) struct Execution {
 pub(crate) struct Remains {
     _instance: Option<Box<Instance>>,
     _values: Option<OwnValues>,
-    bytes: u64,
+    _leftovers: Option<Leftovers>,
+    are_large: bool,
 }
 
 /// The side effects and parameters of a query.
@@ -66,7 +67,7 @@ const LARGE_BYTES: u64 = 256 << 10;
 impl Remains {
     /// Returns true if freeing them takes so long that another thread should do it.
     pub fn are_large(&self) -> bool {
-        self.bytes >= LARGE_BYTES
+        self.are_large
     }
 }
 
@@ -172,9 +173,11 @@ impl Execution {
     /// leaves is to be dropped, which may take long.
     pub fn end(mut self) -> Remains {
         let mut instance = self.instance.take();
-        let bytes = instance.as_ref().map_or(0, |instance| instance.runtime.context().memory());
+        let context = instance.as_ref().map(|instance| instance.runtime.context());
+        let are_large = context.is_some_and(|context| context.memory() >= LARGE_BYTES || context.has_leftovers());
+        let leftovers = context.map(QueryContext::take_leftovers);
         let values = instance.as_mut().and_then(|instance| instance.runtime.leave()).map(own_values);
-        Remains { _instance: instance, _values: values, bytes }
+        Remains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
     }
 
     fn complete(&mut self) {

@@ -36,7 +36,7 @@ pub mod topology;
 mod router;
 
 pub use group::{GroupId, NodeId, TagSet};
-pub use limits::{Charge, Limits, QueryContext};
+pub use limits::{Charge, Leftovers, Limits, QueryContext};
 pub use operator::{Batch, Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};

@@ -1,5 +1,6 @@
 //! What a query may use, and what it shares between its nodes.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -53,7 +54,12 @@ pub struct QueryContext {
     budget: MemoryBudget,
     draw: Mutex<Draw>,
     samples: AtomicU64,
+    leftovers: Mutex<Leftovers>,
+    has_leftovers: AtomicBool,
 }
+
+/// Values of a query that has failed, which take long to drop.
+pub type Leftovers = Vec<Box<dyn Any + Send>>;
 
 /// Bytes that a query is charged for, until this is dropped, on whichever thread.
 #[derive(Debug)]
@@ -94,6 +100,8 @@ impl QueryContext {
             draw: Mutex::new(budget.account(Purpose::Queries)),
             budget,
             samples: AtomicU64::new(0),
+            leftovers: Mutex::default(),
+            has_leftovers: AtomicBool::new(false),
         }
     }
 
@@ -113,6 +121,8 @@ impl QueryContext {
             return;
         };
         context.give_back();
+        context.leftovers.get_mut().clear();
+        *context.has_leftovers.get_mut() = false;
         context.limits = limits;
         if !Arc::ptr_eq(&context.clock, clock) {
             context.clock = clock.clone();
@@ -198,6 +208,23 @@ impl QueryContext {
             self.draw_for(held)?;
         }
         Ok(())
+    }
+
+    /// Takes over a value that an operator made before the query failed. It is dropped when the reader of the results knows
+    /// of the end: to free millions of values takes tenths of a second.
+    pub fn leave(&self, value: impl Any + Send) {
+        self.leftovers.lock().push(Box::new(value));
+        self.has_leftovers.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if a value was left: what it was charged with stays charged until the query is over.
+    pub fn has_leftovers(&self) -> bool {
+        self.has_leftovers.load(Ordering::Relaxed)
+    }
+
+    /// The values that were left, to be dropped.
+    pub fn take_leftovers(&self) -> Leftovers {
+        std::mem::take(&mut self.leftovers.lock())
     }
 
     /// As [`QueryContext::charge`], until what is returned is dropped.

@@ -6,7 +6,7 @@
 //! query was cancelled.
 
 use mangrove_flow::QueryContext;
-use mangrove_graph::Result;
+use mangrove_graph::{Result, Value};
 
 /// So many bytes are made or passed between two looks at the limits of a query.
 const GATHERED_BYTES_MAX: u64 = 64 << 10;
@@ -73,9 +73,48 @@ impl<'a> Meter<'a> {
     }
 }
 
+/// Values that a call makes one by one. If the call fails, they are left to the query, which drops them after its reader knows
+/// of the end.
+pub struct Making<'a> {
+    values: Vec<Value>,
+    context: &'a QueryContext,
+}
+
+impl<'a> Making<'a> {
+    /// None yet, with room for so many.
+    pub fn new(meter: &Meter<'a>, room: usize) -> Self {
+        Making { values: Vec::with_capacity(room), context: meter.context }
+    }
+
+    /// One more.
+    pub fn push(&mut self, value: Value) {
+        self.values.push(value);
+    }
+
+    /// The last one; null where there is none.
+    pub fn last(&self) -> &Value {
+        self.values.last().unwrap_or(&Value::Null)
+    }
+
+    /// All of them.
+    pub fn done(mut self) -> Vec<Value> {
+        std::mem::take(&mut self.values)
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        if !self.values.is_empty() {
+            self.context.leave(std::mem::take(&mut self.values));
+        }
+    }
+}
+
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
-        self.context.release(self.charged);
+        if !self.context.has_leftovers() {
+            self.context.release(self.charged);
+        }
     }
 }
 
@@ -112,6 +151,22 @@ mod tests {
         assert!((9_000..=11_200).contains(&made), "{made}");
         drop(meter);
         assert_eq!(context.memory(), 0);
+    }
+
+    #[test]
+    fn values_of_a_call_that_fails_are_left_to_the_query() {
+        let context = limited_context(u64::MAX, None);
+        let made = |fails: bool| {
+            let meter = Meter::new(&context);
+            let mut making = Making::new(&meter, 0);
+            making.push(Value::Null);
+            if fails { Vec::new() } else { making.done() }
+        };
+        assert_eq!(made(false).len(), 1);
+        assert!(context.take_leftovers().is_empty());
+        made(true);
+        assert_eq!(context.take_leftovers().len(), 1);
+        assert!(context.take_leftovers().is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
 
 use crate::environment::Environment;
-use crate::meter::Meter;
+use crate::meter::{Making, Meter};
 use crate::nesting::Watcher;
 use crate::rows::{Column, Remember, Rows};
 
@@ -84,9 +84,16 @@ impl<T: MapOperator> MapAdapter<T> {
     /// Works on rows from one on. What is not worked off is kept for the next call.
     fn advance(&mut self, work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
         let Rest { group, rows, at, charged } = work;
-        let made = {
+        let outcome = {
             let mut meter = Meter::new(out.context());
-            self.make(&rows, at, out.surroundings(), &mut meter)?
+            self.make(&rows, at, out.surroundings(), &mut meter)
+        };
+        let made = match outcome {
+            Ok(made) => made,
+            Err(error) => {
+                out.context().leave(rows);
+                return Err(error);
+            }
         };
         let target = self.operator.target();
         let mut done = if made.kept.len() == rows.len() {
@@ -119,16 +126,16 @@ impl<T: MapOperator> MapAdapter<T> {
     /// What is made of rows from one on, until it is enough for a batch.
     fn make(&mut self, rows: &Rows, from: usize, environment: &Environment, meter: &mut Meter<'_>) -> Result<Made> {
         let room = rows.len() - from;
-        let mut made = Made { values: Vec::with_capacity(room), kept: Vec::with_capacity(room), next: from };
-        while made.next < rows.len() && meter.made() < BATCH_BYTES {
-            if let Some(value) = self.operator.map(rows, made.next, environment, meter)? {
-                self.watcher.check(&value, meter.context())?;
-                made.values.push(value);
-                made.kept.push(made.next as u32);
+        let (mut values, mut kept, mut next) = (Making::new(meter, room), Vec::with_capacity(room), from);
+        while next < rows.len() && meter.made() < BATCH_BYTES {
+            if let Some(value) = self.operator.map(rows, next, environment, meter)? {
+                values.push(value);
+                self.watcher.check(values.last(), meter.context())?;
+                kept.push(next as u32);
             }
-            made.next += 1;
+            next += 1;
         }
-        Ok(made)
+        Ok(Made { values: values.done(), kept, next })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Functions of collections. Members are the same if they are equivalent, as in `dedup()`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -9,13 +10,13 @@ use mangrove_plan::function::CollectionFunction;
 
 use super::text::{TextWriter, Texts};
 use super::{Given, KEYED_BYTES, MEMBER_BYTES, check_members, class};
-use crate::meter::Meter;
+use crate::meter::{Making, Meter};
 use crate::row::local::{self, elements};
 
 type Set = HashSet<Equivalent, foldhash::fast::RandomState>;
 
 /// The values without repetition, the first of equivalent ones.
-pub(crate) fn distinct(values: Vec<Value>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
+pub(crate) fn distinct(values: impl IntoIterator<Item = Value>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut seen = Set::default();
     let mut kept = Vec::new();
     for value in values {
@@ -70,49 +71,59 @@ pub(super) fn apply(
         return conjoin(&members, given, texts, meter);
     }
     let others = others(function, given, meter)?;
-    if function != CollectionFunction::Product {
-        check_members(function.name(), members.len().saturating_add(others.len()))?;
+    if function == CollectionFunction::Product {
+        return product(&members, &others, meter);
     }
+    let count = members.len().saturating_add(others.len());
+    check_members(function.name(), count)?;
+    let all = || members.iter().chain(&*others).cloned();
     match function {
         CollectionFunction::Combine => {
-            meter.charge((members.len() + others.len()) * MEMBER_BYTES)?;
-            Ok(Value::list([members, others].concat()))
+            meter.charge(count * MEMBER_BYTES)?;
+            Ok(Value::list(all().collect()))
         }
-        CollectionFunction::Merge => set([members, others].concat(), meter),
+        CollectionFunction::Merge => set(all(), meter),
         CollectionFunction::Difference => {
             let there = hashed(&others, meter)?;
-            set(filtered(members, |value| !there.contains(value), meter)?, meter)
+            set(filtered(members.iter().cloned(), |value| !there.contains(value), meter)?, meter)
         }
         CollectionFunction::Intersect => {
             let there = hashed(&others, meter)?;
-            set(filtered(members, |value| there.contains(value), meter)?, meter)
+            set(filtered(members.iter().cloned(), |value| there.contains(value), meter)?, meter)
         }
         CollectionFunction::Disjunct => {
             let (here, there) = (hashed(&members, meter)?, hashed(&others, meter)?);
             let in_one = |value: &Equivalent| here.contains(value) != there.contains(value);
-            set(filtered(members.into_iter().chain(others), in_one, meter)?, meter)
+            set(filtered(all(), in_one, meter)?, meter)
         }
-        CollectionFunction::Product => product(&members, &others, meter),
-        CollectionFunction::Conjoin => Err(Error::bug("conjoin() has been done by now")),
+        CollectionFunction::Product | CollectionFunction::Conjoin => {
+            Err(Error::bug("product() and conjoin() have been done by now"))
+        }
     }
 }
 
-fn set(values: Vec<Value>, meter: &mut Meter<'_>) -> Result<Value> {
+fn set(values: impl IntoIterator<Item = Value>, meter: &mut Meter<'_>) -> Result<Value> {
     distinct(values, meter).map(|values| Value::Set(Arc::new(values)))
 }
 
-/// The members of a collection, charged.
-fn charged_elements(value: &Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
-    meter.charge(local::size(value).saturating_mul(MEMBER_BYTES))?;
-    Ok(elements(value)?.unwrap_or_default())
+/// The members of a collection; where they have to be made, they are charged.
+fn elements_of<'a>(value: &'a Value, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
+    Ok(match value {
+        Value::List(values) | Value::Set(values) => Cow::Borrowed(values),
+        Value::Path(path) => Cow::Borrowed(&path.objects),
+        other => {
+            meter.charge(local::size(other).saturating_mul(MEMBER_BYTES))?;
+            Cow::Owned(elements(other)?.unwrap_or_default())
+        }
+    })
 }
 
 /// The members of what a step is applied to.
-fn members(function: CollectionFunction, object: &Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
+fn members<'a>(function: CollectionFunction, object: &'a Value, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
     let name = function.name();
     match object {
         Value::Null => Err(Error::evaluation(format!("Incoming traverser for {name} step can't be null"))),
-        Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => charged_elements(object, meter),
+        Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => elements_of(object, meter),
         other => Err(Error::evaluation(format!(
             "{name} step can only take an array or an Iterable type for incoming traversers, encountered {}",
             class(other)
@@ -121,11 +132,11 @@ fn members(function: CollectionFunction, object: &Value, meter: &mut Meter<'_>) 
 }
 
 /// The members of a step's argument.
-fn others(function: CollectionFunction, given: Given<'_>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
+fn others<'a>(function: CollectionFunction, given: Given<'a>, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
     let name = function.name();
     let found = match given.value() {
         Some(value @ (Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_))) => {
-            return charged_elements(value, meter);
+            return elements_of(value, meter);
         }
         found => found,
     };
@@ -226,7 +237,7 @@ fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter
 fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result<Value> {
     let count = members.len().saturating_mul(others.len());
     check_members("product", count)?;
-    let mut pairs = Vec::new();
+    let mut pairs = Making::new(meter, 0);
     for a in members {
         for b in others {
             // A pair is a list of two in the list of all.
@@ -234,7 +245,7 @@ fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result
             pairs.push(Value::list(vec![a.clone(), b.clone()]));
         }
     }
-    Ok(Value::list(pairs))
+    Ok(Value::list(pairs.done()))
 }
 
 /// Every member with its place, from 0. What is no collection is the only member of one.
@@ -246,10 +257,10 @@ pub(super) fn index(object: &Value, map: bool, meter: &mut Meter<'_>) -> Result<
         meter.charge(members.len() * 2 * MEMBER_BYTES)?;
         return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (place(at), value)).collect()));
     }
-    let mut placed = Vec::new();
+    let mut placed = Making::new(meter, 0);
     for (at, value) in members.into_iter().enumerate() {
         meter.charge(5 * MEMBER_BYTES)?;
         placed.push(Value::list(vec![value, place(at)]));
     }
-    Ok(Value::list(placed))
+    Ok(Value::list(placed.done()))
 }

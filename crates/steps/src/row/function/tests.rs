@@ -303,3 +303,24 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
         assert_eq!(failed.kind(), ErrorKind::Timeout, "{function:?}");
     }
 }
+
+#[test]
+fn what_a_call_that_fails_has_made_is_left_to_the_query() {
+    let numbers = Value::list((0..1_000).map(Value::I32).collect());
+    let run = |looks| {
+        let context = limited_context(u64::MAX, looks);
+        let product = Function::Collection(CollectionFunction::Product);
+        let made = call_in(product, numbers.clone(), vec![numbers.clone()], &context);
+        (made.is_ok(), context)
+    };
+    let (is_made, context) = run(None);
+    assert!(is_made && !context.has_leftovers());
+    assert_eq!(context.memory(), 0);
+    // A look comes every 64 KiB, and all pairs take more than 100 MB.
+    let (is_made, context) = run(Some(100));
+    assert!(!is_made);
+    let left = context.take_leftovers();
+    let pairs: usize = left.iter().filter_map(|left| left.downcast_ref::<Vec<Value>>()).map(Vec::len).sum();
+    assert!(pairs > 10_000, "{pairs} pairs were left");
+    assert!(context.memory() >= pairs as u64 * 100, "{} bytes are charged for them", context.memory());
+}
