@@ -11,10 +11,10 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{NumberType, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::FastMap;
 use crate::environment::Environment;
 use crate::lookup::{key_slot, put_only};
 use crate::rows::{Column, Slot};
+use crate::table::Table;
 
 /// Where an operator's `by()` values come from.
 #[derive(Clone, Debug, Default)]
@@ -160,16 +160,16 @@ fn word_of(value: &Value) -> Option<Word> {
 /// Numbers keys by instance, as they come: equivalent ones have the same number.
 #[derive(Default)]
 pub struct KeyTable {
-    words: FastMap<(u32, Word), u32>,
-    others: FastMap<(u32, Equivalent), u32>,
+    words: Table<(u32, Word), u32>,
+    others: Table<(u32, Equivalent), u32>,
 }
 
 impl KeyTable {
     /// The number of a key of an instance; `new` is called for one that it is to have.
     pub fn place(&mut self, tag: u32, key: &Value, new: impl FnOnce(&Value) -> u32) -> u32 {
         match word_of(key) {
-            Some(word) => *self.words.entry((tag, word)).or_insert_with(|| new(key)),
-            None => *self.others.entry((tag, Equivalent(key.clone()))).or_insert_with(|| new(key)),
+            Some(word) => *self.words.get_or_insert_with((tag, word), || new(key)).0,
+            None => *self.others.get_or_insert_with((tag, Equivalent(key.clone())), || new(key)).0,
         }
     }
 
@@ -184,7 +184,7 @@ impl KeyTable {
         let Some(kind) = numbers.kind else { return };
         let mut place = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
             let tag = tag(row);
-            let place = self.words.entry((tag, number_word(kind, bits))).or_insert_with(|| new(tag, value()));
+            let (place, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
             each(row, *place);
         };
         if kind.is_float() {

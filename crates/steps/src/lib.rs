@@ -33,7 +33,8 @@ pub mod scope;
 pub mod services;
 pub mod sink;
 pub mod size;
-pub mod test;
+pub mod table;
+mod test;
 
 pub use build::{Built, build};
 pub use environment::{Environment, SideEffects};

@@ -18,6 +18,8 @@ use foldhash::fast::RandomState;
 use mangrove_flow::QueryContext;
 use mangrove_graph::{Error, Result, Tree, Value};
 
+use crate::table::Table;
+
 /// The deepest nesting of what a loop carries or a side effect holds.
 pub const NESTING_MAX: u32 = 256;
 
@@ -174,7 +176,7 @@ const SCALAR: Extent = Extent { values: 1, height: 0 };
 /// Goes through a value, and through what is shared in it once.
 struct Walk<'a> {
     /// The shared collections that it has met, by address. The value that is gone through holds them.
-    met: HashMap<usize, Extent, RandomState>,
+    met: Table<usize, Extent>,
     known: Option<&'a mut HashMap<usize, Known, RandomState>>,
     context: Option<&'a QueryContext>,
     /// How many values it has looked at.
@@ -186,7 +188,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(known: Option<&'a mut HashMap<usize, Known, RandomState>>, context: Option<&'a QueryContext>) -> Self {
-        Walk { met: HashMap::default(), known, context, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
+        Walk { met: Table::default(), known, context, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
@@ -236,7 +238,7 @@ impl<'a> Walk<'a> {
         }
         let before = self.looked_at;
         let extent = members(self)?;
-        self.met.insert(address, extent);
+        self.met.get_or_insert_with(address, || extent);
         let distinct = self.looked_at - before;
         if let Some(known) = self.known.as_mut().filter(|_| distinct >= LARGE_VALUES) {
             if known.len() == KNOWN_MAX {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Result, Value, VertexId};
@@ -11,6 +10,7 @@ use crate::barrier::held::FastMap;
 use crate::rows::{Column, Rows};
 use crate::scope::visited::Visited;
 use crate::size::Sizes;
+use crate::table::Table;
 
 /// What is compared where it is no vertex.
 #[derive(PartialEq, Eq, Hash)]
@@ -20,13 +20,11 @@ enum Key {
     Values(Vec<Equivalent>),
 }
 
-type FastSet<T> = HashSet<T, foldhash::fast::RandomState>;
-
 /// What was let through, by instance. Vertices are most of what is compared, and have small keys of their own.
 #[derive(Default)]
 pub struct Seen {
-    vertices: FastSet<(u32, VertexId)>,
-    others: FastSet<(u32, Key)>,
+    vertices: Table<(u32, VertexId)>,
+    others: Table<(u32, Key)>,
     /// What the values among them hold.
     held: u64,
 }

@@ -12,6 +12,7 @@ use crate::barrier::held::FastMap;
 use crate::meter::Meter;
 use crate::operator;
 use crate::rows::{Column, Loops, Rows};
+use crate::table::Table;
 
 #[derive(PartialEq, Eq, Hash)]
 enum Object {
@@ -25,8 +26,8 @@ enum Object {
 pub struct Merger {
     rows: Option<Rows>,
     /// Places of vertices of instance 0 in rows without loop counters: the common case, with a small key.
-    vertices: FastMap<VertexId, u32>,
-    places: FastMap<(u32, Object, Option<Loops>), usize>,
+    vertices: Table<VertexId, u32>,
+    places: Table<(u32, Object, Option<Loops>), usize>,
     charged: u64,
 }
 
@@ -87,13 +88,12 @@ impl Merger {
                 },
             };
             if let (Object::Vertex(bits), 0, None) = (&object, rows.tag(row), &rows.loops) {
-                match self.vertices.entry(VertexId::from_bits(*bits)) {
-                    hashbrown::hash_map::Entry::Occupied(place) => {
-                        raised.push((*place.get() as usize, rows.bulk(row)));
-                        joined.push((*place.get() as usize, row));
+                match self.vertices.get_or_insert_with(VertexId::from_bits(*bits), || held as u32) {
+                    (place, false) => {
+                        raised.push((*place as usize, rows.bulk(row)));
+                        joined.push((*place as usize, row));
                     }
-                    hashbrown::hash_map::Entry::Vacant(place) => {
-                        place.insert(held as u32);
+                    (_, true) => {
                         held += 1;
                         new.push(row as u32);
                     }
@@ -101,13 +101,12 @@ impl Merger {
                 continue;
             }
             let loops = rows.loops.as_ref().map(|l| l[row].clone());
-            match self.places.entry((rows.tag(row), object, loops)) {
-                hashbrown::hash_map::Entry::Occupied(place) => {
-                    raised.push((*place.get(), rows.bulk(row)));
-                    joined.push((*place.get(), row));
+            match self.places.get_or_insert_with((rows.tag(row), object, loops), || held) {
+                (place, false) => {
+                    raised.push((*place, rows.bulk(row)));
+                    joined.push((*place, row));
                 }
-                hashbrown::hash_map::Entry::Vacant(place) => {
-                    place.insert(held);
+                (_, true) => {
                     held += 1;
                     new.push(row as u32);
                 }

@@ -6,8 +6,8 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::FastMap;
 use crate::meter::Meter;
+use crate::table::Table;
 
 /// About what a key costs in the table of places, beside what its map holds.
 const PLACE_BYTES: usize = 48;
@@ -15,13 +15,13 @@ const PLACE_BYTES: usize = 48;
 /// Where in the map each of its keys is, as far as one operator has seen: keys only come, and each keeps its place.
 #[derive(Default)]
 pub struct SharedMap {
-    places: FastMap<Equivalent, usize>,
+    places: Table<Equivalent, usize>,
 }
 
 /// The entries of the map, to be added to.
 pub struct Entries<'a> {
     entries: Vec<(Value, Value)>,
-    places: &'a mut FastMap<Equivalent, usize>,
+    places: &'a mut Table<Equivalent, usize>,
 }
 
 impl SharedMap {
@@ -40,14 +40,14 @@ impl SharedMap {
         let new = entries.iter().enumerate().skip(self.places.len());
         for (at, (key, _)) in new {
             meter.hold(PLACE_BYTES)?;
-            self.places.insert(Equivalent(key.clone()), at);
+            self.places.get_or_insert_with(Equivalent(key.clone()), || at);
         }
         Ok(Entries { entries, places: &mut self.places })
     }
 
     /// Forgets everything: another query follows.
     pub fn rest(&mut self) {
-        self.places = FastMap::default();
+        self.places = Table::default();
     }
 }
 
@@ -62,7 +62,8 @@ fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<
 impl Entries<'_> {
     /// Puts a value under a key: `join` of the one that is there and the new one, where there is one.
     pub fn put(&mut self, key: Value, value: Value, join: impl FnOnce(Value, Value) -> Result<Value>) -> Result<()> {
-        let place = *self.places.entry(Equivalent(key.clone())).or_insert(self.entries.len());
+        let next = self.entries.len();
+        let (&mut place, _) = self.places.get_or_insert_with(Equivalent(key.clone()), || next);
         match self.entries.get_mut(place) {
             Some((_, there)) => *there = join(std::mem::replace(there, Value::Null), value)?,
             None => self.entries.push((key, value)),

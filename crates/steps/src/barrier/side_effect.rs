@@ -7,19 +7,20 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
+use crate::barrier::held::{HeldRows, rows_by_instance};
 use crate::environment::Environment;
 use crate::meter::Meter;
 use crate::nesting;
 use crate::rows::{Remember, Rows};
 use crate::size::Sizes;
+use crate::table::Table;
 
 /// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
 pub struct Aggregate {
     name: Name,
     held: HeldRows,
     /// Where in the bulk set each of its members is, as far as this operator has seen.
-    places: FastMap<Equivalent, usize>,
+    places: Table<Equivalent, usize>,
 }
 
 /// About what a member of a bulk set costs, with its entry in the table of places.
@@ -28,7 +29,7 @@ const MEMBER_BYTES: usize = 104;
 impl Aggregate {
     /// Adds to this side effect.
     pub fn new(name: Name) -> Self {
-        Aggregate { name, held: HeldRows::default(), places: FastMap::default() }
+        Aggregate { name, held: HeldRows::default(), places: Table::default() }
     }
 }
 
@@ -39,7 +40,7 @@ impl Operator<Rows> for Aggregate {
     }
 
     fn rest(&mut self) -> bool {
-        self.places = FastMap::default();
+        self.places = Table::default();
         self.held.is_empty()
     }
 
@@ -131,15 +132,18 @@ fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Met
 fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,
-    places: &mut FastMap<Equivalent, usize>,
+    places: &mut Table<Equivalent, usize>,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
     let mut entries = Arc::unwrap_or_clone(set);
     let known = places.len();
-    places.extend(entries.iter().enumerate().skip(known).map(|(at, (value, _))| (Equivalent(value.clone()), at)));
+    for (at, (value, _)) in entries.iter().enumerate().skip(known) {
+        meter.pass(MEMBER_BYTES)?;
+        places.get_or_insert_with(Equivalent(value.clone()), || at);
+    }
     for (value, times) in values {
         let before = entries.len();
-        let place = *places.entry(Equivalent(value.clone())).or_insert_with(|| {
+        let (&mut place, _) = places.get_or_insert_with(Equivalent(value.clone()), || {
             entries.push((value, 0));
             entries.len() - 1
         });

@@ -8,12 +8,13 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{ByInstance, FastMap, HeldRows, rows_by_instance};
+use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::environment::Environment;
 use crate::nesting;
 use crate::path;
 use crate::rows::{Remember, Rows};
 use crate::size::Sizes;
+use crate::table::Table;
 
 /// About what a node costs while the tree grows: twice the key, its place and its parent.
 const NODE_BYTES: u64 = 128;
@@ -27,7 +28,7 @@ const ROOT: u32 = 0;
 /// A tree that grows.
 #[derive(Default)]
 struct Growing {
-    places: FastMap<(u32, Equivalent), u32>,
+    places: Table<(u32, Equivalent), u32>,
     /// Key and parent of every node but the root, parents first.
     nodes: Vec<(Value, u32)>,
     /// What the keys hold.
@@ -40,8 +41,8 @@ impl Growing {
         let next = u32::try_from(self.nodes.len() + 1).map_err(|_| {
             Error::new(ErrorKind::MemoryLimit, format!("tree() holds at most {} branches", u32::MAX - 1))
         })?;
-        let place = *self.places.entry((parent, Equivalent(key.clone()))).or_insert(next);
-        if place == next {
+        let (&mut place, is_new) = self.places.get_or_insert_with((parent, Equivalent(key.clone())), || next);
+        if is_new {
             self.nodes.push((key.clone(), parent));
         }
         Ok(place)
