@@ -144,6 +144,7 @@ pub fn is_number(v: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::hash::BuildHasher;
     use std::sync::Arc;
 
     use proptest::prelude::*;
@@ -300,6 +301,30 @@ mod tests {
                 assert!(watch::is_interrupted() && asked == 3, "shape {at}, comparison {number}: asked {asked} times");
             }
             assert!(!watch::is_interrupted());
+        }
+    }
+
+    #[test]
+    fn hashes_are_spread_after_the_query_has_ended() {
+        let pair = |v: Value| [v.clone(), v];
+        let wraps: [fn([Value; 2]) -> Value; 7] = [
+            |v| Value::list(v.to_vec()),
+            |v| Value::Set(v.to_vec().into()),
+            |[k, v]| Value::map(vec![(k, v)]),
+            |[k, v]| Value::Entry((k, v).into()),
+            |v| Value::BulkSet(Arc::new(v.map(|v| (v, 1)).to_vec())),
+            |v| path(v.to_vec()),
+            |v| Value::Tree(Tree { branches: v.map(|key| (key, Tree::default())).to_vec() }.into()),
+        ];
+        for wrap in wraps {
+            let keys: Vec<_> = (0..1_000).map(|n| Equivalent(wrap(pair(n.into())))).collect();
+            let _watch = watch::begin(|| true);
+            let [a, b] = [0, 1].map(|_| deep(|v, _| Value::list(vec![v; 2])));
+            assert!(!watched::equal(&a, &b));
+            assert!(watch::is_interrupted());
+            let seeds = foldhash::fast::RandomState::default();
+            let hashes: std::collections::HashSet<u64> = keys.iter().map(|key| seeds.hash_one(key)).collect();
+            assert!(hashes.len() > 990, "a thousand of {:?} have {} hashes", keys[0].0, hashes.len());
         }
     }
 
