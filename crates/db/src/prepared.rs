@@ -145,11 +145,10 @@ impl Prepared {
 
     /// The plan as text.
     pub(crate) fn explain(&self, transaction: &Transaction) -> Result<String> {
-        let mut text = match &self.shape.rules[..] {
-            [] => String::new(),
-            rules => format!("rules: {}\n", rules.join("; ")),
-        };
-        text.push_str(&mangrove_plan::explain::explain(&self.plan(transaction)?.plan));
+        let plan = &self.plan(transaction)?.plan;
+        let rules = [&self.shape.rules[..], &plan.rules].concat();
+        let mut text = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
+        text.push_str(&mangrove_plan::explain::explain(plan));
         Ok(text)
     }
 }

@@ -2,11 +2,10 @@
 
 use mangrove_graph::Value;
 
-use crate::files::FileStep;
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, RepeatScope,
-    SlotBy, SlotOperand, Stage,
+    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, Purpose,
+    RepeatScope, SlotBy, SlotOperand, Stage,
 };
 
 /// The plan as text.
@@ -52,32 +51,21 @@ fn scope(name: &str, inner: &Pipeline, depth: usize, text: &mut String) {
 }
 
 fn nested(operator: &Op, depth: usize, text: &mut String) {
-    match operator {
-        Op::Modulate(modulate) => {
-            for by in &modulate.by {
-                match by {
-                    SlotBy::First(inner) => scope("first result of", inner, depth, text),
-                    SlotBy::Exists(inner) => scope("whether there is a result of", inner, depth, text),
-                    _ => {}
-                }
-            }
-        }
-        Op::Local(local) => match &local.kind {
-            LocalKind::Filter(_, inner) => inner.iter().for_each(|p| scope("scope", p, depth, text)),
-            LocalKind::FlatMap { pipelines, .. } => pipelines.iter().for_each(|p| scope("scope", p, depth, text)),
-            LocalKind::SideEffect(inner) => scope("scope", inner, depth, text),
-        },
-        Op::Union(branches) => branches.iter().for_each(|p| scope("branch", p, depth, text)),
-        Op::Switch { options, .. } => {
-            for (when, inner) in options {
-                scope(&option_text(when), inner, depth, text);
-            }
-        }
-        Op::Group { value, .. } => scope("members", value, depth, text),
-        Op::Ordered { pipeline: inner, .. } => pipeline(inner, depth, text),
-        Op::Repeat(repeat) => nested_loop(repeat, depth, text),
-        _ => {}
+    if let Op::Repeat(repeat) = operator {
+        return nested_loop(repeat, depth, text);
     }
+    operator.visit_nested(&mut |purpose, inner| match purpose {
+        Purpose::FirstResult => scope("first result of", inner, depth, text),
+        Purpose::Existence => scope("whether there is a result of", inner, depth, text),
+        Purpose::Scope => scope("scope", inner, depth, text),
+        Purpose::Branch => scope("branch", inner, depth, text),
+        Purpose::Option(when) => scope(&option_text(when), inner, depth, text),
+        Purpose::Members => scope("members", inner, depth, text),
+        Purpose::Body => scope("body", inner, depth, text),
+        Purpose::Until => scope("until", inner, depth, text),
+        Purpose::Emit => scope("emit", inner, depth, text),
+        Purpose::Ordered => pipeline(inner, depth, text),
+    });
 }
 
 /// The parts of a loop in the order in which rows meet them.
@@ -221,59 +209,7 @@ pub fn describe(operator: &Op) -> String {
         Op::Function { function, .. } => function.name().to_owned(),
         Op::Members(quantifier, test) => format!("{quantifier:?} members {}", test_text(test)).to_lowercase(),
         Op::Call { service, .. } => format!("call {}", service.as_deref().unwrap_or("--list")),
-        other => name_of(other).to_owned(),
-    }
-}
-
-/// The names of operators that need no detail.
-fn name_of(operator: &Op) -> &'static str {
-    match operator {
-        Op::Inject(_) => "inject",
-        Op::PathShape { simple: true, .. } => "simple path",
-        Op::PathShape { simple: false, .. } => "cyclic path",
-        Op::Discard => "discard",
-        Op::ValueMap { .. } => "value map",
-        Op::ReplaceMapValues => "replace map values",
-        Op::PropertyMap { .. } => "property map",
-        Op::ElementMap { .. } => "element map",
-        Op::Token(mangrove_graph::Token::Id) => "id",
-        Op::Token(mangrove_graph::Token::Label) => "label",
-        Op::Token(mangrove_graph::Token::Key) => "key",
-        Op::Token(mangrove_graph::Token::Value) => "value",
-        Op::Identity => "identity",
-        Op::Unfold => "unfold",
-        Op::Loops(_) => "loops",
-        Op::LocalReduce(_) => "reduce locally",
-        Op::LocalDedup(_) => "dedup locally",
-        Op::LocalRange { .. } => "range locally",
-        Op::LocalTail(_) => "tail locally",
-        Op::LocalOrder(_) => "order locally",
-        Op::Path { .. } => "path",
-        Op::Tree { .. } => "tree",
-        Op::SlotMap { .. } => "select",
-        Op::SelectColumn(_) => "select column",
-        Op::Math(_) => "math",
-        Op::Format(_) => "format",
-        Op::Barrier { norm_sack: false } => "barrier",
-        Op::Barrier { norm_sack: true } => "barrier, sacks made to add up to 1",
-        Op::FoldInto(..) => "fold into a seed",
-        Op::Sack => "sack",
-        Op::FoldSack(_) => "fold into the sack",
-        Op::Sample(_) => "sample",
-        Op::LocalSample(_) => "sample locally",
-        Op::Coin(_) => "coin",
-        Op::TimeLimit(_) => "time limit",
-        Op::Fail(_) => "fail",
-        Op::SelectKey(_) => "select by key",
-        Op::Merge => "merge equal rows",
-        Op::OneByOne => "one row at a time",
-        Op::Drop => "drop",
-        Op::File(FileStep { writes_file: true, .. }) => "write a file",
-        Op::File(_) => "read a file",
-        Op::Upsert(upsert) if upsert.edges => "find or make edges",
-        Op::Upsert(_) => "find or make vertices",
-        Op::SetProperties(_) => "set properties",
-        _ => "operator",
+        other => other.name().to_owned(),
     }
 }
 

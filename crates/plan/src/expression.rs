@@ -294,6 +294,16 @@ pub enum Part {
     By,
 }
 
+impl Part {
+    /// The name whose value stands in the place of this part.
+    pub fn name(&self) -> Option<&Name> {
+        match self {
+            Part::Name(name) => Some(name),
+            Part::Text(_) | Part::By => None,
+        }
+    }
+}
+
 /// The parts of a template. A `%{` that nothing closes is text.
 pub fn template(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();

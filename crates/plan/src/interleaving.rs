@@ -13,7 +13,7 @@
 
 use std::collections::HashSet;
 
-use crate::logical::{ChooseOn, Emit, Name, Step, Traversal, Until};
+use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
 /// What is known of the side effects of a whole traversal.
 pub struct Interleaving {
@@ -60,68 +60,41 @@ impl Survey<'_> {
     fn visit(&mut self, traversal: &Traversal, depth: usize) {
         for node in &traversal.steps {
             let step = &node.step;
-            if step.fills_side_effect() {
+            let traits = step.traits();
+            if traits.fills.is_some() {
                 self.fills += 1;
                 self.deepest = self.deepest.max(Some(depth));
             }
-            self.reads |= reads(step, self.filled) || depth > 0 && matches!(step, Step::Cap(_));
-            self.cuts |= matches!(step, Step::Range { .. } | Step::TimeLimit(_));
-            for_each_row(step).into_iter().for_each(|child| self.visit(child, depth + 1));
-            of_stream(step).into_iter().for_each(|child| self.visit(child, depth));
+            self.reads |= reads(&traits, self.filled) || depth > 0 && traits.effect == Effect::CollectsSideEffects;
+            self.cuts |= traits.cuts;
+            step.visit_nested(&mut |enters, nested| match enters {
+                Enters::EachTraverser => self.visit(nested, depth + 1),
+                Enters::Stream => self.visit(nested, depth),
+            });
         }
     }
 }
 
-/// Returns true if the step reads one of these side effects by itself.
-fn reads(step: &Step, filled: &HashSet<Name>) -> bool {
-    matches!(step, Step::SelectKey { .. }) || step.names_read().into_iter().any(|name| filled.contains(name))
+/// Returns true if the step itself reads one of these side effects. A step that learns the name from its input may.
+fn reads(traits: &StepTraits<'_>, filled: &HashSet<Name>) -> bool {
+    traits.reads_any_name || traits.names_read.iter().any(|name| filled.contains(*name))
 }
 
 /// Returns true if the step reads side effects, or something in it reads or fills them for each traverser.
 fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
-    let uses = |child: &Traversal| {
-        child.any(|step| step.fills_side_effect() || reads(step, filled) || matches!(step, Step::Cap(_)))
+    let uses = |nested: &Traversal| {
+        nested.any(|step| {
+            let traits = step.traits();
+            traits.fills.is_some() || reads(&traits, filled) || traits.effect == Effect::CollectsSideEffects
+        })
     };
-    reads(step, filled)
-        || for_each_row(step).into_iter().any(uses)
+    reads(&step.traits(), filled)
+        || step.nested_for(Enters::EachTraverser).into_iter().any(uses)
         // A loop takes all its rows into one iteration; its body has steps of its own that take one at a time.
         || !matches!(step, Step::Repeat(_))
-            && of_stream(step).into_iter().flat_map(|child| &child.steps).any(|node| touches(&node.step, filled))
-}
-
-/// The traversals in a step that see its stream as it is.
-fn of_stream(step: &Step) -> Vec<&Traversal> {
-    match step {
-        Step::Union(branches) => branches.iter().collect(),
-        Step::Choose(choose) => choose.options.iter().map(|(_, option)| option).collect(),
-        Step::Repeat(repeat) => vec![&repeat.body],
-        _ => Vec::new(),
-    }
-}
-
-/// The traversals in a step that run for each traverser.
-fn for_each_row(step: &Step) -> Vec<&Traversal> {
-    match step {
-        Step::Union(_) => Vec::new(),
-        Step::Choose(choose) => match &choose.on {
-            ChooseOn::Exists(test) | ChooseOn::Value(test) => vec![test],
-            ChooseOn::Test(_) => Vec::new(),
-        },
-        Step::Repeat(repeat) => {
-            let until = match &repeat.until {
-                Some(Until::Traversal(test)) => Some(test),
-                Some(Until::Times(_) | Until::Test(_)) | None => None,
-            };
-            let emit = match &repeat.emit {
-                Some(Emit::Traversal(test)) => Some(test),
-                Some(Emit::Always | Emit::Test(_)) | None => None,
-            };
-            until.into_iter().chain(emit).collect()
-        }
-        other => {
-            let mut children = Vec::new();
-            other.for_each_child(&mut |child| children.push(child));
-            children
-        }
-    }
+            && step
+                .nested_for(Enters::Stream)
+                .into_iter()
+                .flat_map(|nested| &nested.steps)
+                .any(|node| touches(&node.step, filled))
 }

@@ -13,28 +13,24 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod close;
 pub mod compile;
 pub mod explain;
 pub mod expression;
 pub mod files;
 pub mod function;
-mod fuse;
 mod interleaving;
 pub mod limits;
 pub mod literals;
 pub mod logical;
 pub mod lower;
-mod merge;
 mod options;
 pub mod physical;
+mod physical_rules;
 mod purity;
 pub mod requirements;
 pub mod rules;
 pub mod strategies;
 pub mod upsert;
-pub mod visit;
-
 /// The services of `call()` that only read the graph: a source that may not write knows them too.
 pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
 

@@ -5,10 +5,9 @@
 //! which come to the same step again, are bounded while they run.
 
 use mangrove_graph::{Error, Result, Value};
-use mangrove_gremlin::{Argument, Bytecode, Instruction, Pop};
+use mangrove_gremlin::{Argument, Bytecode, Instruction};
 
-use crate::function::{CollectionFunction, Function};
-use crate::logical::{LocalFunction, Lookup, Reduction, Step, StepNode, Traversal};
+use crate::logical::{Step, StepNode, Traversal};
 
 /// The most steps of a traversal, with their modulators and what is nested in them. Each name that a step is given (a label,
 /// a key) beyond the fourth counts as one, too.
@@ -115,44 +114,14 @@ fn levels_of_chain(traversal: &Traversal) -> usize {
 /// A row goes through one of the traversals nested in a step, or through each by itself.
 fn levels_with_nested(node: &StepNode) -> usize {
     let mut nested = 0;
-    node.step.for_each_child(&mut |child| nested = levels_of_chain(child).max(nested));
-    nested + levels(&node.step)
-}
-
-/// How many levels a step itself may add.
-fn levels(step: &Step) -> usize {
-    match step {
-        // A map of lists.
-        Step::Group { side_effect: None, .. } => 2,
-        // A list of pairs.
-        Step::Function {
-            function: Function::Index { .. } | Function::Collection(CollectionFunction::Product), ..
-        } => 2,
-        Step::Function { function: Function::Collection(_), .. } => 1,
-        Step::Reduce(Reduction::Fold) | Step::Local(LocalFunction::Reduce(Reduction::Fold)) => 1,
-        // A list of what a label stands for, for several labels in a map.
-        Step::Select { lookup: Lookup::Scope(Some(Pop::All)), .. } | Step::SelectKey { pop: Some(Pop::All), .. } => 2,
-        Step::ValueMap { .. } | Step::PropertyMap { .. } => 2,
-        Step::ElementMap { .. } => 1,
-        Step::Select { labels, required: true, .. } if labels.len() == 1 => 0,
-        // As `aggregate()`: what is put into a side effect is looked at there, and `cap()` gives it back.
-        Step::GroupCount { side_effect: Some(_), .. } => 0,
-        // Trees look at their own depth.
-        Step::GroupCount { .. }
-        | Step::Path { .. }
-        | Step::Project { .. }
-        | Step::Select { .. }
-        | Step::Cap(_)
-        | Step::FoldInto(..)
-        | Step::FoldSack(..) => 1,
-        _ => 0,
-    }
+    node.step.visit_nested(&mut |_, inner| nested = levels_of_chain(inner).max(nested));
+    nested + node.step.traits().levels
 }
 
 /// How many of the newest objects of a path may be collections that one iteration of a loop made: none where no step
 /// of the body makes any, and all where a loop inside puts any number on the path.
 pub(crate) fn collections_made(body: &Traversal) -> usize {
-    if !body.any(|step| levels(step) > 0) {
+    if !body.any(|step| step.traits().levels > 0) {
         return 0;
     }
     if body.any(|step| matches!(step, Step::Repeat(_))) {

@@ -5,6 +5,8 @@
 
 mod branch;
 mod condition;
+mod nested;
+mod traits;
 
 use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop, Position};
@@ -12,6 +14,8 @@ use smol_str::SmolStr;
 
 pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Condition, FilterKind, LabelTest, Quantifier, Test};
+pub use nested::Enters;
+pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
 use crate::expression::{Expression, Part};
 use crate::files::FileStep;
@@ -528,6 +532,16 @@ pub enum Endpoint {
     Id(Operand),
     /// The first result of a traversal, which must be a vertex.
     Traversal(Box<Traversal>),
+}
+
+impl Endpoint {
+    /// The step label that the end is looked up at.
+    pub fn label(&self) -> Option<&Name> {
+        match self {
+            Endpoint::Label(name) => Some(name),
+            Endpoint::Id(_) | Endpoint::Traversal(_) => None,
+        }
+    }
 }
 
 /// The reducing barriers.

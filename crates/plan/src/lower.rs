@@ -28,6 +28,7 @@ use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
 use crate::physical::*;
+use crate::physical_rules::{Applied, Names};
 
 /// An index with the names it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,14 +99,15 @@ pub fn lower_with(
         productive_by,
         mutating,
         left: Cell::new(PLANNED_STEPS_MAX),
+        applied: Applied::default(),
     };
     let mut root = lowering.child(traversal)?;
     if merges && requirements.path == PathRequirement::None && !requirements.sacks {
-        crate::merge::merge_between_hops(&mut root.stages);
-        crate::merge::merge_in_loops(&mut root.stages);
+        lowering.with_names(|names| lowering.applied.merge(&mut root.stages, names));
     }
     Ok(PhysicalPlan {
         root,
+        rules: lowering.applied.names(),
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
@@ -137,6 +139,8 @@ struct Lowering<'a> {
     mutating: bool,
     /// How many more steps may be lowered.
     left: Cell<usize>,
+    /// Which rules have changed something.
+    applied: Applied,
 }
 
 impl Lowering<'_> {
@@ -195,13 +199,15 @@ impl Lowering<'_> {
     fn fused(&self, traversal: &Traversal, asked: bool) -> Result<Pipeline> {
         let mut pipeline = self.pipeline(traversal, asked)?.0;
         if self.options.fuse {
-            crate::fuse::fuse(&mut pipeline.stages);
-        }
-        if self.options.fuse && !self.mutating {
-            let side_effects = |name: &Name| self.side_effects.contains(name);
-            crate::close::close(&mut pipeline.stages, side_effects, |name| self.is_only_a_label(name));
+            self.with_names(|names| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, names));
         }
         Ok(pipeline)
+    }
+
+    fn with_names(&self, rewrite: impl FnOnce(&Names<'_>)) {
+        let is_side_effect = |name: &Name| self.side_effects.contains(name);
+        let is_only_a_label = |name: &Name| self.is_only_a_label(name);
+        rewrite(&Names { is_side_effect: &is_side_effect, is_only_a_label: &is_only_a_label });
     }
 
     fn children(&self, traversals: &[Traversal]) -> Result<Vec<Pipeline>> {

@@ -9,6 +9,7 @@
 
 mod edge_to;
 mod modulate;
+mod nested;
 mod scope;
 mod traits;
 
@@ -17,6 +18,7 @@ use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use edge_to::EdgeTo;
 pub use modulate::{Modulate, Over, SlotBy};
+pub use nested::Purpose;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope};
 pub use traits::Role;
 
@@ -33,6 +35,8 @@ use crate::upsert::{MergeMap, Upsert};
 pub struct PhysicalPlan {
     /// The outermost scope.
     pub root: Pipeline,
+    /// The names of the rules that changed its chains, for `explain()`.
+    pub rules: Vec<&'static str>,
     /// What every row carries.
     pub requirements: Requirements,
     /// It writes.

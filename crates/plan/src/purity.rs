@@ -1,61 +1,76 @@
-//! What may be asked once instead of often, or of each row by itself: the preconditions that several rewrites share.
+//! What rules and the planner ask of whole traversals: what they do besides giving results, and what may be asked once
+//! instead of often.
+//!
+//! Every answer is put together from what the table of steps says ([`Step::traits`]).
 
 use std::collections::HashSet;
 
-use mangrove_gremlin::Order;
-
 use crate::logical::{
-    By, Configuration, EdgeEnd, Emit, LocalFunction, Name, OrderBy, Repeat, Step, StepNode, Traversal, Until,
+    Configuration, Effect, Emit, Enters, Name, PathUse, Repeat, SackUse, Step, StepNode, Traversal, Until,
 };
 
-/// Whether nobody can tell how often and when a traversal is run for an object, and by which way the object was come to:
-/// it writes nothing, fills no side effects, calls nobody, leaves nothing to chance, and looks neither at paths nor at loop
-/// counters nor at sacks. It may read step labels and side effects ([`names_read`]).
-pub fn is_repeatable(traversal: &Traversal) -> bool {
-    let shuffles = |criteria: &[OrderBy]| criteria.iter().any(|c| c.order == Order::Shuffle);
-    let leaves_traces = traversal.is_mutating() || traversal.uses_side_effects();
-    !leaves_traces
-        && !traversal.any(|step| match step {
-            Step::Path { .. }
-            | Step::PathShape { .. }
-            | Step::Tree { .. }
-            | Step::Loops(_)
-            | Step::Sack
-            | Step::FoldSack(..)
-            | Step::Barrier { norm_sack: true }
-            | Step::SelectKey { .. }
-            | Step::Fail(_)
-            | Step::EdgeVertex(EdgeEnd::Other) => true,
-            Step::Order(criteria) | Step::Local(LocalFunction::Order(criteria)) => shuffles(criteria),
-            _ => false,
-        })
-}
+impl Traversal {
+    /// Returns true if it writes, to the graph or to a file.
+    pub fn is_mutating(&self) -> bool {
+        self.any(|step| matches!(step.traits().effect, Effect::Writes | Effect::File))
+    }
 
-/// Whether what the step makes of a stream is what it makes of each row by itself, in whatever order and however often: it
-/// keeps nothing, bears no label (its labels are the caller's to look at), and what is nested in it is repeatable.
-pub fn is_row_by_row(step: &Step) -> bool {
-    let plain = |by: &[By]| by.iter().all(|by| !matches!(by, By::Traversal(_)));
-    match step {
-        Step::Expand { .. }
-        | Step::EdgeVertex(EdgeEnd::Source | EdgeEnd::Target | EdgeEnd::Both)
-        | Step::Has(_)
-        | Step::Is(_)
-        | Step::Members { .. }
-        | Step::Values(_)
-        | Step::Properties(_)
-        | Step::Id
-        | Step::Label
-        | Step::Key
-        | Step::PropertyValue
-        | Step::Identity
-        | Step::Unfold => true,
-        Step::WherePredicate { by, .. } => plain(by),
-        Step::FilterTraversal(_, operands) => operands.iter().all(is_repeatable),
-        _ => false,
+    /// Returns true if a step of it adds to a side effect.
+    pub fn fills_side_effects(&self) -> bool {
+        self.any(Step::fills_side_effect)
+    }
+
+    /// Returns true if it calls services.
+    pub fn calls_services(&self) -> bool {
+        self.any(|step| step.traits().effect == Effect::Service)
+    }
+
+    /// Returns true if it reads or writes a file.
+    pub fn uses_files(&self) -> bool {
+        self.any(|step| step.traits().effect == Effect::File)
+    }
+
+    /// Returns true if its operators share something that only one node has: side effects, a service's state, a clock, or
+    /// random numbers in one order.
+    pub fn uses_side_effects(&self) -> bool {
+        self.any(|step| {
+            step.fills_side_effect()
+                || match step.traits().effect {
+                    Effect::CollectsSideEffects | Effect::Service | Effect::Clock | Effect::Chance => true,
+                    Effect::None | Effect::Writes | Effect::File | Effect::Shuffles | Effect::Fails => false,
+                }
+        })
     }
 }
 
-/// Whether a chain is row by row, and nobody can read labels of it.
+impl Step {
+    /// Returns true if the step itself adds to a side effect.
+    pub fn fills_side_effect(&self) -> bool {
+        self.traits().fills.is_some()
+    }
+}
+
+/// Returns true if running the traversal more or fewer times for an object, or at another time, cannot be observed, and
+/// neither can the way by which the object was reached. The traversal may read step labels and side effects
+/// ([`names_read`]).
+pub fn is_repeatable(traversal: &Traversal) -> bool {
+    !traversal.any(|step| {
+        let traits = step.traits();
+        traits.effect != Effect::None
+            || traits.path != PathUse::None
+            || traits.sack != SackUse::None
+            || traits.reads_loops
+            || traits.fills.is_some()
+    })
+}
+
+/// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and however
+/// often each comes. The step's own labels are not looked at.
+pub fn is_row_by_row(step: &Step) -> bool {
+    step.traits().row_by_row && step.nested_for(Enters::EachTraverser).into_iter().all(is_repeatable)
+}
+
+/// Returns true if all steps of a chain are row by row, and none bears a label.
 pub fn is_plain_chain(steps: &[StepNode]) -> bool {
     steps.iter().all(|node| node.labels.is_empty() && is_row_by_row(&node.step))
 }
@@ -81,7 +96,7 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
 /// Every label and side effect that is read in a traversal.
 pub fn names_read(traversal: &Traversal) -> Vec<Name> {
     let mut names = Vec::new();
-    traversal.visit(&mut |node| names.extend(node.step.names_read().into_iter().cloned()));
+    traversal.visit(&mut |node| names.extend(node.step.traits().names_read.into_iter().cloned()));
     names
 }
 
@@ -95,14 +110,6 @@ pub fn labels_given(traversal: &Traversal) -> HashSet<Name> {
 /// Every side effect that has a value at some time: those that the source gives and those that steps fill.
 pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> HashSet<Name> {
     let mut names: HashSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
-    traversal.visit(&mut |node| match &node.step {
-        Step::Aggregate { name, .. } | Step::Subgraph(name) => {
-            names.insert(name.clone());
-        }
-        Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
-            names.extend(side_effect.clone());
-        }
-        _ => {}
-    });
+    traversal.visit(&mut |node| names.extend(node.step.traits().fills.cloned()));
     names
 }

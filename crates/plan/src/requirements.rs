@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::logical::{Configuration, EdgeEnd, Name, Step, Traversal};
+use crate::logical::{Configuration, Name, PathUse, SackUse, Traversal};
 use crate::physical::{PathRequirement, Requirements};
 
 /// Works out the requirements of a whole traversal. Columns cost as much as the work itself, so a path is
@@ -15,10 +15,10 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
     let mut given: HashSet<Name> = HashSet::new();
     traversal.visit(&mut |node| {
         given.extend(node.labels.iter().cloned());
-        // Which label a key names is known only when it is there.
-        full |= matches!(node.step, Step::EdgeVertex(EdgeEnd::Other) | Step::SelectKey { .. });
-        loops |= matches!(node.step, Step::Loops(_));
-        for name in node.step.names_read() {
+        let traits = node.step.traits();
+        full |= traits.path == PathUse::Reads;
+        loops |= traits.reads_loops;
+        for name in traits.names_read {
             if read.insert(name.clone()) {
                 names.push(name.clone());
             }
@@ -31,14 +31,13 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
         (false, false) => PathRequirement::Labels(names),
         (false, true) => PathRequirement::None,
     };
-    let sacks = configuration.sack.is_some() || traversal.any(|s| matches!(s, Step::Sack | Step::FoldSack(..)));
+    let sacks = configuration.sack.is_some() || traversal.any(|step| step.traits().sack == SackUse::Uses);
     let merge_sacks = configuration.sack.as_ref().and_then(|sack| sack.merge);
     Requirements { path, loops, sacks, merge_sacks, one_bulk: configuration.one_bulk, seed: configuration.seed }
 }
 
 /// Whether some step shows the objects of a path to the user: then no step's object may be skipped.
 pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
-    let shown = configuration.path
-        || traversal.any(|s| matches!(s, Step::Path { .. } | Step::PathShape { .. } | Step::Tree { .. }));
+    let shown = configuration.path || traversal.any(|step| step.traits().path == PathUse::Shows);
     if shown { PathRequirement::Full } else { PathRequirement::None }
 }

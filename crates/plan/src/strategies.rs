@@ -52,7 +52,7 @@ impl Subset {
         let mut steps = Vec::with_capacity(traversal.steps.len());
         for mut node in std::mem::take(&mut traversal.steps) {
             let mut failure = Ok(());
-            crate::rules::for_each_child_mut(&mut node.step, &mut |child| {
+            node.step.visit_nested_mut(&mut |_, child| {
                 if failure.is_ok() {
                     failure = self.restrict(child);
                 }

@@ -20,8 +20,9 @@ fn parsed(script: &str) -> Bytecode {
 
 fn plan(bytecode: &Bytecode, facts: &GraphFacts) -> String {
     let mut compiled = compile(bytecode).unwrap_or_else(|e| panic!("{bytecode}: {e}"));
-    let rules = rules::rewrite(&mut compiled.traversal, &compiled.configuration);
+    let mut rules = rules::rewrite(&mut compiled.traversal, &compiled.configuration);
     let plan = lower(&compiled.traversal, &compiled.configuration, facts).unwrap_or_else(|e| panic!("{bytecode}: {e}"));
+    rules.extend(&plan.rules);
     let rules = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
     rules + &explain::explain(&plan)
 }

@@ -10,9 +10,7 @@ impl Lowering<'_> {
     /// Whether the answer of a test behind this chain depends on the row's object alone and on side effects, and is worth
     /// remembering: the test walks, and rows may be equal, as those of a source are not.
     pub(super) fn is_by_object(&self, chain: &Chain, operands: &[Traversal]) -> bool {
-        let walks = |t: &Traversal| {
-            t.any(|step| matches!(step, Step::Expand { .. } | Step::Vertices { .. } | Step::Edges { .. }))
-        };
+        let walks = |traversal: &Traversal| traversal.any(|step| step.traits().walks);
         self.options.merge
             && !self.mutating
             && !comes_from_source(chain)
@@ -91,6 +89,6 @@ fn comes_from_source(chain: &Chain) -> bool {
 /// Returns true if a step, or one nested in it, adds to a side effect.
 pub(super) fn is_filling(node: &StepNode) -> bool {
     let mut fills = node.step.fills_side_effect();
-    node.step.for_each_child(&mut |child| fills |= child.fills_side_effects());
+    node.step.visit_nested(&mut |_, nested| fills |= nested.fills_side_effects());
     fills
 }

@@ -1,9 +1,13 @@
-//! What each operator is, for the rewrites that ask: one table, without a default.
+//! What each operator is, for the rules that ask and for `explain()`: one table, without a default.
 //!
-//! A new operator has to be given its place here before anything compiles. The questions of the rewrites
-//! ([`Op::reads_order`], [`Op::keeps_state`], …) are answered from that place.
+//! A new operator gets its line here, and one in [`nested`](super::nested), before anything compiles. The questions of the
+//! rules ([`Op::reads_order`], [`Op::keeps_state`], …) are answered from its line.
 
-use super::{LocalKind, Op, Pipeline};
+use mangrove_graph::Token;
+
+use super::{LocalKind, Op, Pipeline, Purpose, SlotBy};
+use crate::files::FileStep;
+use crate::logical::Reduction;
 
 /// What an operator does with the stream of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +27,35 @@ pub enum Role {
     Write,
 }
 
-/// What the rewrites may know of an operator.
+/// What the rules may know of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpTraits {
+    /// How plans show it, where they show nothing else of it.
+    name: &'static str,
     role: Role,
     /// Its rows hold an object of their own, which belongs to the path; filters, barriers and branches pass on what came.
     makes_objects: bool,
     /// How often it works on a row shows: in side effects, in sacks, in chance, or outside of the query.
     leaves_traces: bool,
+    /// Passes a row on as it is, or not, by the row's object and labels alone.
+    tests: bool,
+    /// Leads from one row to many neighbors.
+    hops: bool,
+    /// Its result for rows that stand for several traversers is that for each of them, one after the other.
+    counts_by_bulk: bool,
 }
 
 impl OpTraits {
-    const fn of(role: Role) -> Self {
-        OpTraits { role, makes_objects: false, leaves_traces: false }
+    const fn of(name: &'static str, role: Role) -> Self {
+        OpTraits {
+            name,
+            role,
+            makes_objects: false,
+            leaves_traces: false,
+            tests: false,
+            hops: false,
+            counts_by_bulk: false,
+        }
     }
 
     const fn makes_objects(self) -> Self {
@@ -45,82 +65,158 @@ impl OpTraits {
     const fn leaves_traces(self) -> Self {
         OpTraits { leaves_traces: true, ..self }
     }
+
+    const fn tests(self) -> Self {
+        OpTraits { tests: true, ..self }
+    }
+
+    const fn hops(self) -> Self {
+        OpTraits { hops: true, ..self }
+    }
+
+    const fn counts_by_bulk(self) -> Self {
+        OpTraits { counts_by_bulk: true, ..self }
+    }
+
+    /// Barriers and reductions with a name fill a side effect and pass their rows on; without one, they give a result.
+    const fn into_side_effect(name: &'static str, is_side_effect: bool) -> Self {
+        match is_side_effect {
+            true => Self::of(name, Role::Barrier).leaves_traces(),
+            false => Self::of(name, Role::Reduction).makes_objects(),
+        }
+    }
 }
 
 impl Op {
-    /// The table. It has no default: an operator that is not in it does not compile.
+    /// The table.
     fn traits(&self) -> OpTraits {
-        let of = OpTraits::of;
+        let row = |name| OpTraits::of(name, Role::RowByRow);
+        let reading = |name| OpTraits::of(name, Role::Reading);
+        let branch = |name| OpTraits::of(name, Role::Branch);
+        let barrier = |name| OpTraits::of(name, Role::Barrier);
+        let reduction = |name| OpTraits::of(name, Role::Reduction).makes_objects();
+        let write = |name| OpTraits::of(name, Role::Write).leaves_traces();
         match self {
-            Op::Vertices { .. }
-            | Op::Edges { .. }
-            | Op::Expand { .. }
-            | Op::FollowTo { .. }
-            | Op::Intersect { .. }
-            | Op::EdgeVertex(_)
-            | Op::Values(_)
-            | Op::Properties(_)
-            | Op::ValueMap { .. }
-            | Op::PropertyMap { .. }
-            | Op::ElementMap { .. }
-            | Op::Token(_)
-            | Op::Function { .. }
-            | Op::Format(_) => of(Role::Reading).makes_objects(),
-            Op::HasEdgeTo { .. } | Op::Filter(_) | Op::HasEdges { .. } | Op::Modulate(_) => of(Role::Reading),
+            Op::Vertices { .. } => reading("vertices").makes_objects(),
+            Op::Edges { .. } => reading("edges").makes_objects(),
+            Op::Inject(_) => barrier("inject").makes_objects(),
+            Op::Call { .. } => reading("call").makes_objects().leaves_traces(),
+            Op::CountAll { .. } => reduction("count all"),
+
+            Op::Expand { .. } => reading("expand").makes_objects().hops(),
+            Op::FollowTo { .. } => reading("follow").makes_objects(),
+            Op::Intersect { .. } => reading("intersect").makes_objects(),
+            Op::EdgeVertex(_) => reading("edge end").makes_objects(),
+            Op::Values(_) => reading("values").makes_objects(),
+            Op::Properties(_) => reading("properties").makes_objects(),
+            Op::ValueMap { .. } => reading("value map").makes_objects(),
+            Op::PropertyMap { .. } => reading("property map").makes_objects(),
+            Op::ElementMap { .. } => reading("element map").makes_objects(),
+            Op::Token(Token::Id) => reading("id").makes_objects(),
+            Op::Token(Token::Label) => reading("label").makes_objects(),
+            Op::Token(Token::Key) => reading("key").makes_objects(),
+            Op::Token(Token::Value) => reading("value").makes_objects(),
+            Op::Function { .. } => reading("function").makes_objects(),
+            Op::Format(_) => reading("format").makes_objects(),
+            Op::HasEdgeTo { .. } => reading("has edge to").tests(),
+            Op::HasEdges { .. } => reading("has edge").tests(),
+            Op::Filter(_) => reading("filter").tests(),
+            Op::Modulate(modulate) => {
+                let is_plain = |by: &SlotBy| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_));
+                OpTraits { tests: modulate.by.iter().all(is_plain), ..reading("take") }
+            }
             Op::Local(scope) => match scope.kind {
-                LocalKind::FlatMap { inner_path: false, .. } => of(Role::Reading).makes_objects(),
-                LocalKind::FlatMap { .. } | LocalKind::Filter(..) | LocalKind::SideEffect(_) => of(Role::Reading),
+                LocalKind::FlatMap { inner_path: false, .. } => reading("scope a row").makes_objects(),
+                LocalKind::FlatMap { inner_path: true, .. } | LocalKind::SideEffect(_) => reading("scope a row"),
+                LocalKind::Filter(..) => OpTraits { tests: scope.by_object, ..reading("scope a row") },
             },
-            Op::Call { .. } => of(Role::Reading).makes_objects().leaves_traces(),
-            Op::Constant(_)
-            | Op::Unfold
-            | Op::Loops(_)
-            | Op::LocalReduce(_)
-            | Op::LocalDedup(_)
-            | Op::LocalRange { .. }
-            | Op::LocalTail(_)
-            | Op::LocalOrder(_)
-            | Op::Path { .. }
-            | Op::SlotMap { .. }
-            | Op::Math(_)
-            | Op::SelectColumn(_)
-            | Op::SelectKey(_)
-            | Op::Sack => of(Role::RowByRow).makes_objects(),
-            Op::LocalSample(_) => of(Role::RowByRow).makes_objects().leaves_traces(),
-            Op::Is(_)
-            | Op::Members(..)
-            | Op::CompareName { .. }
-            | Op::CompareSlots(_)
-            | Op::PathShape { .. }
-            | Op::Discard
-            | Op::ReplaceMapValues
-            | Op::Identity
-            | Op::Ordered { .. } => of(Role::RowByRow),
-            Op::FoldSack(_) | Op::Coin(_) | Op::Fail(_) | Op::OneByOne => of(Role::RowByRow).leaves_traces(),
-            Op::Union(_) | Op::Switch { .. } | Op::Repeat(_) => of(Role::Branch),
-            Op::Inject(_) => of(Role::Barrier).makes_objects(),
-            Op::Order { .. } | Op::Dedup { .. } | Op::Range { .. } | Op::Tail(_) | Op::Barrier { .. } | Op::Merge => {
-                of(Role::Barrier)
-            }
-            Op::Aggregate(_) | Op::Subgraph(_) | Op::Sample(_) | Op::TimeLimit(_) => of(Role::Barrier).leaves_traces(),
-            Op::GroupCount { side_effect: Some(_) }
-            | Op::Group { side_effect: Some(_), .. }
-            | Op::Tree { side_effect: Some(_), .. } => of(Role::Barrier).leaves_traces(),
-            // What becomes of a group's members may leave traces.
-            Op::Group { side_effect: None, .. } => of(Role::Reduction).makes_objects().leaves_traces(),
-            Op::GroupCount { side_effect: None }
-            | Op::Tree { side_effect: None, .. }
-            | Op::CountAll { .. }
-            | Op::Reduce(_)
-            | Op::ReduceValues { .. }
-            | Op::CountExpand { .. }
-            | Op::FoldInto(..) => of(Role::Reduction).makes_objects(),
-            Op::Cap(_) => of(Role::Reduction).makes_objects().leaves_traces(),
-            Op::AddVertex { .. } | Op::AddEdge { .. } | Op::Upsert(_) => {
-                of(Role::Write).makes_objects().leaves_traces()
-            }
-            Op::SetProperties(_) | Op::SetProperty(_) | Op::Drop | Op::File(_) => of(Role::Write).leaves_traces(),
+
+            Op::Constant(_) => row("constant").makes_objects(),
+            Op::Unfold => row("unfold").makes_objects(),
+            Op::Loops(_) => row("loops").makes_objects(),
+            Op::LocalReduce(_) => row("reduce locally").makes_objects(),
+            Op::LocalDedup(_) => row("dedup locally").makes_objects(),
+            Op::LocalRange { .. } => row("range locally").makes_objects(),
+            Op::LocalTail(_) => row("tail locally").makes_objects(),
+            Op::LocalOrder(_) => row("order locally").makes_objects(),
+            Op::LocalSample(_) => row("sample locally").makes_objects().leaves_traces(),
+            Op::Path { .. } => row("path").makes_objects(),
+            Op::SlotMap { .. } => row("select").makes_objects(),
+            Op::Math(_) => row("math").makes_objects(),
+            Op::SelectColumn(_) => row("select column").makes_objects(),
+            Op::SelectKey(_) => row("select by key").makes_objects(),
+            Op::Sack => row("sack").makes_objects(),
+            Op::Is(_) => row("is").tests(),
+            Op::CompareName { .. } => row("compare").tests(),
+            Op::CompareSlots(_) => row("compare").tests(),
+            Op::Identity => row("identity").tests(),
+            Op::Members(..) => row("members"),
+            Op::PathShape { simple: true, .. } => row("simple path"),
+            Op::PathShape { simple: false, .. } => row("cyclic path"),
+            Op::Discard => row("discard"),
+            Op::ReplaceMapValues => row("replace map values"),
+            Op::FoldSack(_) => row("fold into the sack").leaves_traces(),
+            Op::Coin(_) => row("coin").leaves_traces(),
+            Op::Fail(_) => row("fail").leaves_traces(),
+            Op::OneByOne => row("one row at a time").leaves_traces(),
+            Op::Ordered { .. } => row("keep the order"),
+
+            Op::Union(_) => branch("union"),
+            Op::Switch { .. } => branch("choose"),
+            Op::Repeat(_) => branch("repeat").hops(),
+
+            Op::Order { .. } => barrier("order"),
+            Op::Dedup { .. } => barrier("dedup").counts_by_bulk(),
+            Op::Range { .. } => barrier("range"),
+            Op::Tail(_) => barrier("tail"),
+            Op::Barrier { norm_sack: false } => barrier("barrier"),
+            Op::Barrier { norm_sack: true } => barrier("barrier, sacks made to add up to 1"),
+            Op::Merge => barrier("merge equal rows"),
+            Op::Aggregate(_) => barrier("aggregate").leaves_traces(),
+            Op::Subgraph(_) => barrier("subgraph").leaves_traces(),
+            Op::Sample(_) => barrier("sample").leaves_traces(),
+            Op::TimeLimit(_) => barrier("time limit").leaves_traces(),
+            Op::GroupCount { side_effect } => OpTraits::into_side_effect("group count", side_effect.is_some()),
+            Op::Tree { side_effect, .. } => OpTraits::into_side_effect("tree", side_effect.is_some()),
+            // The pipeline of a group's members may leave traces.
+            Op::Group { side_effect, .. } => OpTraits::into_side_effect("group", side_effect.is_some()).leaves_traces(),
+            Op::Reduce(Reduction::Fold) => reduction("fold"),
+            Op::Reduce(_) => reduction("reduce").counts_by_bulk(),
+            Op::ReduceValues { .. } => reduction("reduce values").counts_by_bulk(),
+            Op::CountExpand { .. } => reduction("count neighbors").hops().counts_by_bulk(),
+            Op::FoldInto(..) => reduction("fold into a seed"),
+            Op::Cap(_) => reduction("cap").leaves_traces(),
+
+            Op::AddVertex { .. } => write("add vertex").makes_objects(),
+            Op::AddEdge { .. } => write("add edge").makes_objects(),
+            Op::Upsert(upsert) if upsert.edges => write("find or make edges").makes_objects(),
+            Op::Upsert(_) => write("find or make vertices").makes_objects(),
+            Op::SetProperties(_) => write("set properties"),
+            Op::SetProperty(_) => write("set property"),
+            Op::Drop => write("drop"),
+            Op::File(FileStep { writes_file: true, .. }) => write("write a file"),
+            Op::File(_) => write("read a file"),
         }
+    }
+
+    /// What plans call it, where they show nothing else of it.
+    pub fn name(&self) -> &'static str {
+        self.traits().name
+    }
+
+    /// Returns true if it passes a row on as it is, or does not, by the row's object and labels alone.
+    pub fn is_test(&self) -> bool {
+        self.traits().tests
+    }
+
+    /// Returns true if it leads from one row to many neighbors.
+    pub fn is_hop(&self) -> bool {
+        self.traits().hops
+    }
+
+    /// Returns true if a row that stands for several traversers gives what they would give one after the other.
+    pub fn counts_by_bulk(&self) -> bool {
+        self.traits().counts_by_bulk
     }
 
     /// What it does with the stream of rows.
@@ -140,30 +236,24 @@ impl Op {
         !self.traits().leaves_traces
     }
 
-    /// Returns true if it (or an operator of a branch or loop in it) keeps state of the whole stream.
+    /// Returns true if it, or an operator of a pipeline in it that sees its stream, keeps state of the whole stream.
     pub fn keeps_state(&self) -> bool {
-        let is_stateful = matches!(self.role(), Role::Barrier | Role::Reduction);
-        is_stateful || self.same_stream().any(Pipeline::keeps_state)
+        matches!(self.role(), Role::Barrier | Role::Reduction) || self.any_of_stream(Pipeline::keeps_state)
     }
 
-    /// The pipelines in it that see its own stream: branches, bodies, and runs in order. Pipelines that run for each row
-    /// by itself are not among them.
-    pub fn same_stream(&self) -> impl Iterator<Item = &Pipeline> {
-        let (several, one): (Vec<&Pipeline>, Option<&Pipeline>) = match self {
-            Op::Union(branches) => (branches.iter().collect(), None),
-            Op::Switch { options, .. } => (options.iter().map(|(_, pipeline)| pipeline).collect(), None),
-            Op::Repeat(repeat) => (Vec::new(), Some(&repeat.body)),
-            Op::Ordered { pipeline, .. } => (Vec::new(), Some(pipeline)),
-            _ => (Vec::new(), None),
-        };
-        several.into_iter().chain(one)
+    /// Returns true if `holds` does for a pipeline in it that sees its own stream: a branch, a body, a run in order.
+    /// Pipelines that run for each row by itself are not among them.
+    fn any_of_stream(&self, holds: impl Fn(&Pipeline) -> bool) -> bool {
+        let mut found = false;
+        self.visit_nested(&mut |purpose: Purpose<'_>, pipeline| found |= purpose.is_of_stream() && holds(pipeline));
+        found
     }
 
     /// Returns true if it may give results though nothing enters it: a reduction gives one for no rows.
     pub fn speaks_of_nothing(&self) -> bool {
         self.role() == Role::Reduction
             || matches!(self, Op::Inject(_))
-            || self.same_stream().any(Pipeline::speaks_of_nothing)
+            || self.any_of_stream(Pipeline::speaks_of_nothing)
     }
 
     /// Returns true if rows take different ways through it.

@@ -14,7 +14,6 @@ mod walk_to_tests;
 
 use crate::logical::{Configuration, Traversal};
 use crate::physical::PathRequirement;
-pub use nested::for_each_child_mut;
 
 /// A rule: its name, for `explain()`, and what it does to one chain of steps.
 pub struct Rule {

@@ -10,21 +10,21 @@ use mangrove_gremlin::Order;
 use crate::logical::{Operand, Reduction};
 use crate::lower::literal_integer;
 use crate::physical::{Access, Op, Stage};
+use crate::physical_rules::Names;
 
-/// Fuses the operators of a chain.
-pub fn fuse(stages: &mut Vec<Stage>) {
-    stages.dedup_by(|next, stage| fuse_two(stage, next));
-}
-
-/// Fuses a stage with the next, if they can be. Returns true if the next one is part of it now.
-fn fuse_two(stage: &mut Stage, next: &mut Stage) -> bool {
-    let Some(operator) = fused(&stage.operator, &next.operator) else { return false };
-    let keeps_range = matches!(operator, Op::Order { .. });
-    stage.operator = operator;
-    if !keeps_range {
-        stage.labels = std::mem::take(&mut next.labels);
-    }
-    !keeps_range
+pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
+    let mut changed = false;
+    stages.dedup_by(|next, stage| {
+        let Some(operator) = fused(&stage.operator, &next.operator) else { return false };
+        changed = true;
+        let keeps_range = matches!(operator, Op::Order { .. });
+        stage.operator = operator;
+        if !keeps_range {
+            stage.labels = std::mem::take(&mut next.labels);
+        }
+        !keeps_range
+    });
+    changed
 }
 
 fn fused(first: &Op, second: &Op) -> Option<Op> {

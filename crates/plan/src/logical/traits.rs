@@ -1,0 +1,261 @@
+//! What each step is, for the rules and checks that ask: one table, without a default.
+//!
+//! A step that is added gets its line here, and one in [`nested`](super::nested), before anything compiles. Rules that look
+//! for certain steps (`count().is(0)`) name these; every question that is asked of all steps is answered from the table.
+//! What is nested in a step is not looked at here.
+
+use mangrove_gremlin::{Order, Pop};
+
+use super::{By, EdgeEnd, Endpoint, LocalFunction, Lookup, Name, OrderBy, Reduction, Step};
+use crate::expression::Part;
+use crate::function::{CollectionFunction, Function};
+
+/// What a step does besides giving results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: its results depend on its input and on the snapshot alone.
+    None,
+    /// Writes to the graph.
+    Writes,
+    /// Reads or writes a file; counts as writing.
+    File,
+    /// Calls a service of the database, once and not once a node.
+    Service,
+    /// Reads side effects when all traversers have come.
+    CollectsSideEffects,
+    /// Draws at random, in one order.
+    Chance,
+    /// Shuffles. Unlike [`Effect::Chance`], each node may do so by itself.
+    Shuffles,
+    /// Looks at the clock.
+    Clock,
+    /// Ends the query.
+    Fails,
+}
+
+/// What a step reads of the paths of traversers, besides the labels that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathUse {
+    /// Nothing.
+    None,
+    /// The object before the present one, or the object at a label that is known only when the query runs.
+    Reads,
+    /// Its objects, which it shows, compares or keeps.
+    Shows,
+}
+
+/// What a step does with sacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackUse {
+    /// Nothing.
+    None,
+    /// Reads or changes each traverser's sack.
+    Uses,
+    /// Makes the sacks of all traversers add up to 1.
+    Normalizes,
+}
+
+/// What is known of a step.
+#[derive(Clone, Debug)]
+pub struct StepTraits<'a> {
+    /// What it does besides giving results.
+    pub effect: Effect,
+    /// What it reads of paths.
+    pub path: PathUse,
+    /// What it does with sacks.
+    pub sack: SackUse,
+    /// Reads loop counters.
+    pub reads_loops: bool,
+    /// Its result for a stream is the union of its results for each traverser, whatever their order.
+    pub row_by_row: bool,
+    /// Looks elements up, or goes along edges.
+    pub walks: bool,
+    /// May end the stream before all traversers have come.
+    pub cuts: bool,
+    /// The side effect that it adds to.
+    pub fills: Option<&'a Name>,
+    /// The step labels or side effects whose values it reads.
+    pub names_read: Vec<&'a Name>,
+    /// Reads the value of a label or side effect whose name is known only when the query runs.
+    pub reads_any_name: bool,
+    /// How many levels of nesting it may add to a value that enters it.
+    pub levels: usize,
+}
+
+impl<'a> StepTraits<'a> {
+    /// A step that makes something of the stream as a whole.
+    fn of_stream() -> Self {
+        StepTraits {
+            effect: Effect::None,
+            path: PathUse::None,
+            sack: SackUse::None,
+            reads_loops: false,
+            row_by_row: false,
+            walks: false,
+            cuts: false,
+            fills: None,
+            names_read: Vec::new(),
+            reads_any_name: false,
+            levels: 0,
+        }
+    }
+
+    /// A step that works on each traverser by itself.
+    fn of_rows() -> Self {
+        StepTraits { row_by_row: true, ..Self::of_stream() }
+    }
+
+    fn effect(self, effect: Effect) -> Self {
+        StepTraits { effect, ..self }
+    }
+
+    fn path(self, path: PathUse) -> Self {
+        StepTraits { path, ..self }
+    }
+
+    fn sack(self, sack: SackUse) -> Self {
+        StepTraits { sack, ..self }
+    }
+
+    fn walks(self) -> Self {
+        StepTraits { walks: true, ..self }
+    }
+
+    fn cuts(self) -> Self {
+        StepTraits { cuts: true, ..self }
+    }
+
+    fn fills(self, name: Option<&'a Name>) -> Self {
+        StepTraits { fills: name, ..self }
+    }
+
+    fn reads(self, names: impl IntoIterator<Item = &'a Name>) -> Self {
+        StepTraits { names_read: names.into_iter().collect(), ..self }
+    }
+
+    fn levels(self, levels: usize) -> Self {
+        StepTraits { levels, ..self }
+    }
+}
+
+impl Step {
+    /// The table.
+    pub fn traits(&self) -> StepTraits<'_> {
+        let (rows, stream) = (StepTraits::of_rows, StepTraits::of_stream);
+        match self {
+            Step::Vertices { .. } | Step::Edges { .. } => stream().walks(),
+            Step::Inject(_) => stream(),
+            Step::Call { .. } => stream().effect(Effect::Service),
+            Step::File(_) => stream().effect(Effect::File),
+            Step::AddEdge { from, to, .. } => {
+                let ends = [from, to].into_iter().flatten();
+                stream().effect(Effect::Writes).reads(ends.filter_map(Endpoint::label))
+            }
+            Step::AddVertex { .. } | Step::Property(_) | Step::Upsert(_) | Step::Drop => {
+                stream().effect(Effect::Writes)
+            }
+            Step::Expand { .. } => rows().walks(),
+            Step::EdgeVertex(EdgeEnd::Other) => stream().path(PathUse::Reads),
+            Step::EdgeVertex(EdgeEnd::Source | EdgeEnd::Target | EdgeEnd::Both)
+            | Step::Has(_)
+            | Step::Is(_)
+            | Step::Members { .. }
+            | Step::FilterTraversal(..)
+            | Step::Values(_)
+            | Step::Properties(_)
+            | Step::Id
+            | Step::Label
+            | Step::Key
+            | Step::PropertyValue
+            | Step::Identity
+            | Step::Unfold => rows(),
+            Step::WherePredicate { start, test, by, .. } => {
+                let row_by_row = by.iter().all(|by| !matches!(by, By::Traversal(_)));
+                StepTraits { row_by_row, ..stream() }.reads(start.iter().chain(test.names()))
+            }
+            Step::Dedup { labels, .. } => stream().reads(labels),
+            Step::Range { .. } => stream().cuts(),
+            Step::PathShape { .. } => stream().path(PathUse::Shows),
+            Step::Path { .. } => stream().path(PathUse::Shows).levels(1),
+            // Trees look at their own depth.
+            Step::Tree { side_effect, .. } => stream().path(PathUse::Shows).fills(side_effect.as_ref()),
+            Step::ValueMap { .. } | Step::PropertyMap { .. } => stream().levels(2),
+            Step::ElementMap { .. } => stream().levels(1),
+            Step::Loops(_) => StepTraits { reads_loops: true, ..stream() },
+            Step::Local(LocalFunction::Reduce(reduction)) | Step::Reduce(reduction) => {
+                stream().levels(levels_of_reduction(*reduction))
+            }
+            Step::Local(LocalFunction::Order(criteria)) | Step::Order(criteria) => stream().effect(chance(criteria)),
+            Step::Local(LocalFunction::Sample(_)) => stream().effect(Effect::Chance),
+            Step::Local(LocalFunction::Dedup(_) | LocalFunction::Range { .. } | LocalFunction::Tail(_)) => stream(),
+            Step::Select { lookup, labels, required, .. } => {
+                let levels = match lookup {
+                    // A list of what a label stands for; for several labels in a map.
+                    Lookup::Scope(Some(Pop::All)) => 2,
+                    _ if *required && labels.len() == 1 => 0,
+                    _ => 1,
+                };
+                stream().reads(labels).levels(levels)
+            }
+            Step::SelectKey { pop, .. } => {
+                let levels = if *pop == Some(Pop::All) { 2 } else { 0 };
+                StepTraits { reads_any_name: true, ..stream() }.path(PathUse::Reads).levels(levels)
+            }
+            Step::Function { function, .. } => stream().levels(match function {
+                // A list of pairs.
+                Function::Index { .. } | Function::Collection(CollectionFunction::Product) => 2,
+                Function::Collection(_) => 1,
+                Function::Text { .. }
+                | Function::Concat
+                | Function::Reverse
+                | Function::AsBool
+                | Function::AsDate
+                | Function::AsNumber(_)
+                | Function::DateAdd(_)
+                | Function::DateDiff
+                | Function::Element => 0,
+            }),
+            Step::Math { variables, .. } => stream().reads(variables.iter().filter(|name| *name != "_")),
+            Step::Format { parts, .. } => stream().reads(parts.iter().filter_map(Part::name)),
+            Step::Project { .. } => stream().levels(1),
+            // A map of lists.
+            Step::Group { side_effect: None, .. } => stream().levels(2),
+            Step::GroupCount { side_effect: None, .. } => stream().levels(1),
+            // What is put into a side effect is looked at there, and `cap()` gives it back.
+            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => {
+                stream().fills(side_effect.as_ref())
+            }
+            Step::Aggregate { name, .. } | Step::Subgraph(name) => stream().fills(Some(name)),
+            Step::Cap(_) => stream().effect(Effect::CollectsSideEffects).levels(1),
+            Step::FoldInto(..) => stream().levels(1),
+            Step::Barrier { norm_sack: true } => stream().sack(SackUse::Normalizes),
+            Step::Sack => stream().sack(SackUse::Uses),
+            Step::FoldSack(..) => stream().sack(SackUse::Uses).levels(1),
+            Step::Sample(..) | Step::Coin(_) => stream().effect(Effect::Chance),
+            Step::TimeLimit(_) => stream().effect(Effect::Clock).cuts(),
+            Step::Fail(_) => stream().effect(Effect::Fails),
+            Step::Tail(_)
+            | Step::Discard
+            | Step::Constant(_)
+            | Step::SelectColumn(_)
+            | Step::Map { .. }
+            | Step::LocalTraversal(_)
+            | Step::SideEffect(_)
+            | Step::Barrier { norm_sack: false }
+            | Step::Union(_)
+            | Step::Coalesce(_)
+            | Step::Optional(_)
+            | Step::Choose(_)
+            | Step::Repeat(_) => stream(),
+        }
+    }
+}
+
+fn levels_of_reduction(reduction: Reduction) -> usize {
+    usize::from(reduction == Reduction::Fold)
+}
+
+fn chance(criteria: &[OrderBy]) -> Effect {
+    let shuffles = criteria.iter().any(|criterion| criterion.order == Order::Shuffle);
+    if shuffles { Effect::Shuffles } else { Effect::None }
+}

@@ -1,0 +1,61 @@
+//! A search from a selected vertex to the vertex where the row is becomes a search from there.
+//!
+//! `as("c").select("a").out().where(eq("c"))`, as the patterns of a `match()` are written, asks for the edges from `a` to `c`.
+//! Against their direction these lead from `c`, where the row is, to `a`: the row needs no selection and stays.
+
+use std::collections::HashSet;
+
+use crate::logical::Name;
+use crate::physical::{EdgeTo, Modulate, Op, Over, SlotBy, Stage};
+use crate::physical_rules::Names;
+
+pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
+    let count = stages.len();
+    let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
+    // The labels of vertices so far, and for each stage the last one up to it that rows did not only pass.
+    let mut labels: HashSet<Name> = HashSet::new();
+    let mut comes_from: Vec<Option<usize>> = Vec::with_capacity(stages.len());
+    for mut stage in std::mem::take(stages) {
+        if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(&kept), &stage.operator)
+            && let before = kept.len() - 2
+            && selected != edge.name
+            && before.checked_sub(1).is_some_and(|last| is_at(&kept, comes_from[last], &edge.name))
+            && labels.contains(&selected)
+            && [&selected, &edge.name].into_iter().all(names.is_only_a_label)
+        {
+            let edge = EdgeTo { direction: edge.direction.reverse(), labels: edge.labels.clone(), name: selected };
+            stage.operator = Op::FollowTo { edge, stays: true };
+            kept.truncate(before);
+            comes_from.truncate(before);
+        }
+        if finds_vertices(&stage.operator) {
+            labels.extend(stage.labels.iter().cloned());
+        }
+        let only_passes = stage.operator.is_test() || matches!(stage.operator, Op::FollowTo { stays: true, .. });
+        comes_from.push(if only_passes { comes_from.last().copied().flatten() } else { Some(kept.len()) });
+        kept.push(stage);
+    }
+    let changed = kept.len() < count;
+    *stages = kept;
+    changed
+}
+
+/// The name that the last two operators together select.
+fn selected(stages: &[Stage]) -> Option<Name> {
+    let [.., Stage { operator: Op::Modulate(Modulate { over: Over::Names(names), by, .. }), labels }, select] = stages
+    else {
+        return None;
+    };
+    let ([(Some(name), lookup)], [SlotBy::Identity]) = (&names[..], &by[..]) else { return None };
+    let is_select = matches!(select.operator, Op::SlotMap { single: true, required: true, .. });
+    (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
+}
+
+/// Returns true if rows that come from a stage are at the vertex of a label: a hop or a source bears it.
+fn is_at(stages: &[Stage], from: Option<usize>, name: &Name) -> bool {
+    from.is_some_and(|at| finds_vertices(&stages[at].operator) && stages[at].labels.contains(name))
+}
+
+fn finds_vertices(operator: &Op) -> bool {
+    matches!(operator, Op::Expand { to_edges: false, .. } | Op::Vertices { .. })
+}

@@ -1,0 +1,56 @@
+//! Which operators walk along edges, and where a chain may merge rows before them.
+
+use crate::physical::{LocalKind, LoopTest, Op, Pipeline, SlotBy, Stage};
+
+/// Puts operators before the places they are given with, which ascend.
+pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bool {
+    if operators.is_empty() {
+        return false;
+    }
+    let mut all = Vec::with_capacity(stages.len() + operators.len());
+    let mut left = operators.into_iter().peekable();
+    for (at, stage) in std::mem::take(stages).into_iter().enumerate() {
+        if let Some((_, operator)) = left.next_if(|(place, _)| *place == at) {
+            all.push(Stage { operator, labels: Vec::new() });
+        }
+        all.push(stage);
+    }
+    *stages = all;
+    true
+}
+
+/// Whether it is a test that takes hops of its own, and whose answer for a row is the same however often it is asked.
+pub(super) fn is_walking_test(operator: &Op) -> bool {
+    let Op::Local(scope) = operator else { return false };
+    let LocalKind::Filter(_, pipelines) = &scope.kind else { return false };
+    !scope.serial && pipelines.iter().all(may_run_once) && pipelines.iter().any(walks)
+}
+
+pub(super) fn walks(pipeline: &Pipeline) -> bool {
+    pipeline.stages.iter().any(|stage| match &stage.operator {
+        Op::Vertices { .. } | Op::Edges { .. } => true,
+        operator => operator.is_hop(),
+    })
+}
+
+/// Returns true if it makes no difference how often it runs: it writes nothing, keeps no side effects, calls no service and
+/// leaves nothing to chance. What is nested in it must be plain tests.
+pub(super) fn may_run_once(pipeline: &Pipeline) -> bool {
+    pipeline.stages.iter().all(|stage| match &stage.operator {
+        Op::Repeat(repeat) => {
+            let plain = |test: &Option<LoopTest>| match test {
+                Some(LoopTest::Exists(test)) => may_run_once(test),
+                Some(LoopTest::Always | LoopTest::Times(_) | LoopTest::Test(_)) | None => true,
+            };
+            may_run_once(&repeat.body) && plain(&repeat.until) && plain(&repeat.emit)
+        }
+        Op::Union(branches) => branches.iter().all(may_run_once),
+        Op::Local(scope) => match &scope.kind {
+            LocalKind::Filter(_, pipelines) => !scope.serial && pipelines.iter().all(may_run_once),
+            LocalKind::FlatMap { .. } | LocalKind::SideEffect(_) => false,
+        },
+        Op::Modulate(modulate) => modulate.by.iter().all(|by| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_))),
+        Op::Switch { .. } | Op::Ordered { .. } => false,
+        operator => operator.is_repeatable(),
+    })
+}
