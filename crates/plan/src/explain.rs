@@ -307,7 +307,7 @@ fn test_text(test: &Test) -> String {
 
 /// A count or position, without the suffix of its type.
 fn number(number: &Operand) -> String {
-    crate::lower::literal_integer(number).map_or_else(|| operand(number), |n| n.to_string())
+    number.literal_integer().map_or_else(|| operand(number), |n| n.to_string())
 }
 
 /// Stands on both sides of the number of a literal that was taken out of the traversal: a code point that is no character,

@@ -13,7 +13,7 @@ use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop, Position};
 use smol_str::SmolStr;
 
 pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
-pub use condition::{Condition, FilterKind, LabelTest, Quantifier, Test};
+pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
@@ -43,6 +43,21 @@ pub enum Operand {
     Vertex(Value),
     /// The edge of this id.
     Edge(Value),
+}
+
+impl Operand {
+    /// The integer, if it is known now and is one.
+    pub fn literal_integer(&self) -> Option<i64> {
+        match self {
+            Operand::Literal(value) => mangrove_graph::numeric::integer(value),
+            Operand::Parameter(_)
+            | Operand::Lifted(_)
+            | Operand::List(_)
+            | Operand::Map(_)
+            | Operand::Vertex(_)
+            | Operand::Edge(_) => None,
+        }
+    }
 }
 
 /// A chain of steps.

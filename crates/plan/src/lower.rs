@@ -18,7 +18,6 @@ use std::collections::HashSet;
 use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::Comparison;
 
-pub use access::{Bound, equal_operands, range_bounds};
 use asked::Behind;
 use by::Slots;
 use order::Chain;
@@ -154,18 +153,12 @@ impl Lowering<'_> {
                 continue;
             }
             let before = chain.stages.len();
-            let lowered = match &node.step {
-                Step::Repeat(repeat) => {
-                    let behind = Behind {
-                        steps: &traversal.steps[at + 1..],
-                        fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
-                        asked,
-                    };
-                    self.repeat(repeat, &behind, &mut chain)
-                }
-                step => self.step(step, &mut chain),
+            let behind = Behind {
+                steps: &traversal.steps[at + 1..],
+                fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
+                asked,
             };
-            lowered.map_err(|e| match node.position {
+            self.step(&node.step, &behind, &mut chain).map_err(|e| match node.position {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
@@ -234,7 +227,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn step(&self, step: &Step, chain: &mut Chain) -> Result<()> {
+    /// Appends the operators of a step.
+    fn step(&self, step: &Step, behind: &Behind<'_>, chain: &mut Chain) -> Result<()> {
         match step {
             Step::Vertices { ids, conditions } => {
                 let (access, conditions) = access::access(&self.facts.indexes, ids.as_ref(), conditions);
@@ -312,13 +306,6 @@ impl Lowering<'_> {
                 chain.push(Op::PathShape { simple: *simple, slot, segment: segment.clone() });
             }
             Step::Discard => chain.push(Op::Discard),
-            _ => self.map_or_barrier(step, chain)?,
-        }
-        Ok(())
-    }
-
-    fn map_or_barrier(&self, step: &Step, chain: &mut Chain) -> Result<()> {
-        match step {
             Step::Values(keys) => chain.push(Op::Values(keys.clone())),
             Step::Properties(keys) => chain.push(Op::Properties(keys.clone())),
             Step::ValueMap { keys, tokens, by, shown } => {
@@ -437,50 +424,53 @@ impl Lowering<'_> {
                     chain.push(Op::SlotMap { names: vec![Name::default()], single: true, required: true });
                 }
             }
-            _ => self.scope(step, chain)?,
+            Step::Map { traversal, first } => {
+                let kind = flat_map(vec![self.child(traversal)?], *first);
+                self.local(kind, std::slice::from_ref(traversal), Merged::AsOne, chain);
+            }
+            Step::LocalTraversal(traversal) => {
+                let kind = LocalKind::FlatMap {
+                    pipelines: vec![self.child(traversal)?],
+                    first: false,
+                    otherwise_row: false,
+                    inner_path: true,
+                };
+                let fills = traversal.fills_side_effects();
+                let merged = if fills { Merged::Apart } else { Merged::AsOne };
+                // A reader of a side effect in local() sees what the traversers before put there.
+                let serial = traversal.is_mutating() || fills;
+                let ordered = chain.ordered;
+                chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
+            }
+            Step::Coalesce(traversals) => {
+                let kind = flat_map(self.children(traversals)?, false);
+                self.local(kind, traversals, Merged::AsOne, chain);
+            }
+            Step::Optional(traversal) => {
+                let kind = LocalKind::FlatMap {
+                    pipelines: vec![self.child(traversal)?],
+                    first: false,
+                    otherwise_row: true,
+                    inner_path: true,
+                };
+                self.local(kind, std::slice::from_ref(traversal), Merged::Together, chain);
+            }
+            Step::SideEffect(traversal) => {
+                let kind = LocalKind::SideEffect(self.child(traversal)?);
+                self.local(kind, std::slice::from_ref(traversal), Merged::AsOne, chain);
+            }
+            Step::Union(traversals) => chain.push(Op::Union(self.children(traversals)?)),
+            Step::Choose(choose) => self.choose(choose, chain)?,
+            Step::Repeat(repeat) => self.repeat(repeat, behind, chain)?,
         }
         Ok(())
     }
 
-    fn scope(&self, step: &Step, chain: &mut Chain) -> Result<()> {
+    /// Appends a branch scope with an instance a row. If its traversals write, an instance must see what the one before wrote.
+    fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
+        let serial = traversals.iter().any(Traversal::is_mutating);
         let ordered = chain.ordered;
-        let flat_map = |pipelines, first, otherwise_row, inner_path| LocalKind::FlatMap {
-            pipelines,
-            first,
-            otherwise_row,
-            inner_path,
-        };
-        let (kind, mutating) = match step {
-            Step::Map { traversal, first } => {
-                (flat_map(vec![self.child(traversal)?], *first, false, false), traversal.is_mutating())
-            }
-            // Who looks at a side effect in local() sees what the traversers before put there.
-            Step::LocalTraversal(traversal) => (
-                flat_map(vec![self.child(traversal)?], false, false, true),
-                traversal.is_mutating() || traversal.fills_side_effects(),
-            ),
-            Step::Coalesce(traversals) => (
-                flat_map(self.children(traversals)?, false, false, false),
-                traversals.iter().any(Traversal::is_mutating),
-            ),
-            Step::Optional(traversal) => {
-                (flat_map(vec![self.child(traversal)?], false, true, true), traversal.is_mutating())
-            }
-            Step::SideEffect(traversal) => (LocalKind::SideEffect(self.child(traversal)?), traversal.is_mutating()),
-            Step::Union(traversals) => {
-                chain.push(Op::Union(self.children(traversals)?));
-                return Ok(());
-            }
-            Step::Choose(choose) => return self.choose(choose, chain),
-            other => return Err(Error::bug(format!("no operator for the step {other:?}"))),
-        };
-        let merged = match step {
-            Step::LocalTraversal(traversal) if traversal.fills_side_effects() => Merged::Apart,
-            Step::Optional(_) => Merged::Together,
-            _ => Merged::AsOne,
-        };
-        chain.push(Op::Local(LocalScope { kind, serial: mutating, ordered, by_object: false, merged }));
-        Ok(())
+        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
     }
 
     fn local_function(&self, function: &LocalFunction, chain: &mut Chain) -> Result<()> {
@@ -501,6 +491,11 @@ impl Lowering<'_> {
     }
 }
 
+/// The results of the first pipeline that has any, or of it the first.
+fn flat_map(pipelines: Vec<Pipeline>, first: bool) -> LocalKind {
+    LocalKind::FlatMap { pipelines, first, otherwise_row: false, inner_path: false }
+}
+
 fn compared(criteria: &[OrderBy]) -> Vec<By> {
     criteria.iter().map(|criterion| criterion.by.clone()).collect()
 }
@@ -509,13 +504,5 @@ fn orders(criteria: &[OrderBy]) -> Vec<mangrove_gremlin::Order> {
     match criteria {
         [] => vec![mangrove_gremlin::Order::Asc],
         _ => criteria.iter().map(|c| c.order).collect(),
-    }
-}
-
-/// The number in an operand that is known now.
-pub fn literal_integer(operand: &Operand) -> Option<i64> {
-    match operand {
-        Operand::Literal(value) => mangrove_graph::numeric::integer(value),
-        _ => None,
     }
 }

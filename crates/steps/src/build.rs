@@ -368,18 +368,149 @@ impl Builder {
             }
             Op::Format(parts) => self.map(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
-            Op::Local(_) | Op::Union(_) | Op::Switch { .. } | Op::Repeat(_) | Op::Ordered { .. } | Op::Group { .. } => {
-                self.scope(stage, tail)?
+            Op::Is(test) => self.row(&tail, Need::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?,
+            Op::Members(quantifier, test) => {
+                let test = CompiledTest::new(test);
+                self.row(&tail, Need::Anywhere, stage, false, members::Members::new(*quantifier, test))?
             }
-            Op::AddVertex { .. }
-            | Op::AddEdge { .. }
-            | Op::Upsert(_)
-            | Op::SetProperty(_)
-            | Op::SetProperties(_)
-            | Op::File(_)
-            | Op::Drop => self.write(stage, &tail)?,
-            _ => self.local_or_barrier(stage, tail, first)?,
+            Op::Math(expression) => {
+                self.row(&tail, Need::Anywhere, stage, true, formula::Math::new(expression.clone()))?
+            }
+            Op::CompareSlots(test) => self.row(&tail, Need::Anywhere, stage, false, paths::CompareSlots::new(test))?,
+            Op::CompareName { equal, name, lookup } => {
+                let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
+                self.row(&tail, Need::Anywhere, stage, false, compare)?
+            }
+            Op::PathShape { simple, slot, segment } => self.row(
+                &tail,
+                Need::Anywhere,
+                stage,
+                false,
+                paths::PathShape { simple: *simple, slot: *slot, segment: segment.clone() },
+            )?,
+            Op::Discard => self.row(&tail, Need::Anywhere, stage, false, paths::Discard)?,
+            Op::ReplaceMapValues => self.row(&tail, Need::Anywhere, stage, false, property::ReplaceMapValues)?,
+            Op::Constant(value) => self.row(&tail, Need::Anywhere, stage, true, local::Constant::new(value.clone()))?,
+            Op::Identity => {
+                self.row(&tail, Need::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
+            }
+            Op::Unfold => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, local::Unfold::new(remember));
+                next
+            }
+            Op::Call { service, arguments } => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
+                next
+            }
+            Op::Loops(depth) => self.row(&tail, Need::Anywhere, stage, true, local::LoopsOf(*depth))?,
+            Op::LocalReduce(reduction) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalReduce(*reduction))?
+            }
+            Op::LocalDedup(keys) => self.map(&tail, Need::Anywhere, stage, true, local::LocalDedup(keys.clone()))?,
+            Op::LocalRange { low, high } => {
+                let range = local::LocalRange::new(low.clone(), high.clone());
+                self.map(&tail, Need::Anywhere, stage, true, range)?
+            }
+            Op::LocalTail(count) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
+            }
+            Op::LocalOrder(orders) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
+            }
+            Op::Path { slot, segment } => {
+                self.map(&tail, Need::Anywhere, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
+            }
+            Op::SlotMap { names, single, required } => {
+                let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
+                self.map(&tail, Need::Anywhere, stage, true, map)?
+            }
+            Op::Sack => self.row(&tail, Need::Anywhere, stage, true, sack::SackOf)?,
+            Op::FoldSack(operator) => self.map(&tail, Need::Anywhere, stage, false, sack::FoldSack(*operator))?,
+            Op::OneByOne => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, OneByOne::default());
+                next
+            }
+            Op::Fail(message) => self.row(&tail, Need::Anywhere, stage, false, sack::Fail(message.clone()))?,
+            Op::SelectKey(pop) => self.row(&tail, Need::Anywhere, stage, true, sack::SelectKey(*pop))?,
+            Op::SelectColumn(column) => self.map(&tail, Need::Anywhere, stage, true, local::SelectColumn(*column))?,
+            Op::Inject(values) => {
+                self.gather(&tail, stage, Inject::new(values.clone(), tail.at_start, tail.entering, remember))?
+            }
+            Op::ReduceValues { key, reduction } if self.nodes == 1 => {
+                self.gather(&tail, stage, ReduceValues::new(*reduction, key.clone(), remember))?
+            }
+            Op::ReduceValues { key, reduction } => {
+                // The values are read where their elements are, and reduced at home.
+                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let next = self.stage(&read, tail, first)?;
+                let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
+                self.stage(&reduce, next, first)?
+            }
+            Op::Reduce(reduction) => {
+                self.gather(&tail, stage, Reduce::new(ReduceKind::Language(*reduction), remember))?
+            }
+            Op::Order { orders, limit } => {
+                let taken = std::mem::take(&mut self.taken);
+                self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
+            }
+            Op::Dedup { slots } => self.gather(&tail, stage, Dedup::new(*slots, self.visited.clone()))?,
+            Op::Range { low, high } => {
+                let upstream = first..self.topology.next();
+                self.gather(&tail, stage, Range::new(low.clone(), high.clone(), upstream, self.interleaved))?
+            }
+            Op::Tail(count) => self.gather(&tail, stage, Tail::new(count.clone()))?,
+            Op::GroupCount { side_effect } => {
+                let taken = std::mem::take(&mut self.taken);
+                self.gather(&tail, stage, GroupCount::new(side_effect.clone(), taken, remember))?
+            }
+            Op::Aggregate(name) => self.gather(&tail, stage, Aggregate::new(name.clone()))?,
+            Op::Tree { side_effect, slot } => {
+                self.gather(&tail, stage, Tree::new(side_effect.clone(), *slot, remember))?
+            }
+            Op::Subgraph(name) => self.gather(&tail, stage, Subgraph::new(name.clone()))?,
+            Op::Cap(names) => self.gather(&tail, stage, Cap::new(names.clone(), remember))?,
+            Op::Barrier { norm_sack } => self.gather(&tail, stage, Barrier::new(*norm_sack))?,
+            Op::FoldInto(seed, operator) => {
+                self.gather(&tail, stage, FoldInto::new(seed.clone(), *operator, remember))?
+            }
+            Op::Sample(count) => self.gather(&tail, stage, Sample::new(count.clone()))?,
+            Op::TimeLimit(millis) => {
+                self.gather(&tail, stage, TimeLimit::new(millis.clone(), first..self.topology.next()))?
+            }
+            Op::Coin(probability) => self.gather(&tail, stage, Coin::new(probability.clone()))?,
+            Op::LocalSample(count) => self.gather(&tail, stage, LocalSample::new(count.clone(), remember))?,
+            Op::Merge => self.gather(&tail, stage, PassingMerge::default())?,
+            Op::AddVertex { label, id, properties } => {
+                let properties: Vec<PropertyWrite> = properties.clone();
+                self.gather(&tail, stage, write::AddVertex::new(label.clone(), id.clone(), properties, remember))?
+            }
+            Op::AddEdge { label, from, to, id, properties } => {
+                let ends: [Option<SlotOperand>; 2] = [from.clone(), to.clone()];
+                let properties = properties.clone();
+                self.gather(&tail, stage, write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))?
+            }
+            Op::SetProperty(property) => self.gather(&tail, stage, write::SetProperty::new(property.clone()))?,
+            Op::Upsert(plan) => self.gather(&tail, stage, write::Upsert::new((**plan).clone(), remember))?,
+            Op::SetProperties(map) => self.gather(&tail, stage, write::SetFromMap::of_map(map.clone()))?,
+            Op::Drop => self.gather(&tail, stage, write::Drop::default())?,
+            Op::File(file) => self.gather(&tail, stage, write::File::new(file.clone()))?,
+            Op::Local(scope) => self.local_scope(scope, stage, &tail)?,
+            Op::Union(branches) => self.union(branches, stage, &tail)?,
+            Op::Switch { options, every } => self.switch(options, *every, stage, &tail)?,
+            Op::Repeat(repeat) => self.repeat(repeat, &tail)?,
+            Op::Ordered { pipeline, always } => self.in_order(pipeline, *always, stage, tail)?,
+            Op::Group { side_effect, value } => self.group(side_effect.as_ref(), value, stage, &tail)?,
         })
+    }
+
+    /// Numbers an operator that sees all rows of an instance, at the home of their group.
+    fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
+        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+        self.set(next.from, operator);
+        Ok(next)
     }
 
     /// An intersection where the lists lie on several nodes: a hop, and tests at the owners of its ends.
@@ -406,144 +537,6 @@ impl Builder {
         let next = self.attach(tail, Need::Home, What::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
-        Ok(next)
-    }
-
-    fn local_or_barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
-        let here = Need::Anywhere;
-        Ok(match &stage.operator {
-            Op::Is(test) => self.row(&tail, here, stage, false, filter::Is(CompiledTest::new(test)))?,
-            Op::Members(quantifier, test) => {
-                let test = CompiledTest::new(test);
-                self.row(&tail, here, stage, false, members::Members::new(*quantifier, test))?
-            }
-            Op::Math(expression) => self.row(&tail, here, stage, true, formula::Math::new(expression.clone()))?,
-            Op::CompareSlots(test) => self.row(&tail, here, stage, false, paths::CompareSlots::new(test))?,
-            Op::CompareName { equal, name, lookup } => {
-                let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
-                self.row(&tail, here, stage, false, compare)?
-            }
-            Op::PathShape { simple, slot, segment } => self.row(
-                &tail,
-                here,
-                stage,
-                false,
-                paths::PathShape { simple: *simple, slot: *slot, segment: segment.clone() },
-            )?,
-            Op::Discard => self.row(&tail, here, stage, false, paths::Discard)?,
-            Op::ReplaceMapValues => self.row(&tail, here, stage, false, property::ReplaceMapValues)?,
-            Op::Constant(value) => self.row(&tail, here, stage, true, local::Constant::new(value.clone()))?,
-            Op::Identity => self.row(&tail, here, stage, false, paths::Identity { labels: stage.labels.clone() })?,
-            Op::Unfold => {
-                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
-                let remember = self.remember(stage);
-                self.set(next.from, local::Unfold::new(remember));
-                next
-            }
-            Op::Call { service, arguments } => {
-                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
-                let remember = self.remember(stage);
-                self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
-                next
-            }
-            Op::Loops(depth) => self.row(&tail, here, stage, true, local::LoopsOf(*depth))?,
-            Op::LocalReduce(reduction) => self.map(&tail, here, stage, true, local::LocalReduce(*reduction))?,
-            Op::LocalDedup(keys) => self.map(&tail, here, stage, true, local::LocalDedup(keys.clone()))?,
-            Op::LocalRange { low, high } => {
-                let range = local::LocalRange::new(low.clone(), high.clone());
-                self.map(&tail, here, stage, true, range)?
-            }
-            Op::LocalTail(count) => self.map(&tail, here, stage, true, local::LocalTail::new(count.clone()))?,
-            Op::LocalOrder(orders) => {
-                self.map(&tail, here, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
-            }
-            Op::Path { slot, segment } => {
-                self.map(&tail, here, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
-            }
-            Op::SlotMap { names, single, required } => {
-                let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
-                self.map(&tail, here, stage, true, map)?
-            }
-            Op::Sack => self.row(&tail, here, stage, true, sack::SackOf)?,
-            Op::FoldSack(operator) => self.map(&tail, here, stage, false, sack::FoldSack(*operator))?,
-            Op::OneByOne => {
-                let next = self.attach(&tail, here, What::Operator(&stage.operator))?;
-                self.set(next.from, OneByOne::default());
-                next
-            }
-            Op::Fail(message) => self.row(&tail, here, stage, false, sack::Fail(message.clone()))?,
-            Op::SelectKey(pop) => self.row(&tail, here, stage, true, sack::SelectKey(*pop))?,
-            Op::SelectColumn(column) => self.map(&tail, here, stage, true, local::SelectColumn(*column))?,
-            _ => self.barrier(stage, tail, first)?,
-        })
-    }
-
-    fn barrier(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
-        let remember = self.remember(stage);
-        let operator: Box<dyn Operator<Rows>> = match &stage.operator {
-            Op::Inject(values) => Box::new(Inject::new(values.clone(), tail.at_start, tail.entering, remember)),
-            Op::ReduceValues { key, reduction } if self.nodes == 1 => {
-                Box::new(ReduceValues::new(*reduction, key.clone(), remember))
-            }
-            Op::ReduceValues { key, reduction } => {
-                // The values are read where their elements are, and reduced at home.
-                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
-                let next = self.stage(&read, tail, first)?;
-                let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
-                return self.stage(&reduce, next, first);
-            }
-            Op::Reduce(reduction) => Box::new(Reduce::new(ReduceKind::Language(*reduction), remember)),
-            Op::Order { orders, limit } => {
-                Box::new(Order::new(orders.clone(), std::mem::take(&mut self.taken), limit.clone()))
-            }
-            Op::Dedup { slots } => Box::new(Dedup::new(*slots, self.visited.clone())),
-            Op::Range { low, high } => {
-                let upstream = first..self.topology.next();
-                Box::new(Range::new(low.clone(), high.clone(), upstream, self.interleaved))
-            }
-            Op::Tail(count) => Box::new(Tail::new(count.clone())),
-            Op::GroupCount { side_effect } => {
-                Box::new(GroupCount::new(side_effect.clone(), std::mem::take(&mut self.taken), remember))
-            }
-            Op::Aggregate(name) => Box::new(Aggregate::new(name.clone())),
-            Op::Tree { side_effect, slot } => Box::new(Tree::new(side_effect.clone(), *slot, remember)),
-            Op::Subgraph(name) => Box::new(Subgraph::new(name.clone())),
-            Op::Cap(names) => Box::new(Cap::new(names.clone(), remember)),
-            Op::Barrier { norm_sack } => Box::new(Barrier::new(*norm_sack)),
-            Op::FoldInto(seed, operator) => Box::new(FoldInto::new(seed.clone(), *operator, remember)),
-            Op::Sample(count) => Box::new(Sample::new(count.clone())),
-            Op::TimeLimit(millis) => Box::new(TimeLimit::new(millis.clone(), first..self.topology.next())),
-            Op::Coin(probability) => Box::new(Coin::new(probability.clone())),
-            Op::LocalSample(count) => Box::new(LocalSample::new(count.clone(), remember)),
-            Op::Merge => Box::new(PassingMerge::default()),
-            other => return Err(Error::bug(format!("no operator is made of {}", describe(other)))),
-        };
-        let next = self.attach(&tail, Need::Home, What::Operator(&stage.operator))?;
-        self.operators[next.from as usize] = Some(operator);
-        Ok(next)
-    }
-
-    fn write(&mut self, stage: &Stage, tail: &End) -> Result<End> {
-        let remember = self.remember(stage);
-        let operator: Box<dyn Operator<Rows>> = match &stage.operator {
-            Op::AddVertex { label, id, properties } => {
-                let properties: Vec<PropertyWrite> = properties.clone();
-                Box::new(write::AddVertex::new(label.clone(), id.clone(), properties, remember))
-            }
-            Op::AddEdge { label, from, to, id, properties } => {
-                let ends: [Option<SlotOperand>; 2] = [from.clone(), to.clone()];
-                let properties = properties.clone();
-                Box::new(write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))
-            }
-            Op::SetProperty(property) => Box::new(write::SetProperty::new(property.clone())),
-            Op::Upsert(plan) => Box::new(write::Upsert::new((**plan).clone(), remember)),
-            Op::SetProperties(map) => Box::new(write::SetFromMap::of_map(map.clone())),
-            Op::Drop => Box::new(write::Drop::default()),
-            Op::File(file) => Box::new(write::File::new(file.clone())),
-            other => return Err(Error::bug(format!("no write is made of {}", describe(other)))),
-        };
-        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
-        self.operators[next.from as usize] = Some(operator);
         Ok(next)
     }
 

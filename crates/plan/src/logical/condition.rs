@@ -78,6 +78,38 @@ impl LabelTest {
     }
 }
 
+/// A bound of a range, and whether the bound itself belongs to it.
+pub type Bound = Option<(Operand, bool)>;
+
+impl Test {
+    /// The operands of which a value must equal one, if the test says just that.
+    pub fn equal_operands(&self) -> Option<Vec<Operand>> {
+        match self {
+            Test::Compare(Comparison::Eq, operand) => Some(vec![operand.clone()]),
+            Test::Within(operands) => Some(operands.clone()),
+            _ => None,
+        }
+    }
+
+    /// The bounds between which a value must lie, if the test says just that.
+    pub fn range_bounds(&self) -> Option<(Bound, Bound)> {
+        match self {
+            Test::Compare(Comparison::Gt, bound) => Some((Some((bound.clone(), false)), None)),
+            Test::Compare(Comparison::Gte, bound) => Some((Some((bound.clone(), true)), None)),
+            Test::Compare(Comparison::Lt, bound) => Some((None, Some((bound.clone(), false)))),
+            Test::Compare(Comparison::Lte, bound) => Some((None, Some((bound.clone(), true)))),
+            Test::And(tests) => {
+                let [a, b] = &tests[..] else { return None };
+                match (a.range_bounds()?, b.range_bounds()?) {
+                    ((low, None), (None, high)) | ((None, high), (low, None)) => Some((low, high)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
 /// How the nested traversals of a filter decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {

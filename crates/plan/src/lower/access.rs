@@ -24,7 +24,7 @@ pub(super) fn access(
     if let Some(at) = by_id
         && let Condition::Id(test) = rest.remove(at)
     {
-        return (Access::IdSet(equal_operands(&test).unwrap_or_default()), rest);
+        return (Access::IdSet(test.equal_operands().unwrap_or_default()), rest);
     }
     if let Some(access) = by_index(indexes, &rest) {
         return (access, rest);
@@ -63,8 +63,8 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
 /// Takes the condition out that a scan for values can answer, if there is one.
 fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
     let found = conditions.iter().enumerate().filter_map(|(at, c)| match c {
-        Condition::Property(_, test) if equal_operands(test).is_some() => Some((at, false)),
-        Condition::Property(_, test) if range_bounds(test).is_some() => Some((at, true)),
+        Condition::Property(_, test) if test.equal_operands().is_some() => Some((at, false)),
+        Condition::Property(_, test) if test.range_bounds().is_some() => Some((at, true)),
         _ => None,
     });
     let (at, _) = found.min_by_key(|(_, is_range)| *is_range)?;
@@ -96,8 +96,8 @@ impl<'a> Match<'a> {
         let equals_one = |test: &Test| matches!(test, Test::Compare(Comparison::Eq, _));
         let mut prefix: Vec<usize> = index.keys.iter().map_while(|key| on(key, &equals_one)).collect();
         let next = index.keys.get(prefix.len());
-        let equality = next.and_then(|key| on(key, &|test| equal_operands(test).is_some()));
-        let range = next.and_then(|key| on(key, &|test| index.info.ordered && range_bounds(test).is_some()));
+        let equality = next.and_then(|key| on(key, &|test| test.equal_operands().is_some()));
+        let range = next.and_then(|key| on(key, &|test| index.info.ordered && test.range_bounds().is_some()));
         let (condition, is_range) = match (equality, range) {
             (Some(at), _) => (at, false),
             (None, Some(at)) => (at, true),
@@ -127,35 +127,5 @@ impl<'a> Match<'a> {
         let finds_one = self.index.info.unique && equalities == self.index.keys.len();
         let first = self.prefix.first().copied().unwrap_or(self.condition);
         (finds_one, equalities, self.is_range, std::cmp::Reverse(first))
-    }
-}
-
-/// The operands a value must equal one of, if the test says just that.
-pub fn equal_operands(test: &Test) -> Option<Vec<Operand>> {
-    match test {
-        Test::Compare(Comparison::Eq, operand) => Some(vec![operand.clone()]),
-        Test::Within(operands) => Some(operands.clone()),
-        _ => None,
-    }
-}
-
-/// A bound of a range, and whether the bound itself belongs to it.
-pub type Bound = Option<(Operand, bool)>;
-
-/// The bounds a value must lie between, if the test says just that.
-pub fn range_bounds(test: &Test) -> Option<(Bound, Bound)> {
-    match test {
-        Test::Compare(Comparison::Gt, o) => Some((Some((o.clone(), false)), None)),
-        Test::Compare(Comparison::Gte, o) => Some((Some((o.clone(), true)), None)),
-        Test::Compare(Comparison::Lt, o) => Some((None, Some((o.clone(), false)))),
-        Test::Compare(Comparison::Lte, o) => Some((None, Some((o.clone(), true)))),
-        Test::And(tests) => {
-            let [a, b] = &tests[..] else { return None };
-            match (range_bounds(a)?, range_bounds(b)?) {
-                ((low, None), (None, high)) | ((None, high), (low, None)) => Some((low, high)),
-                _ => None,
-            }
-        }
-        _ => None,
     }
 }

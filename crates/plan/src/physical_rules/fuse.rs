@@ -8,7 +8,6 @@
 use mangrove_gremlin::Order;
 
 use crate::logical::{Operand, Reduction};
-use crate::lower::literal_integer;
 use crate::physical::{Access, Op, Stage};
 use crate::physical_rules::Names;
 
@@ -67,5 +66,5 @@ fn count_all(edges: bool, access: &Access) -> Option<Op> {
 /// A high end that is one, as far as is known now: not the negative number that means "to the end". A
 /// parameter may turn out to be one; the sort then keeps everything.
 fn is_bound(high: &Operand) -> bool {
-    literal_integer(high).is_none_or(|n| n >= 0)
+    high.literal_integer().is_none_or(|n| n >= 0)
 }

@@ -5,7 +5,6 @@
 use mangrove_gremlin::Comparison;
 
 use crate::logical::{ChooseOn, Emit, FilterKind, Reduction, Step, StepNode, Test, Traversal, Until};
-use crate::lower::literal_integer;
 use crate::physical::PathRequirement;
 
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
@@ -69,7 +68,7 @@ fn tests_existence(traversal: &Traversal) -> Option<bool> {
     if labeled || traversal.is_mutating() || traversal.uses_side_effects() {
         return None;
     }
-    match (comparison, literal_integer(bound)?) {
+    match (comparison, bound.literal_integer()?) {
         (Comparison::Gt | Comparison::Neq, 0) | (Comparison::Gte, 1) => Some(true),
         (Comparison::Eq | Comparison::Lte, 0) | (Comparison::Lt, 1) => Some(false),
         _ => None,

@@ -7,7 +7,6 @@
 //! steps: a loop stays a loop then. A loop without a bound stays one as well.
 
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
-use crate::lower::literal_integer;
 use crate::physical::PathRequirement;
 use crate::purity::{is_plain_chain, is_repeatable};
 use crate::rules::count_to_existence::only_asked_whether;
@@ -64,7 +63,7 @@ fn unroll(asked: &mut Traversal) -> bool {
 /// How many iterations there are, if that is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
 fn iterations(repeat: &Repeat) -> Option<i64> {
     let Some(Until::Times(times)) = &repeat.until else { return None };
-    let times = literal_integer(times)?;
+    let times = times.literal_integer()?;
     match (times < 1, repeat.until_first) {
         (true, true) => None,
         (true, false) => Some(1),

@@ -3,12 +3,12 @@
 use mangrove_flow::{Exchange, OpId, Placement};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator;
-use mangrove_plan::logical::{ChooseOption, Reduction};
+use mangrove_plan::logical::{ChooseOption, Name, Reduction};
 use mangrove_plan::physical::{
     LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, SlotBy, Stage,
 };
 
-use super::{Builder, End, Need, What, describe};
+use super::{Builder, End, Need, What};
 use crate::row::{RowAdapter, paths};
 use crate::rows::Remember;
 use crate::scope::branch::{Merge, Split, Switch, When};
@@ -32,52 +32,60 @@ fn joining(value: &Pipeline) -> Option<Operator> {
 }
 
 impl Builder {
-    pub(super) fn scope(&mut self, stage: &Stage, tail: End) -> Result<End> {
-        let what = What::Operator(&stage.operator);
-        match &stage.operator {
-            Op::Local(scope) => self.local_scope(scope, stage, &tail),
-            Op::Ordered { pipeline, always } => {
-                if self.nodes == 1 && !always {
-                    return self.chain(pipeline, tail);
-                }
-                let next = self.attach(&tail, Need::Anywhere, what)?;
-                self.inside(pipeline, next.from, 1)?;
-                self.set(next.from, Ordered::default());
-                Ok(next)
-            }
-            Op::Group { side_effect, value } => {
-                let taken = std::mem::take(&mut self.taken);
-                let next = self.attach(&tail, Need::Home, what)?;
-                self.inside(value, next.from, 1)?;
-                let operator = Group::new(side_effect.clone(), taken, joining(value), self.remember(stage));
-                self.set(next.from, operator);
-                Ok(next)
-            }
-            Op::Union(branches) if branches.is_empty() => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
-                self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
-                Ok(next)
-            }
-            Op::Union(branches) => {
-                let split = self.attach(&tail, Need::Anywhere, what)?;
-                let split = End { at_start: tail.at_start, ..split };
-                let announces = branches.iter().any(Pipeline::speaks_of_nothing);
-                let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
-                self.set(split.from, Split::new(branches.len(), announces, in_turn));
-                // Operators nearer to the result run first: the first branch is built last, so that its results
-                // come first.
-                self.branches(split, branches.iter().rev(), false, announces)
-            }
-            Op::Switch { options, every } => {
-                let switch = self.attach(&tail, Need::Anywhere, what)?;
-                let whens = options.iter().map(|(option, _)| when(option)).collect();
-                let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
-                self.set(switch.from, Switch::new(whens, *every, announces));
-                self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
-            }
-            Op::Repeat(repeat) => self.repeat(repeat, &tail),
-            other => Err(Error::bug(format!("{} is no scope", describe(other)))),
+    /// A scope that keeps the order of the rows that enter. On one node most pipelines do so by themselves.
+    pub(super) fn in_order(&mut self, pipeline: &Pipeline, always: bool, stage: &Stage, tail: End) -> Result<End> {
+        if self.nodes == 1 && !always {
+            return self.chain(pipeline, tail);
         }
+        let next = self.attach(&tail, Need::Anywhere, What::Operator(&stage.operator))?;
+        self.inside(pipeline, next.from, 1)?;
+        self.set(next.from, Ordered::default());
+        Ok(next)
+    }
+
+    pub(super) fn group(
+        &mut self,
+        side_effect: Option<&Name>,
+        value: &Pipeline,
+        stage: &Stage,
+        tail: &End,
+    ) -> Result<End> {
+        let taken = std::mem::take(&mut self.taken);
+        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+        self.inside(value, next.from, 1)?;
+        let operator = Group::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
+        self.set(next.from, operator);
+        Ok(next)
+    }
+
+    pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &End) -> Result<End> {
+        let what = What::Operator(&stage.operator);
+        if branches.is_empty() {
+            let next = self.attach(tail, Need::Anywhere, what)?;
+            self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
+            return Ok(next);
+        }
+        let split = self.attach(tail, Need::Anywhere, what)?;
+        let split = End { at_start: tail.at_start, ..split };
+        let announces = branches.iter().any(Pipeline::speaks_of_nothing);
+        let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
+        self.set(split.from, Split::new(branches.len(), announces, in_turn));
+        // Operators nearer to the result run first: the first branch is built last, so that its results come first.
+        self.branches(split, branches.iter().rev(), false, announces)
+    }
+
+    pub(super) fn switch(
+        &mut self,
+        options: &[(ChooseOption, Pipeline)],
+        every: bool,
+        stage: &Stage,
+        tail: &End,
+    ) -> Result<End> {
+        let switch = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
+        let whens = options.iter().map(|(option, _)| when(option)).collect();
+        let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
+        self.set(switch.from, Switch::new(whens, every, announces));
+        self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
 
     /// Builds branches and the operator where they come together; with `past`, there is one more that leads
@@ -119,7 +127,7 @@ impl Builder {
         Ok(End { from: merge, entering: false, placement, at_start: false })
     }
 
-    fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
+    pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
         let next = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
             LocalKind::Filter(kind, pipelines) => (LocalShapeKind::Filter(*kind), pipelines.iter().collect()),
@@ -146,7 +154,7 @@ impl Builder {
         Ok(next)
     }
 
-    fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
+    pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
         let next = self.attach(tail, Need::Home, What::Named("repeat"))?;
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);

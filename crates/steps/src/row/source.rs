@@ -12,7 +12,6 @@ use mangrove_graph::{
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
-use mangrove_plan::lower::{equal_operands, range_bounds};
 use mangrove_plan::physical::Access;
 
 use crate::environment::Environment;
@@ -313,7 +312,7 @@ fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Fil
             // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the strings; the
             // condition keeps what is comparable.
             let test = property_test(conditions, *condition)?;
-            let is_exact = matches!(test, Test::Within(_)) || equal_operands(test).is_some();
+            let is_exact = matches!(test, Test::Within(_)) || test.equal_operands().is_some();
             let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;
             (0..conditions.len()).filter(|&at| !is_answered(at)).map(|at| conditions[at].clone()).collect()
         }
@@ -459,10 +458,10 @@ fn index_range(test: &Test, environment: &Environment) -> Result<IndexRange> {
     if let Test::Within(operands) = test {
         return Ok(IndexRange::Equal(within_values(operands, environment)?));
     }
-    if let Some(operands) = equal_operands(test) {
+    if let Some(operands) = test.equal_operands() {
         return Ok(IndexRange::Equal(operands.iter().map(|o| environment.resolve(o)).collect::<Result<_>>()?));
     }
-    let (low, high) = range_bounds(test).ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
+    let (low, high) = test.range_bounds().ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
     let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((environment.resolve(&operand)?, inside));
     let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
     Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
