@@ -75,7 +75,6 @@ traversals=$here/python/traversals.json
 
 if fetch "gremlinpython 3.8" python venv-gremlinpython python/requirements.txt; then
     check "$fetched" "$here/python/run.py" --url "$url" --memory-limited --serializer graphbinary --serializer graphson3
-    check "$fetched" "$here/readme.py" "$url"
     check "$fetched" "$here/python/security.py" "$mangrove"
     [ "$which" = quick ] ||
         check "$fetched" "$here/python/run.py" --url "$url" --only-language --serializer graphson2

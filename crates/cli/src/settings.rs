@@ -473,7 +473,7 @@ mod tests {
             let summary = setting.summary.replace('|', "\\|");
             table.push_str(&format!("| `{}` | {default} | {summary} |\n", setting.name));
         }
-        crate::manual::check("settings", &table);
+        crate::manual::check("operations.md", "settings", &table);
     }
 
     #[test]

@@ -119,5 +119,5 @@ fn every_metric_is_explained_in_the_manual() {
     }
     assert!(!text.contains("mangrove_slow_queries_total{graph=\"g\"} 0\n"), "{text}");
     assert_eq!(serving.signal("TERM"), Some(0));
-    manual::check("metrics", &table);
+    manual::check("metrics.md", "metrics", &table);
 }
