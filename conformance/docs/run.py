@@ -8,8 +8,8 @@ Each page has a scratch directory, in which its blocks run from top to bottom, a
 
   sh                 run by bash; the tools in TOOLS stand in for those that would change the machine
   python, javascript, java, go
-                     the blocks of one language of a page are one program, run against the page's server;
-                     `print(x)   # TEXT` promises that TEXT is printed
+                     the blocks of one language of a page are one program, which runs at the last of them against the
+                     page's server; `print(x)   # TEXT` promises that TEXT is printed
   rust               run by rustdoc (crates/db/src/lib.rs includes the page)
   gremlin, groovy    run by `mangrove query`, on the page's graph if it has one in graph/, else in memory
   toml               taken by `mangrove serve --print-config`
@@ -418,9 +418,10 @@ class Runner:
         elif block.language in PROGRAMS:
             if "file" in comments:
                 return
-            scratch.serve()
-            programs[block.language] = programs.get(block.language, "") + block.code
-            PROGRAMS[block.language](scratch, programs[block.language])
+            programs[block.language] += block.code
+            if block.line == max(line for line, language in programs["blocks"] if language == block.language):
+                scratch.serve()
+                PROGRAMS[block.language](scratch, programs[block.language])
         elif block.language == "rust":
             rust_page(block.page)
         elif block.language in ("gremlin", "groovy"):
@@ -460,7 +461,8 @@ class Runner:
         blocks = [block for block in blocks_of(page) if block.language not in ILLUSTRATIONS]
         if not blocks:
             return
-        began, scratch, programs = time.monotonic(), Scratch(self.program), {}
+        began, scratch = time.monotonic(), Scratch(self.program)
+        programs = collections.defaultdict(str, blocks=[(block.line, block.language) for block in blocks])
         try:
             for block in blocks:
                 where = f"{page.relative_to(ROOT)}:{block.line}"
