@@ -21,7 +21,8 @@ Comments before a block, invisible on the page, change that:
 
   <!-- not run: REASON -->   the block is skipped, and counted with its reason
   <!-- setup: COMMANDS -->   run first
-  <!-- each line -->         the block's commands are alternatives: each has a scratch directory of its own, with the setup
+  <!-- each line -->         the block's commands are alternatives: each has a scratch directory of its own, with the setup,
+                             which finds the command in $DOCS_COMMAND
   <!-- check: COMMAND -->    run in place of the block, which is in the file $FILE
   <!-- file: NAME -->        the block is put into the file NAME of the scratch directory, and nothing else
 
@@ -394,7 +395,7 @@ class Runner:
             for command in commands_of(block.code):
                 alone = Scratch(self.program)
                 try:
-                    alone.shell(setup + "\n" + command)
+                    alone.shell(setup + "\n" + command, DOCS_COMMAND=command)
                 except Failure as failure:
                     raise Failure(f"{command}: {failure}") from None
                 finally:

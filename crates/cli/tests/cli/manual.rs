@@ -12,6 +12,10 @@ pub fn check(page: &str, name: &str, table: &str) {
     if manual[begin..end] != *table && std::env::var_os("MANGROVE_UPDATE").is_some() {
         std::fs::write(path, format!("{}{table}{}", &manual[..begin], &manual[end..])).unwrap();
     } else {
-        assert_eq!(&manual[begin..end], table, "docs/{page}: run this test with MANGROVE_UPDATE=1, and read the change");
+        assert_eq!(
+            &manual[begin..end],
+            table,
+            "docs/{page}: run this test with MANGROVE_UPDATE=1, and read the change"
+        );
     }
 }
