@@ -4,8 +4,8 @@ use mangrove_graph::Value;
 
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement, PhysicalPlan, Pipeline, Purpose,
-    RepeatScope, SlotBy, SlotOperand, Stage,
+    Access, Computation, ComputedOperand, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement,
+    PhysicalPlan, Pipeline, Purpose, RepeatScope, Stage,
 };
 
 /// The plan as text.
@@ -151,20 +151,20 @@ pub fn describe(operator: &Op) -> String {
         Op::Is(test) => format!("is {}", test_text(test)),
         Op::Modulate(modulate) => modulate_text(modulate),
         Op::Constant(value) => format!("constant {}", operand(value)),
-        Op::SlotMap { single: false, names, .. } => format!("map of {}", names.join(", ")),
-        Op::CompareSlots(test) => format!("compare {}", label_test_text(test)),
+        Op::ComputedMap { single: false, names, .. } => format!("map of {}", names.join(", ")),
+        Op::CompareComputed(test) => format!("compare {}", label_test_text(test)),
         Op::Tail(count) => format!("tail {}", number(count)),
         Op::AddVertex { label, properties, .. } => {
-            format!("add vertex {}, {} properties", slot_operand(label), properties.len())
+            format!("add vertex {}, {} properties", computed_operand(label), properties.len())
         }
         Op::AddEdge { label, properties, .. } => {
-            format!("add edge {}, {} properties", slot_operand(label), properties.len())
+            format!("add edge {}, {} properties", computed_operand(label), properties.len())
         }
-        Op::SetProperty(property) => format!("set property {} {}", property.key, slot_operand(&property.value)),
+        Op::SetProperty(property) => format!("set property {} {}", property.key, computed_operand(&property.value)),
         Op::Values(keys) => format!("values{}", labels_of(keys)),
         Op::Properties(keys) => format!("properties{}", labels_of(keys)),
-        Op::Dedup { slots: 0 } => "dedup".to_owned(),
-        Op::Dedup { slots } => format!("dedup by {slots} slot(s)"),
+        Op::Dedup { computed: 0 } => "dedup".to_owned(),
+        Op::Dedup { computed } => format!("dedup by {computed} computed column(s)"),
         Op::Order { orders, limit } => {
             let top = limit.as_ref().map_or(String::new(), |l| format!(", first {}", number(l)));
             format!("order {}{top}", orders.iter().map(|o| o.name()).collect::<Vec<_>>().join(", "))
@@ -215,14 +215,14 @@ pub fn describe(operator: &Op) -> String {
 
 /// What a [`Modulate`] takes, and of what.
 pub fn modulate_text(modulate: &Modulate) -> String {
-    let takes = |by: &SlotBy| match by {
-        SlotBy::Identity => "itself".to_owned(),
-        SlotBy::Key(key) => key.to_string(),
-        SlotBy::Token(token) => format!("T.{}", format!("{token:?}").to_lowercase()),
-        SlotBy::Column(column) => column.name().to_owned(),
-        SlotBy::Test(test) => test_text(test),
-        SlotBy::First(_) => "first result".to_owned(),
-        SlotBy::Exists(_) => "whether there is a result".to_owned(),
+    let takes = |by: &Computation| match by {
+        Computation::Identity => "itself".to_owned(),
+        Computation::Key(key) => key.to_string(),
+        Computation::Token(token) => format!("T.{}", format!("{token:?}").to_lowercase()),
+        Computation::Column(column) => column.name().to_owned(),
+        Computation::Test(test) => test_text(test),
+        Computation::First(_) => "first result".to_owned(),
+        Computation::Exists(_) => "whether there is a result".to_owned(),
     };
     let of = match &modulate.over {
         Over::Current => "the object".to_owned(),
@@ -240,10 +240,10 @@ pub fn modulate_text(modulate: &Modulate) -> String {
     format!("take of {of}: {}", modulate.by.iter().map(takes).collect::<Vec<_>>().join(", "))
 }
 
-fn slot_operand(value: &SlotOperand) -> String {
+fn computed_operand(value: &ComputedOperand) -> String {
     match value {
-        SlotOperand::Operand(value) => operand(value),
-        SlotOperand::Slot(slot) => format!("slot {slot}"),
+        ComputedOperand::Operand(value) => operand(value),
+        ComputedOperand::Computed(column) => format!("computed column {column}"),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::logical::{Step, StepNode, Traversal};
 /// a key) beyond the fourth counts as one, too.
 pub const INSTRUCTIONS_MAX: usize = 16_384;
 
-/// The most steps that a traversal may become while it is planned: a `by()` that fills several slots is planned for each, and
+/// The most steps that a traversal may become while it is planned: a `by()` that fills several computed columns is planned for each, and
 /// `SubgraphStrategy` puts a test after every step.
 pub const PLANNED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
 

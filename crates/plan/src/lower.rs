@@ -19,7 +19,7 @@ use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::Comparison;
 
 use asked::Behind;
-use by::Slots;
+use by::ComputedColumns;
 use order::Chain;
 
 use crate::PlanOptions;
@@ -172,7 +172,7 @@ impl Lowering<'_> {
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
     }
 
-    /// Counts a step. A `by()` of several slots and what strategies add are lowered more than once: a small traversal could be
+    /// Counts a step. A `by()` of several computed columns and what strategies add are lowered more than once: a small traversal could be
     /// a plan without end.
     fn spend_step(&self) -> Result<()> {
         let left = self.left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
@@ -241,10 +241,11 @@ impl Lowering<'_> {
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),
             Step::Call { service, arguments } => {
-                let mut slots = Slots::default();
-                let given = arguments.iter().map(|(name, value)| Ok((name.clone(), self.argument(value, &mut slots)?)));
+                let mut computed = ComputedColumns::default();
+                let given =
+                    arguments.iter().map(|(name, value)| Ok((name.clone(), self.argument(value, &mut computed)?)));
                 let arguments = given.collect::<Result<_>>()?;
-                slots.emit(chain);
+                computed.emit(chain);
                 chain.push(Op::Call { service: service.clone(), arguments });
             }
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,
@@ -252,9 +253,9 @@ impl Lowering<'_> {
                 self.add_edge(label, [from.as_ref(), to.as_ref()], properties, id.as_ref(), chain)?;
             }
             Step::Property(property) => {
-                let mut slots = Slots::default();
-                let write = self.property(property, &mut slots)?;
-                slots.emit(chain);
+                let mut computed = ComputedColumns::default();
+                let write = self.property(property, &mut computed)?;
+                computed.emit(chain);
                 chain.push(Op::SetProperty(write));
             }
             Step::Upsert(upsert) => self.upsert(upsert, chain)?,
@@ -277,12 +278,12 @@ impl Lowering<'_> {
                 let names = std::iter::once(start.clone()).chain(test.names().into_iter().cloned().map(Some));
                 let names = names.map(|name| (name, *lookup)).collect();
                 self.take(Over::Names(names), by, chain)?;
-                chain.push(Op::CompareSlots(test.clone()));
+                chain.push(Op::CompareComputed(test.clone()));
             }
             Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
             Step::Dedup { labels, by } => {
                 let by_object = by.iter().all(|b| *b == By::Identity);
-                let slots = match (labels.is_empty(), by_object) {
+                let computed = match (labels.is_empty(), by_object) {
                     (true, true) => 0,
                     (true, false) => {
                         self.take(Over::Current, by, chain)?;
@@ -294,16 +295,16 @@ impl Lowering<'_> {
                         labels.len()
                     }
                 };
-                chain.push(Op::Dedup { slots });
+                chain.push(Op::Dedup { computed });
             }
             Step::Range { low, high } => chain.push(Op::Range { low: low.clone(), high: high.clone() }),
             Step::Tail(count) => chain.push(Op::Tail(count.clone())),
             Step::PathShape { simple, by, segment } => {
-                let slot = !by.is_empty();
-                if slot {
+                let computed = !by.is_empty();
+                if computed {
                     self.take(Over::PathObjects(segment.clone()), by, chain)?;
                 }
-                chain.push(Op::PathShape { simple: *simple, slot, segment: segment.clone() });
+                chain.push(Op::PathShape { simple: *simple, computed, segment: segment.clone() });
             }
             Step::Discard => chain.push(Op::Discard),
             Step::Values(keys) => chain.push(Op::Values(keys.clone())),
@@ -340,22 +341,22 @@ impl Lowering<'_> {
             }
             Step::Local(function) => self.local_function(function, chain)?,
             Step::Path { by, segment } => {
-                let slot = !by.is_empty();
-                if slot {
+                let computed = !by.is_empty();
+                if computed {
                     self.take(Over::PathObjects(segment.clone()), by, chain)?;
                 }
-                chain.push(Op::Path { slot, segment: segment.clone() });
+                chain.push(Op::Path { computed, segment: segment.clone() });
             }
             Step::Select { lookup, labels, by, required } => {
                 let names = labels.iter().map(|l| (Some(l.clone()), *lookup)).collect();
                 self.take(Over::Names(names), by, chain)?;
                 let single = labels.len() == 1 && *required;
-                chain.push(Op::SlotMap { names: labels.clone(), single, required: *required });
+                chain.push(Op::ComputedMap { names: labels.clone(), single, required: *required });
             }
             Step::Function { function, arguments } => {
-                let mut slots = Slots::default();
-                let arguments = arguments.iter().map(|a| self.argument(a, &mut slots)).collect::<Result<_>>()?;
-                slots.emit(chain);
+                let mut computed = ComputedColumns::default();
+                let arguments = arguments.iter().map(|a| self.argument(a, &mut computed)).collect::<Result<_>>()?;
+                computed.emit(chain);
                 chain.push(Op::Function { function: *function, arguments });
             }
             Step::Math { expression, variables, by } => {
@@ -374,7 +375,7 @@ impl Lowering<'_> {
             Step::Project { names, by } => {
                 let all = names.iter().map(|_| (None, Lookup::Scope(None))).collect();
                 self.take(Over::Names(all), by, chain)?;
-                chain.push(Op::SlotMap { names: names.clone(), single: false, required: false });
+                chain.push(Op::ComputedMap { names: names.clone(), single: false, required: false });
             }
             Step::Reduce(reduction) => chain.push(Op::Reduce(*reduction)),
             Step::Order(criteria) => {
@@ -394,11 +395,11 @@ impl Lowering<'_> {
                 chain.push(Op::Aggregate(name.clone()));
             }
             Step::Tree { side_effect, by } => {
-                let slot = !by.is_empty();
-                if slot {
+                let computed = !by.is_empty();
+                if computed {
                     self.take(Over::TreeObjects, by, chain)?;
                 }
-                chain.push(Op::Tree { side_effect: side_effect.clone(), slot });
+                chain.push(Op::Tree { side_effect: side_effect.clone(), computed });
             }
             Step::Subgraph(name) => chain.push(Op::Subgraph(name.clone())),
             Step::Cap(names) => chain.push(Op::Cap(names.clone())),
@@ -421,7 +422,7 @@ impl Lowering<'_> {
                 chain.push(Op::SelectKey(*pop));
                 if !by.is_empty() {
                     self.take(Over::Current, by, chain)?;
-                    chain.push(Op::SlotMap { names: vec![Name::default()], single: true, required: true });
+                    chain.push(Op::ComputedMap { names: vec![Name::default()], single: true, required: true });
                 }
             }
             Step::Map { traversal, first } => {

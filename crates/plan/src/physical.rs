@@ -4,7 +4,7 @@
 //! their own. The plan is data: `steps` makes running operators of it, and numbers and places them.
 //!
 //! What `by()` takes of a row is worked out before the operator that reads it, by a [`Modulate`] operator,
-//! into *slots*: columns of optional values that live until the next operator. So an operator that groups
+//! into *computed columns*: columns of optional values that live until the next operator. So an operator that groups
 //! or sorts knows nothing of nested traversals.
 
 mod edge_to;
@@ -17,7 +17,7 @@ use mangrove_graph::{Direction, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use edge_to::EdgeTo;
-pub use modulate::{Modulate, Over, SlotBy};
+pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope};
 pub use traits::Role;
@@ -159,7 +159,7 @@ pub enum Op {
         /// The service; `None`: the one that lists them.
         service: Option<Name>,
         /// What it is given; without a name, a map of several.
-        arguments: Vec<(Option<Name>, SlotOperand)>,
+        arguments: Vec<(Option<Name>, ComputedOperand)>,
     },
     /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
     CountAll {
@@ -219,10 +219,10 @@ pub enum Op {
     Is(Test),
     /// A test of the members of a collection.
     Members(Quantifier, Test),
-    /// Slots for the operator behind.
+    /// Computed columns for the operator behind.
     Modulate(Modulate),
     /// The object against what a name stands for: `where(eq("a"))`, `where(neq("a"))`. The commonest test
-    /// between labels, and done without slots.
+    /// between labels, and done without computed columns.
     CompareName {
         /// Keep equal ones, not unequal ones.
         equal: bool,
@@ -231,14 +231,14 @@ pub enum Op {
         /// Where the name is looked for.
         lookup: Lookup,
     },
-    /// A test between slots: the first is the left side, the others are the test's names in order.
-    CompareSlots(LabelTest),
-    /// Paths with or without repetition; slot 0 holds the objects where a `by()` is given.
+    /// A test between computed columns: the first is the left side, the others are the test's names in order.
+    CompareComputed(LabelTest),
+    /// Paths with or without repetition; computed column 0 holds the objects where a `by()` is given.
     PathShape {
         /// Keep those without repetition.
         simple: bool,
-        /// Compare slot 0 instead of the path.
-        slot: bool,
+        /// Compare computed column 0 instead of the path.
+        computed: bool,
         /// Which part of the path.
         segment: Segment,
     },
@@ -254,23 +254,23 @@ pub enum Op {
         keys: Vec<Name>,
         /// Which tokens come first.
         tokens: MapTokens,
-        /// Slot 0 is the list of the vertex properties to show.
+        /// Computed column 0 is the list of the vertex properties to show.
         shown: bool,
     },
-    /// Puts slot 0, a list, in place of a map's values.
+    /// Puts computed column 0, a list, in place of a map's values.
     ReplaceMapValues,
     /// `propertyMap()`
     PropertyMap {
         /// Keys; none: all.
         keys: Vec<Name>,
-        /// Slot 0 is the list of the vertex properties to show.
+        /// Computed column 0 is the list of the vertex properties to show.
         shown: bool,
     },
     /// `elementMap()`
     ElementMap {
         /// Keys; none: all.
         keys: Vec<Name>,
-        /// Slot 0 is the list of the vertex properties to show.
+        /// Computed column 0 is the list of the vertex properties to show.
         shown: bool,
     },
     /// A token of an element or property (`id()`, `label()`, `key()`, `value()`).
@@ -298,22 +298,22 @@ pub enum Op {
     },
     /// The end of a collection.
     LocalTail(Operand),
-    /// A collection sorted by slots, each a list with one key an element.
+    /// A collection sorted by computed columns, each a list with one key an element.
     LocalOrder(Vec<Order>),
-    /// The path; slot 0 holds its objects where a `by()` is given.
+    /// The path; computed column 0 holds its objects where a `by()` is given.
     Path {
-        /// Take the objects from slot 0.
-        slot: bool,
+        /// Take the objects from computed column 0.
+        computed: bool,
         /// Which part of it.
         segment: Segment,
     },
-    /// A map of slots by name; `select()` of one name gives the value alone.
-    SlotMap {
+    /// A map of computed columns by name; `select()` of one name gives the value alone.
+    ComputedMap {
         /// The names.
         names: Vec<Name>,
         /// One name: the value itself.
         single: bool,
-        /// A slot without a value drops the row; otherwise only its entry is left out.
+        /// A computed column without a value drops the row; otherwise only its entry is left out.
         required: bool,
     },
     /// A function of the object and of arguments.
@@ -321,11 +321,11 @@ pub enum Op {
         /// Which.
         function: Function,
         /// Its arguments.
-        arguments: Vec<SlotOperand>,
+        arguments: Vec<ComputedOperand>,
     },
-    /// An expression whose variables are the slots in their order.
+    /// An expression whose variables are the computed columns in their order.
     Math(Expression),
-    /// A template; each of its variables is the slot of its place among them.
+    /// A template; each of its variables is the computed column of its place among them.
     Format(Vec<Part>),
     /// Keys or values of a map.
     SelectColumn(Column),
@@ -348,17 +348,17 @@ pub enum Op {
         /// Edge labels; none: all.
         labels: Vec<Name>,
     },
-    /// Sorts by slots; with a limit, only the first are kept.
+    /// Sorts by computed columns; with a limit, only the first are kept.
     Order {
-        /// Which way, a slot each.
+        /// Which way, a computed column each.
         orders: Vec<Order>,
         /// How many are needed.
         limit: Option<Operand>,
     },
-    /// The first of equal rows: of the object, or of all slots together.
+    /// The first of equal rows: of the object, or of all computed columns together.
     Dedup {
-        /// How many slots are compared; 0: the object.
-        slots: usize,
+        /// How many computed columns are compared; 0: the object.
+        computed: usize,
     },
     /// Positions of an instance's stream.
     Range {
@@ -369,26 +369,26 @@ pub enum Op {
     },
     /// The end of an instance's stream.
     Tail(Operand),
-    /// Counts by slot 0.
+    /// Counts by computed column 0.
     GroupCount {
         /// The side effect it goes to.
         side_effect: Option<Name>,
     },
-    /// Groups by slot 0. The members go through a scope with an instance a key.
+    /// Groups by computed column 0. The members go through a scope with an instance a key.
     Group {
         /// The side effect it goes to.
         side_effect: Option<Name>,
         /// What becomes of the members. Its first result counts.
         value: Pipeline,
     },
-    /// Adds slot 0 of every row to a side effect, then lets the rows go on.
+    /// Adds computed column 0 of every row to a side effect, then lets the rows go on.
     Aggregate(Name),
     /// The ways of all rows in one tree.
     Tree {
         /// The side effect it goes to.
         side_effect: Option<Name>,
-        /// Take the objects of a way from slot 0, not from the path.
-        slot: bool,
+        /// Take the objects of a way from computed column 0, not from the path.
+        computed: bool,
     },
     /// Adds the edge of every row to the graph in a side effect, then lets the rows go on.
     Subgraph(Name),
@@ -403,9 +403,9 @@ pub enum Op {
     FoldInto(Operand, Operator),
     /// The sack becomes the object.
     Sack,
-    /// Slot 0 is folded into the sack.
+    /// Computed column 0 is folded into the sack.
     FoldSack(Operator),
-    /// So many by chance, weighed by slot 0.
+    /// So many by chance, weighed by computed column 0.
     Sample(Operand),
     /// What comes within so many milliseconds of an instance's first row.
     TimeLimit(Operand),
@@ -413,7 +413,7 @@ pub enum Op {
     Coin(Operand),
     /// Ends the query with this message.
     Fail(Name),
-    /// The value of the map under the key in slot 0, or what the name in it stands for.
+    /// The value of the map under the key in computed column 0, or what the name in it stands for.
     SelectKey(Option<Pop>),
     /// Some members of a collection.
     LocalSample(Operand),
@@ -424,29 +424,29 @@ pub enum Op {
     /// New vertices.
     AddVertex {
         /// The label.
-        label: SlotOperand,
+        label: ComputedOperand,
         /// The id.
-        id: Option<SlotOperand>,
+        id: Option<ComputedOperand>,
         /// Properties.
         properties: Vec<PropertyWrite>,
     },
     /// New edges.
     AddEdge {
         /// The label.
-        label: SlotOperand,
+        label: ComputedOperand,
         /// The source; `None`: the row's vertex.
-        from: Option<SlotOperand>,
+        from: Option<ComputedOperand>,
         /// The target; `None`: the row's vertex.
-        to: Option<SlotOperand>,
+        to: Option<ComputedOperand>,
         /// The id.
-        id: Option<SlotOperand>,
+        id: Option<ComputedOperand>,
         /// Properties.
         properties: Vec<PropertyWrite>,
     },
-    /// Finds elements, and makes those that are not there. Slot 0 says behind it whether a row was found.
-    Upsert(Box<Upsert<SlotOperand>>),
+    /// Finds elements, and makes those that are not there. Computed column 0 says behind it whether a row was found.
+    Upsert(Box<Upsert<ComputedOperand>>),
     /// Writes the properties of a map to the row's element.
-    SetProperties(MergeMap<SlotOperand>),
+    SetProperties(MergeMap<ComputedOperand>),
     /// Writes a property of the row's element.
     SetProperty(PropertyWrite),
     /// Deletes the row's element or property.
@@ -459,7 +459,7 @@ pub enum Op {
     Local(LocalScope),
     /// All branches get every row; one scope, since barriers in a branch see the whole stream.
     Union(Vec<Pipeline>),
-    /// Each row goes to the first option that matches slot 0, or on as it is; or to every option that matches.
+    /// Each row goes to the first option that matches computed column 0, or on as it is; or to every option that matches.
     Switch {
         /// When, and where to.
         options: Vec<(ChooseOption, Pipeline)>,
@@ -478,13 +478,13 @@ pub enum Op {
     },
 }
 
-/// A value that is known when the plan runs, or stands in a slot.
+/// A value that is known when the plan runs, or stands in a computed column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SlotOperand {
+pub enum ComputedOperand {
     /// The same for all rows.
     Operand(Operand),
-    /// The slot of this number.
-    Slot(usize),
+    /// The computed column of this number.
+    Computed(usize),
 }
 
 /// A property to write.
@@ -492,12 +492,12 @@ pub enum SlotOperand {
 pub struct PropertyWrite {
     /// The cardinality; `None`: single.
     pub cardinality: Option<Cardinality>,
-    /// The key; empty where a slot holds it.
+    /// The key; empty where a computed column holds it.
     pub key: Name,
-    /// The slot that holds the key.
-    pub key_slot: Option<usize>,
+    /// The computed column that holds the key.
+    pub computed_key: Option<usize>,
     /// The value.
-    pub value: SlotOperand,
+    pub value: ComputedOperand,
     /// Meta-properties.
-    pub meta: Vec<(Name, SlotOperand)>,
+    pub meta: Vec<(Name, ComputedOperand)>,
 }

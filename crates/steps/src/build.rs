@@ -16,8 +16,8 @@ use mangrove_graph::{Direction, Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::{
-    EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite, Requirements, SlotBy,
-    SlotOperand, Stage,
+    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite,
+    Requirements, Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -79,7 +79,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         interleaved: plan.interleaved,
         depth: 0,
         visited: None,
-        taken: Taken::Slots,
+        taken: Taken::Computed,
     };
     let start = builder.reserve(Placement::Home, What::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
@@ -236,8 +236,8 @@ impl Builder {
         let reads = self.nodes == 1
             && !productive.contains(&true)
             && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
-        let key = |slot: &SlotBy| match slot {
-            SlotBy::Key(key) => Some(key.clone()),
+        let key = |computation: &Computation| match computation {
+            Computation::Key(key) => Some(key.clone()),
             _ => None,
         };
         if reads { by.iter().map(key).collect() } else { None }
@@ -376,17 +376,19 @@ impl Builder {
             Op::Math(expression) => {
                 self.row(&tail, Need::Anywhere, stage, true, formula::Math::new(expression.clone()))?
             }
-            Op::CompareSlots(test) => self.row(&tail, Need::Anywhere, stage, false, paths::CompareSlots::new(test))?,
+            Op::CompareComputed(test) => {
+                self.row(&tail, Need::Anywhere, stage, false, paths::CompareComputed::new(test))?
+            }
             Op::CompareName { equal, name, lookup } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
                 self.row(&tail, Need::Anywhere, stage, false, compare)?
             }
-            Op::PathShape { simple, slot, segment } => self.row(
+            Op::PathShape { simple, computed, segment } => self.row(
                 &tail,
                 Need::Anywhere,
                 stage,
                 false,
-                paths::PathShape { simple: *simple, slot: *slot, segment: segment.clone() },
+                paths::PathShape { simple: *simple, computed: *computed, segment: segment.clone() },
             )?,
             Op::Discard => self.row(&tail, Need::Anywhere, stage, false, paths::Discard)?,
             Op::ReplaceMapValues => self.row(&tail, Need::Anywhere, stage, false, property::ReplaceMapValues)?,
@@ -419,11 +421,15 @@ impl Builder {
             Op::LocalOrder(orders) => {
                 self.map(&tail, Need::Anywhere, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
             }
-            Op::Path { slot, segment } => {
-                self.map(&tail, Need::Anywhere, stage, true, paths::PathOf { slot: *slot, segment: segment.clone() })?
-            }
-            Op::SlotMap { names, single, required } => {
-                let map = paths::SlotMap { names: names.clone(), single: *single, required: *required };
+            Op::Path { computed, segment } => self.map(
+                &tail,
+                Need::Anywhere,
+                stage,
+                true,
+                paths::PathOf { computed: *computed, segment: segment.clone() },
+            )?,
+            Op::ComputedMap { names, single, required } => {
+                let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
                 self.map(&tail, Need::Anywhere, stage, true, map)?
             }
             Op::Sack => self.row(&tail, Need::Anywhere, stage, true, sack::SackOf)?,
@@ -456,7 +462,7 @@ impl Builder {
                 let taken = std::mem::take(&mut self.taken);
                 self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
             }
-            Op::Dedup { slots } => self.gather(&tail, stage, Dedup::new(*slots, self.visited.clone()))?,
+            Op::Dedup { computed } => self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone()))?,
             Op::Range { low, high } => {
                 let upstream = first..self.topology.next();
                 self.gather(&tail, stage, Range::new(low.clone(), high.clone(), upstream, self.interleaved))?
@@ -467,8 +473,8 @@ impl Builder {
                 self.gather(&tail, stage, GroupCount::new(side_effect.clone(), taken, remember))?
             }
             Op::Aggregate(name) => self.gather(&tail, stage, Aggregate::new(name.clone()))?,
-            Op::Tree { side_effect, slot } => {
-                self.gather(&tail, stage, Tree::new(side_effect.clone(), *slot, remember))?
+            Op::Tree { side_effect, computed } => {
+                self.gather(&tail, stage, Tree::new(side_effect.clone(), *computed, remember))?
             }
             Op::Subgraph(name) => self.gather(&tail, stage, Subgraph::new(name.clone()))?,
             Op::Cap(names) => self.gather(&tail, stage, Cap::new(names.clone(), remember))?,
@@ -488,7 +494,7 @@ impl Builder {
                 self.gather(&tail, stage, write::AddVertex::new(label.clone(), id.clone(), properties, remember))?
             }
             Op::AddEdge { label, from, to, id, properties } => {
-                let ends: [Option<SlotOperand>; 2] = [from.clone(), to.clone()];
+                let ends: [Option<ComputedOperand>; 2] = [from.clone(), to.clone()];
                 let properties = properties.clone();
                 self.gather(&tail, stage, write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))?
             }
@@ -547,22 +553,28 @@ impl Builder {
         let next = self.attach(&tail, Need::Anywhere, What::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
-        for slot in &plan.by {
-            let taker = match slot {
-                SlotBy::Identity => Taker::Identity,
-                SlotBy::Column(column) => Taker::Column(*column),
-                SlotBy::Test(test) => Taker::Test(CompiledTest::new(test)),
-                SlotBy::Key(key) if in_place => Taker::Key(key.clone()),
-                SlotBy::Token(token) if in_place => Taker::Token(*token),
+        for computation in &plan.by {
+            let taker = match computation {
+                Computation::Identity => Taker::Identity,
+                Computation::Column(column) => Taker::Column(*column),
+                Computation::Test(test) => Taker::Test(CompiledTest::new(test)),
+                Computation::Key(key) if in_place => Taker::Key(key.clone()),
+                Computation::Token(token) if in_place => Taker::Token(*token),
                 _ => {
                     pipelines += 1;
-                    Taker::Pipeline { number: pipelines - 1, exists: matches!(slot, SlotBy::Exists(_)) }
+                    Taker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
                 }
             };
-            match slot {
-                SlotBy::First(pipeline) | SlotBy::Exists(pipeline) => self.inside(pipeline, next.from, pipelines)?,
-                SlotBy::Key(key) if !in_place => self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?,
-                SlotBy::Token(token) if !in_place => self.remote_lookup(Taker::Token(*token), next.from, pipelines)?,
+            match computation {
+                Computation::First(pipeline) | Computation::Exists(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines)?
+                }
+                Computation::Key(key) if !in_place => {
+                    self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?
+                }
+                Computation::Token(token) if !in_place => {
+                    self.remote_lookup(Taker::Token(*token), next.from, pipelines)?
+                }
                 _ => {}
             }
             by.push(taker);

@@ -15,7 +15,7 @@ use mangrove_graph::{EdgeId, Error, Result, Value, VertexId};
 
 use self::value::{put_value, read_name, read_value};
 use crate::path::{Path, PathNode};
-use crate::rows::{Column, Loops, Rows, Slot, Tags};
+use crate::rows::{Column, ComputedColumn, Loops, Rows, Tags};
 
 const TAGS: u8 = 1;
 const BULK: u8 = 1 << 1;
@@ -53,9 +53,9 @@ pub fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
         loops.iter().for_each(|n| put_varint(u64::from(*n), out));
     }
     rows.sacks.iter().flatten().for_each(|sack| put_value(sack, out));
-    put_varint(rows.slots.len() as u64, out);
-    for slot in &rows.slots {
-        for value in slot {
+    put_varint(rows.computed.len() as u64, out);
+    for column in &rows.computed {
+        for value in column {
             out.push(u8::from(value.is_some()));
             value.iter().for_each(|v| put_value(v, out));
         }
@@ -132,10 +132,10 @@ fn read_rows(reader: &mut Reader<'_>) -> Result<Rows, Malformed> {
     let path = has(PATHS).then(|| read_paths(reader, count)).transpose()?;
     let loops = has(LOOPS).then(|| reader.repeat(count, read_loops)).transpose()?;
     let sacks = has(SACKS).then(|| reader.repeat(count, read_value)).transpose()?;
-    let slots = reader.count()?;
-    let slots = reader.repeat(slots, |reader| read_slot(reader, count))?;
+    let computed = reader.count()?;
+    let computed = reader.repeat(computed, |reader| read_computed(reader, count))?;
     reader.expect_end()?;
-    Ok(Rows { tags, objects, bulk, path, loops, sacks, slots })
+    Ok(Rows { tags, objects, bulk, path, loops, sacks, computed })
 }
 
 fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column, Malformed> {
@@ -152,11 +152,11 @@ fn read_loops(reader: &mut Reader<'_>) -> Result<Loops, Malformed> {
     Ok(reader.repeat(count, Reader::varint_u32)?.into())
 }
 
-fn read_slot(reader: &mut Reader<'_>, count: usize) -> Result<Slot, Malformed> {
+fn read_computed(reader: &mut Reader<'_>, count: usize) -> Result<ComputedColumn, Malformed> {
     reader.repeat(count, |reader| match reader.byte()? {
         0 => Ok(None),
         1 => read_value(reader).map(Some),
-        _ => Err(reader.malformed("a slot that is neither empty nor full")),
+        _ => Err(reader.malformed("a computed column that is neither empty nor full")),
     })
 }
 

@@ -12,25 +12,25 @@ use mangrove_graph::{NumberType, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::environment::Environment;
-use crate::lookup::{key_slot, put_only};
-use crate::rows::{Column, Slot};
+use crate::lookup::{compute_key, put_only};
+use crate::rows::{Column, ComputedColumn};
 use crate::table::Table;
 
 /// Where an operator's `by()` values come from.
 #[derive(Clone, Debug, Default)]
 pub enum Taken {
-    /// From the slots of its rows, which an operator before has filled.
+    /// From the computed columns of its rows, which an operator before has filled.
     #[default]
-    Slots,
+    Computed,
     /// From these keys of its rows' objects, one a `by()`.
     Keys(Vec<Name>),
 }
 
 impl Taken {
-    /// The readers of the keys; none where there are slots.
+    /// The readers of the keys; none where there are computed columns.
     pub fn readers(self) -> Vec<KeyReader> {
         match self {
-            Taken::Slots => Vec::new(),
+            Taken::Computed => Vec::new(),
             Taken::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
         }
     }
@@ -49,7 +49,7 @@ pub enum Keys<'a> {
     /// A number each.
     Numbers(&'a Numbers),
     /// Anything, or nothing.
-    Values(Slot),
+    Values(ComputedColumn),
 }
 
 impl KeyReader {
@@ -67,18 +67,18 @@ impl KeyReader {
     pub fn read(&mut self, objects: &Column, environment: &Environment) -> Result<Keys<'_>> {
         if !self.holds_numbers || !self.read_numbers(objects, environment)? {
             self.holds_numbers = false;
-            return Ok(Keys::Values(key_slot(objects, &self.key, environment)?));
+            return Ok(Keys::Values(compute_key(objects, &self.key, environment)?));
         }
         let is_one_each = self.numbers.len() == objects.len() && (0..).zip(&self.numbers.row).all(|(n, row)| n == *row);
         if is_one_each {
             return Ok(Keys::Numbers(&self.numbers));
         }
-        let mut slot: Slot = vec![None; objects.len()];
+        let mut column: ComputedColumn = vec![None; objects.len()];
         for (at, row) in self.numbers.row.iter().enumerate() {
             let value = self.numbers.value(at).expect("there is one for each row that is named");
-            put_only(&mut slot, *row as usize, value, &self.key)?;
+            put_only(&mut column, *row as usize, value, &self.key)?;
         }
-        Ok(Keys::Values(slot))
+        Ok(Keys::Values(column))
     }
 
     fn read_numbers(&mut self, objects: &Column, environment: &Environment) -> Result<bool> {
@@ -98,7 +98,7 @@ impl Keys<'_> {
     pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
         match self {
             Keys::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
-            Keys::Values(slot) => slot[row].as_ref().map(Cow::Borrowed),
+            Keys::Values(column) => column[row].as_ref().map(Cow::Borrowed),
         }
     }
 
@@ -106,20 +106,20 @@ impl Keys<'_> {
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
             Keys::Numbers(numbers) => numbers.value(row),
-            Keys::Values(slot) => slot[row].clone(),
+            Keys::Values(column) => column[row].clone(),
         }
     }
 
     /// The values of these rows.
-    pub fn gather(&self, rows: &[u32]) -> Slot {
+    pub fn gather(&self, rows: &[u32]) -> ComputedColumn {
         rows.iter().map(|row| self.value(*row as usize)).collect()
     }
 
     /// The values of all rows.
-    pub fn into_slot(self) -> Slot {
+    pub fn into_computed(self) -> ComputedColumn {
         match self {
             Keys::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
-            Keys::Values(slot) => slot,
+            Keys::Values(column) => column,
         }
     }
 }
@@ -256,8 +256,8 @@ mod tests {
         let people = Column::Vertices(vec![g.josh, g.marko]);
         assert!(matches!(age.read(&people, &environment).unwrap(), Keys::Numbers(n) if n.integers == [32, 29]));
         let all = Column::Vertices(vec![g.josh, g.lop, g.marko]);
-        let slot = age.read(&all, &environment).unwrap().into_slot();
-        assert_eq!(slot, vec![Some(32.into()), None, Some(29.into())]);
+        let column = age.read(&all, &environment).unwrap().into_computed();
+        assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);
         let mut name = KeyReader::new("name".into());
         assert_eq!(
             name.read(&all, &environment).unwrap().gather(&[2, 0]),

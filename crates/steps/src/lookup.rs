@@ -1,6 +1,6 @@
 //! What a `by()` takes of objects, a column at a time: values of keys, tokens, keys and values of maps.
 //!
-//! A [`Slot`] has `None` where an object has nothing to give (the `by()` is *unproductive*). An object of a
+//! A [`ComputedColumn`] has `None` where an object has nothing to give (the `by()` is *unproductive*). An object of a
 //! kind that can never give it is a mistake in the query, and an error.
 
 use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, property_id};
@@ -12,11 +12,11 @@ use crate::row::current::current;
 use crate::row::kinds::Kinds;
 use crate::row::local::branches;
 use crate::row::names::NameCache;
-use crate::rows::{Column, Slot};
+use crate::rows::{Column, ComputedColumn};
 
 /// `by("key")`: the value of an element's property, the meta-property of a vertex property, or the
 /// entry of a map. A vertex with several values under the key is an error, as it is in TinkerPop.
-pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Result<Slot> {
+pub fn compute_key(objects: &Column, key: &Name, environment: &Environment) -> Result<ComputedColumn> {
     let view = &*environment.view;
     let id = view.key_of(key);
     if let (Column::Vertices(vertices), Some(id)) = (objects, id) {
@@ -31,20 +31,20 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
     }
     let objects = current(objects, environment)?;
     let kinds = Kinds::of(&objects);
-    let mut slot: Slot = vec![None; objects.len()];
+    let mut column: ComputedColumn = vec![None; objects.len()];
     if let Some(id) = id {
         let mut values = ValueRows::default();
         view.vertex_values(&kinds.vertices.items, id, &mut values)?;
         for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
-            put_only(&mut slot, kinds.vertices.row(at as usize), value, key)?;
+            put_only(&mut column, kinds.vertices.row(at as usize), value, key)?;
         }
         view.edge_values(&kinds.edges.items, id, &mut values)?;
         for (at, value) in values.row.into_iter().zip(values.value) {
-            put_only(&mut slot, kinds.edges.row(at as usize), value, key)?;
+            put_only(&mut column, kinds.edges.row(at as usize), value, key)?;
         }
     }
     for (row, object) in kinds.others {
-        slot[row] = match object {
+        column[row] = match object {
             Value::Map(entries) => {
                 let named = |name: &Value| matches!(name, Value::String(text) if text == key);
                 let found = entries.iter().find(|(name, _)| named(name)).map(|(_, value)| value.clone());
@@ -64,25 +64,25 @@ pub fn key_slot(objects: &Column, key: &Name, environment: &Environment) -> Resu
             }
         };
     }
-    Ok(slot)
+    Ok(column)
 }
 
 /// The value of each row.
-fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<Slot> {
+fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<ComputedColumn> {
     let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);
     if is_one_each {
         return Ok(values.value.into_iter().map(Some).collect());
     }
-    let mut slot: Slot = vec![None; rows];
+    let mut column: ComputedColumn = vec![None; rows];
     for (row, value) in values.row.into_iter().zip(values.value) {
-        put_only(&mut slot, row as usize, value, key)?;
+        put_only(&mut column, row as usize, value, key)?;
     }
-    Ok(slot)
+    Ok(column)
 }
 
 /// Gives a row the value under a key, which must be its only one.
-pub fn put_only(slot: &mut Slot, row: usize, value: Value, key: &Name) -> Result<()> {
-    match slot[row].replace(value) {
+pub fn put_only(column: &mut ComputedColumn, row: usize, value: Value, key: &Name) -> Result<()> {
+    match column[row].replace(value) {
         None => Ok(()),
         Some(_) => Err(Error::evaluation(format!(
             "by(\"{key}\") meets a vertex with several values under the key; by(values(\"{key}\")) takes the first, \
@@ -92,40 +92,40 @@ pub fn put_only(slot: &mut Slot, row: usize, value: Value, key: &Name) -> Result
 }
 
 /// `by(T.id)`, `id()` and their kin.
-pub fn token_slot(objects: &Column, token: Token, environment: &Environment) -> Result<Slot> {
+pub fn compute_token(objects: &Column, token: Token, environment: &Environment) -> Result<ComputedColumn> {
     let view = &*environment.view;
     let kinds = Kinds::of(objects);
-    let mut slot: Slot = vec![None; objects.len()];
+    let mut column: ComputedColumn = vec![None; objects.len()];
     let mut names = NameCache::default();
     match token {
         Token::Id => {
             let mut ids = Vec::new();
             view.vertex_user_ids(&kinds.vertices.items, &mut ids)?;
             for (at, id) in ids.drain(..).enumerate() {
-                slot[kinds.vertices.row(at)] = Some(id);
+                column[kinds.vertices.row(at)] = Some(id);
             }
             view.edge_user_ids(&kinds.edges.items, &mut ids)?;
             for (at, id) in ids.into_iter().enumerate() {
-                slot[kinds.edges.row(at)] = Some(id);
+                column[kinds.edges.row(at)] = Some(id);
             }
         }
         Token::Label => {
             let mut sets = Vec::new();
             view.vertex_labels(&kinds.vertices.items, &mut sets)?;
             for (at, set) in sets.drain(..).enumerate() {
-                slot[kinds.vertices.row(at)] = Some(Value::String(names.label(set, view)));
+                column[kinds.vertices.row(at)] = Some(Value::String(names.label(set, view)));
             }
             view.edge_labels(&kinds.edges.items, &mut sets)?;
             for (at, set) in sets.into_iter().enumerate() {
-                slot[kinds.edges.row(at)] = Some(Value::String(names.label(set, view)));
+                column[kinds.edges.row(at)] = Some(Value::String(names.label(set, view)));
             }
         }
         Token::Key | Token::Value if !kinds.vertices.is_empty() => return Err(no_token(token, "vertex")),
         Token::Key | Token::Value if !kinds.edges.is_empty() => return Err(no_token(token, "edge")),
         Token::Key | Token::Value => {}
     }
-    property_tokens(&kinds, token, view, &mut names, &mut slot)?;
-    Ok(slot)
+    property_tokens(&kinds, token, view, &mut names, &mut column)?;
+    Ok(column)
 }
 
 fn property_tokens(
@@ -133,7 +133,7 @@ fn property_tokens(
     token: Token,
     view: &dyn GraphView,
     names: &mut NameCache,
-    slot: &mut Slot,
+    column: &mut ComputedColumn,
 ) -> Result<()> {
     // Ids of vertex properties are spelled from those of their vertices: all of them in one read.
     let mut owner_ids = Vec::new();
@@ -150,7 +150,7 @@ fn property_tokens(
     }
     let mut owner_ids = owner_ids.into_iter();
     for (row, object) in &kinds.others {
-        slot[*row] = Some(match (object, token) {
+        column[*row] = Some(match (object, token) {
             (Value::VertexProperty(property), Token::Id) => {
                 let owner = owner_ids.next().ok_or_else(|| Error::bug("the view gave fewer ids than vertices"))?;
                 property_id::vertex_property_id(&owner, &names.key(property.key, view), property.ordinal)
@@ -175,7 +175,7 @@ fn no_token(token: Token, kind: &str) -> Error {
 }
 
 /// `by(keys)`, `by(values)`: of maps, of entries that `unfold()` took out of one, and of paths.
-pub fn column_slot(objects: &Column, column: MapColumn) -> Result<Slot> {
+pub fn compute_map_column(objects: &Column, column: MapColumn) -> Result<ComputedColumn> {
     (0..objects.len()).map(|row| column_of(&objects.get(row), column).map(Some)).collect()
 }
 
@@ -220,24 +220,24 @@ mod tests {
         let environment = environment_of(&g);
         let map = Value::map(vec![(Value::from("name"), Value::I32(5)), (Value::from("x"), Value::Null)]);
         let objects = Column::Values(vec![map, g.marko.into(), g.knows.into(), g.nick(1)]);
-        let slot = |key: &str| key_slot(&objects, &key.into(), &environment).unwrap();
-        assert_eq!(slot("name"), vec![Some(Value::I32(5)), Some("marko".into()), None, None]);
-        let error = key_slot(&objects, &"nick".into(), &environment).unwrap_err();
+        let column = |key: &str| compute_key(&objects, &key.into(), &environment).unwrap();
+        assert_eq!(column("name"), vec![Some(Value::I32(5)), Some("marko".into()), None, None]);
+        let error = compute_key(&objects, &"nick".into(), &environment).unwrap_err();
         assert!(error.message().contains("several values under the key"), "{error}");
-        assert_eq!(slot("since"), vec![Some(Value::Null), None, None, Some(Value::I32(2001))]);
-        assert_eq!(slot("x"), vec![Some(Value::Null), None, None, None]);
-        let error = key_slot(&Column::Values(vec![Value::I32(1)]), &"k".into(), &environment).unwrap_err();
+        assert_eq!(column("since"), vec![Some(Value::Null), None, None, Some(Value::I32(2001))]);
+        assert_eq!(column("x"), vec![Some(Value::Null), None, None, None]);
+        let error = compute_key(&Column::Values(vec![Value::I32(1)]), &"k".into(), &environment).unwrap_err();
         assert!(error.message().contains("by(\"k\")") && error.message().contains("a int"), "{error}");
-        assert!(key_slot(&Column::Values(vec![g.weight()]), &"k".into(), &environment).is_err());
+        assert!(compute_key(&Column::Values(vec![g.weight()]), &"k".into(), &environment).is_err());
     }
 
     #[test]
     fn tokens_belong_to_their_kinds() {
         let g = modern();
         let environment = environment_of(&g);
-        let of = |objects: &[Value], token| token_slot(&Column::from_values(objects.to_vec()), token, &environment);
+        let of = |objects: &[Value], token| compute_token(&Column::from_values(objects.to_vec()), token, &environment);
         let elements = [g.josh.into(), g.created.into(), g.nick(1), g.nick(0)];
-        let some = |values: Vec<Value>| values.into_iter().map(Some).collect::<Slot>();
+        let some = |values: Vec<Value>| values.into_iter().map(Some).collect::<ComputedColumn>();
         assert_eq!(
             of(&elements, Token::Id).unwrap(),
             some(vec![2_i64.into(), 102_i64.into(), "1:nick:1".into(), "1:nick".into()])
@@ -255,8 +255,9 @@ mod tests {
 
     #[test]
     fn columns_of_maps_entries_and_paths() {
-        let of =
-            |value, column| column_slot(&Column::Values(vec![value]), column).map(|mut slot| slot.remove(0).unwrap());
+        let of = |value, column| {
+            compute_map_column(&Column::Values(vec![value]), column).map(|mut column| column.remove(0).unwrap())
+        };
         let map = Value::map(vec![("a".into(), 1.into()), ("b".into(), 2.into())]);
         assert_eq!(of(map.clone(), MapColumn::Keys).unwrap(), Value::Set(vec!["a".into(), "b".into()].into()));
         assert_eq!(of(map, MapColumn::Values).unwrap(), Value::list(vec![1.into(), 2.into()]));

@@ -1,7 +1,7 @@
 //! A batch of traversers, by columns.
 //!
 //! The object column is there always; the others only where the plan requires them. `bulk` counts how many
-//! equal traversers a row stands for; without the column, every row stands for one. `slots` hold what a
+//! equal traversers a row stands for; without the column, every row stands for one. `computed` hold what a
 //! `by()` took of each row; they live from the operator that works them out to the next one, and no
 //! operator passes them on.
 
@@ -39,8 +39,8 @@ pub enum Column {
 /// Loop counters, the innermost last.
 pub type Loops = SmallVec<[u32; 2]>;
 
-/// A slot: what a `by()` took of each row; `None` where it was unproductive.
-pub type Slot = Vec<Option<Value>>;
+/// A value for each row, worked out for a `by()`; `None` where the `by()` was unproductive. It lives until the next operator.
+pub type ComputedColumn = Vec<Option<Value>>;
 
 /// A batch of traversers.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Rows {
     /// Sacks.
     pub sacks: Option<Vec<Value>>,
     /// What `by()`s took.
-    pub slots: Vec<Slot>,
+    pub computed: Vec<ComputedColumn>,
 }
 
 impl Column {
@@ -160,7 +160,7 @@ fn gather<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
 impl Rows {
     /// Rows of instance 0 with nothing but objects.
     pub fn of(objects: Column) -> Self {
-        Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, sacks: None, slots: Vec::new() }
+        Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, sacks: None, computed: Vec::new() }
     }
 
     /// The single row a query starts with. It has the columns the plan requires.
@@ -199,10 +199,10 @@ impl Rows {
         self.objects.get(row)
     }
 
-    /// What slot `slot` took of a row.
-    pub fn slot(&self, slot: usize, row: usize) -> Option<&Value> {
-        debug_assert!(slot < self.slots.len(), "the plan put no slot {slot} here");
-        self.slots.get(slot)?.get(row)?.as_ref()
+    /// The value of computed column `column` at a row; `None` if the `by()` was unproductive there.
+    pub fn computed_value(&self, column: usize, row: usize) -> Option<&Value> {
+        debug_assert!(column < self.computed.len(), "the plan put no computed column {column} here");
+        self.computed.get(column)?.get(row)?.as_ref()
     }
 
     /// The path of a row; empty where paths are not kept.
@@ -210,22 +210,22 @@ impl Rows {
         self.path.as_ref().and_then(|p| p[row].clone())
     }
 
-    /// These rows with all their columns, slots too.
+    /// These rows with all their columns, computed ones too.
     pub fn take(&self, rows: &[u32]) -> Rows {
         Rows {
-            slots: self.slots.iter().map(|s| gather(s, rows)).collect(),
+            computed: self.computed.iter().map(|s| gather(s, rows)).collect(),
             ..self.derive(rows, self.objects.gather(rows))
         }
     }
 
-    /// The rows for which `keep` holds, without slots. All rows are handed back as they are if all are kept.
+    /// The rows for which `keep` holds, without computed columns. All rows are handed back as they are if all are kept.
     pub fn filter(mut self, mut keep: impl FnMut(&Rows, usize) -> bool) -> Rows {
         let kept: Vec<u32> = (0..self.len()).filter(|&r| keep(&self, r)).map(|r| r as u32).collect();
-        self.slots.clear();
+        self.computed.clear();
         if kept.len() == self.len() { self } else { self.take(&kept) }
     }
 
-    /// New objects, each made from a row (`rows` names it): the row's other columns without slots, its path
+    /// New objects, each made from a row (`rows` names it): the row's other columns without computed ones, its path
     /// as it is.
     pub fn derive(&self, rows: &[u32], objects: Column) -> Rows {
         debug_assert_eq!(rows.len(), objects.len());
@@ -239,7 +239,7 @@ impl Rows {
             loops: self.loops.as_ref().map(|l| gather(l, rows)),
             sacks: self.sacks.as_ref().map(|s| gather(s, rows)),
             objects,
-            slots: Vec::new(),
+            computed: Vec::new(),
         }
     }
 
@@ -256,15 +256,15 @@ impl Rows {
             loops: self.loops.as_ref().map(|l| vec![l[row].clone(); count]),
             sacks: self.sacks.as_ref().map(|s| vec![s[row].clone(); count]),
             objects,
-            slots: Vec::new(),
+            computed: Vec::new(),
         }
     }
 
-    /// The same rows with other objects, without slots; paths as they are.
+    /// The same rows with other objects, without computed columns; paths as they are.
     pub fn with_objects(mut self, objects: Column) -> Rows {
         debug_assert_eq!(self.len(), objects.len());
         self.objects = objects;
-        self.slots.clear();
+        self.computed.clear();
         self
     }
 
@@ -337,8 +337,8 @@ impl Rows {
         if let (Some(a), Some(b)) = (&mut self.sacks, other.sacks) {
             a.extend(b);
         }
-        debug_assert_eq!(self.slots.len(), other.slots.len());
-        for (a, b) in self.slots.iter_mut().zip(other.slots) {
+        debug_assert_eq!(self.computed.len(), other.computed.len());
+        for (a, b) in self.computed.iter_mut().zip(other.computed) {
             a.extend(b);
         }
         self.objects.append(other.objects);
@@ -367,14 +367,14 @@ impl Batch for Rows {
             Column::Vertices(_) | Column::Edges(_) => self.len() * size_of::<VertexId>(),
             Column::Values(values) => sizes.all(values),
         };
-        let slots: usize = self.slots.iter().flatten().flatten().map(|value| sizes.behind(value)).sum();
+        let computed: usize = self.computed.iter().flatten().flatten().map(|value| sizes.behind(value)).sum();
         let path = if self.path.is_some() { size_of::<Path>() } else { 0 };
         let tags = if matches!(self.tags, Tags::Many(_)) { 4 } else { 0 };
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
         let sacks = self.sacks.as_ref().map_or(0, |sacks| sizes.all(sacks));
-        let row = path + tags + bulk + loops + self.slots.len() * size_of::<Option<Value>>();
-        self.len() * row + objects + slots + sacks
+        let row = path + tags + bulk + loops + self.computed.len() * size_of::<Option<Value>>();
+        self.len() * row + objects + computed + sacks
     }
 
     fn charge_shared(&self, context: &Arc<QueryContext>) -> Result<()> {

@@ -14,7 +14,7 @@ impl Operator<Rows> for Sink {
     }
 
     fn receive(&mut self, _port: u8, _group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        batch.slots.clear();
+        batch.computed.clear();
         out.deliver(batch);
         Ok(())
     }

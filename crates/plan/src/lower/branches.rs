@@ -7,7 +7,7 @@ use super::asked::Behind;
 use super::order::Chain;
 use crate::limits::collections_made;
 use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
-use crate::physical::{LocalKind, LocalScope, LoopTest, Merged, Op, Over, RepeatScope, SlotBy};
+use crate::physical::{Computation, LocalKind, LocalScope, LoopTest, Merged, Op, Over, RepeatScope};
 
 impl Lowering<'_> {
     /// A loop, with the steps after it in its chain.
@@ -44,12 +44,12 @@ impl Lowering<'_> {
     }
 
     pub(super) fn choose(&self, choose: &Choose, chain: &mut Chain) -> Result<()> {
-        let slot = match &choose.on {
-            ChooseOn::Test(test) => SlotBy::Test(test.clone()),
-            ChooseOn::Exists(t) => SlotBy::Exists(self.asked(t)?),
+        let computation = match &choose.on {
+            ChooseOn::Test(test) => Computation::Test(test.clone()),
+            ChooseOn::Exists(t) => Computation::Exists(self.asked(t)?),
             ChooseOn::Value(t) => self.first_of(t)?,
         };
-        chain.modulate(Over::Current, vec![slot]);
+        chain.modulate(Over::Current, vec![computation]);
         let options = choose.options.iter().map(|(when, t)| Ok((when.clone(), self.child(t)?)));
         chain.push(Op::Switch { options: options.collect::<Result<_>>()?, every: choose.every });
         Ok(())

@@ -1,4 +1,4 @@
-//! What `by()` takes, in slots.
+//! What `by()` takes, in computed columns.
 
 use mangrove_graph::{Result, Token, Value};
 use mangrove_gremlin::Comparison;
@@ -18,9 +18,9 @@ impl Lowering<'_> {
 
     /// As [`Lowering::take`], of `by()`s one by one.
     pub(super) fn take_all<'b>(&self, over: Over, by: impl Iterator<Item = &'b By>, chain: &mut Chain) -> Result<()> {
-        let slots = by.map(|by| Ok((self.slot_by(by)?, self.is_made_productive(by))));
-        let (slots, productive) = slots.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        chain.push(Op::Modulate(Modulate { over, by: slots, productive }));
+        let computed = by.map(|by| Ok((self.computation(by)?, self.is_made_productive(by))));
+        let (computed, productive) = computed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        chain.push(Op::Modulate(Modulate { over, by: computed, productive }));
         Ok(())
     }
 
@@ -42,7 +42,7 @@ impl Lowering<'_> {
     /// Works out which vertex properties a map shows; false where it shows all.
     pub(super) fn shown_properties(&self, shown: Option<&Traversal>, chain: &mut Chain) -> Result<bool> {
         if let Some(shown) = shown {
-            chain.modulate(Over::Current, vec![SlotBy::First(self.child(shown)?)]);
+            chain.modulate(Over::Current, vec![Computation::First(self.child(shown)?)]);
         }
         Ok(shown.is_some())
     }
@@ -50,7 +50,7 @@ impl Lowering<'_> {
     /// The `by()` of a step that makes maps of elements.
     pub(super) fn replace_map_values(&self, by: Option<&By>, chain: &mut Chain) -> Result<()> {
         if let Some(by) = by {
-            chain.modulate(Over::MapValues, vec![self.slot_by(by)?]);
+            chain.modulate(Over::MapValues, vec![self.computation(by)?]);
             chain.push(Op::ReplaceMapValues);
         }
         Ok(())
@@ -72,49 +72,49 @@ impl Lowering<'_> {
         })
     }
 
-    pub(super) fn slot_by(&self, by: &By) -> Result<SlotBy> {
+    pub(super) fn computation(&self, by: &By) -> Result<Computation> {
         Ok(match by {
-            By::Identity => SlotBy::Identity,
-            By::Key(key) => SlotBy::Key(key.clone()),
-            By::Token(token) => SlotBy::Token(*token),
-            By::Column(column) => SlotBy::Column(*column),
+            By::Identity => Computation::Identity,
+            By::Key(key) => Computation::Key(key.clone()),
+            By::Token(token) => Computation::Token(*token),
+            By::Column(column) => Computation::Column(*column),
             By::Traversal(t) => self.first_of(t)?,
         })
     }
 
     /// The first result of a traversal; what a token says is looked up without a scope.
-    pub(super) fn first_of(&self, traversal: &Traversal) -> Result<SlotBy> {
+    pub(super) fn first_of(&self, traversal: &Traversal) -> Result<Computation> {
         if let [StepNode { step, labels, .. }] = &traversal.steps[..]
             && labels.is_empty()
         {
             match step {
-                Step::Id => return Ok(SlotBy::Token(Token::Id)),
-                Step::Label => return Ok(SlotBy::Token(Token::Label)),
-                Step::Identity => return Ok(SlotBy::Identity),
+                Step::Id => return Ok(Computation::Token(Token::Id)),
+                Step::Label => return Ok(Computation::Token(Token::Label)),
+                Step::Identity => return Ok(Computation::Identity),
                 _ => {}
             }
         }
-        Ok(SlotBy::First(self.child(traversal)?))
+        Ok(Computation::First(self.child(traversal)?))
     }
 
     pub(super) fn format(&self, parts: &[Part], by: &[By], chain: &mut Chain) -> Result<()> {
         let mut next = by.iter().cycle();
-        let (mut names, mut slots) = (Vec::new(), Vec::new());
+        let (mut names, mut computed) = (Vec::new(), Vec::new());
         for part in parts {
             match part {
                 Part::Text(_) => {}
                 Part::Name(name) => {
                     names.push((Some(name.clone()), Lookup::Scope(None)));
-                    slots.push(SlotBy::Identity);
+                    computed.push(Computation::Identity);
                 }
                 Part::By => {
                     names.push((None, Lookup::Scope(None)));
-                    slots.push(next.next().map_or(Ok(SlotBy::Identity), |by| self.slot_by(by))?);
+                    computed.push(next.next().map_or(Ok(Computation::Identity), |by| self.computation(by))?);
                 }
             }
         }
         if !names.is_empty() {
-            chain.modulate(Over::Names(names), slots);
+            chain.modulate(Over::Names(names), computed);
         }
         chain.push(Op::Format(parts.to_vec()));
         Ok(())
@@ -169,18 +169,18 @@ fn takes_all_together(step: &Step) -> bool {
         )
 }
 
-/// Slots that the arguments of a write need.
+/// Computed columns that the arguments of a write need.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(super) struct ComputedColumns {
     names: Vec<(Option<Name>, Lookup)>,
-    by: Vec<SlotBy>,
+    by: Vec<Computation>,
 }
 
-impl Slots {
-    pub(super) fn add(&mut self, name: Option<Name>, by: SlotBy) -> SlotOperand {
+impl ComputedColumns {
+    pub(super) fn add(&mut self, name: Option<Name>, by: Computation) -> ComputedOperand {
         self.names.push((name, Lookup::Scope(None)));
         self.by.push(by);
-        SlotOperand::Slot(self.by.len() - 1)
+        ComputedOperand::Computed(self.by.len() - 1)
     }
 
     pub(super) fn emit(self, chain: &mut Chain) {

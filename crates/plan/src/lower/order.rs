@@ -30,7 +30,7 @@ impl Chain {
         self.stages.insert(at, Stage { operator: Op::OneByOne, labels: Vec::new() });
     }
 
-    pub fn modulate(&mut self, over: Over, by: Vec<SlotBy>) {
+    pub fn modulate(&mut self, over: Over, by: Vec<Computation>) {
         let productive = vec![false; by.len()];
         self.push(Op::Modulate(Modulate { over, by, productive }));
     }

@@ -3,18 +3,18 @@
 use mangrove_graph::Result;
 
 use super::order::Chain;
-use super::{Lowering, Slots};
+use super::{ComputedColumns, Lowering};
 use crate::logical::{Argument, ChooseOption};
 use crate::physical::*;
 use crate::upsert::{MergeFrom, MergeMap, Upsert};
 
 impl Lowering<'_> {
-    /// The operator says in slot 0 whether a row was found; rows that were go through a branch of their own, where
+    /// The operator says in computed column 0 whether a row was found; rows that were go through a branch of their own, where
     /// `option(onMatch, …)` is worked out of the element that was found.
     pub(super) fn upsert(&self, upsert: &Upsert, chain: &mut Chain) -> Result<()> {
-        let mut slots = Slots::default();
+        let mut computed = ComputedColumns::default();
         let mut map =
-            |map: &Option<MergeMap<Argument>>| map.as_ref().map(|map| self.merge_map(map, &mut slots)).transpose();
+            |map: &Option<MergeMap<Argument>>| map.as_ref().map(|map| self.merge_map(map, &mut computed)).transpose();
         let operator = Upsert {
             edges: upsert.edges,
             search: map(&upsert.search)?,
@@ -24,13 +24,13 @@ impl Lowering<'_> {
             target: map(&upsert.target)?,
             always: upsert.always.clone(),
         };
-        slots.emit(chain);
+        computed.emit(chain);
         chain.push(Op::Upsert(Box::new(operator)));
         if let Some(on_match) = &upsert.on_match {
             let mut found = Chain::new(false);
-            let mut slots = Slots::default();
-            let map = self.merge_map(on_match, &mut slots)?;
-            slots.emit(&mut found);
+            let mut computed = ComputedColumns::default();
+            let map = self.merge_map(on_match, &mut computed)?;
+            computed.emit(&mut found);
             found.push(Op::SetProperties(map));
             let pipeline = Pipeline { stages: found.stages };
             chain.push(Op::Switch { options: vec![(ChooseOption::True, pipeline)], every: false });
@@ -38,10 +38,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn merge_map(&self, map: &MergeMap<Argument>, slots: &mut Slots) -> Result<MergeMap<SlotOperand>> {
+    fn merge_map(&self, map: &MergeMap<Argument>, computed: &mut ComputedColumns) -> Result<MergeMap<ComputedOperand>> {
         let from = match &map.from {
             MergeFrom::Entries(entries) => MergeFrom::Entries(entries.clone()),
-            MergeFrom::Whole(whole) => MergeFrom::Whole(self.argument(whole, slots)?),
+            MergeFrom::Whole(whole) => MergeFrom::Whole(self.argument(whole, computed)?),
         };
         Ok(MergeMap { from, cardinality: map.cardinality })
     }

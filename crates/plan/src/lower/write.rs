@@ -1,9 +1,9 @@
-//! `addV()`, `addE()` and `property()`: what they write is known, or stands in slots.
+//! `addV()`, `addE()` and `property()`: what they write is known, or stands in computed columns.
 
 use mangrove_graph::Result;
 
 use super::order::Chain;
-use super::{Lowering, Slots};
+use super::{ComputedColumns, Lowering};
 use crate::logical::{Argument, Endpoint, PropertyArgument};
 use crate::physical::*;
 
@@ -15,13 +15,13 @@ impl Lowering<'_> {
         id: Option<&Argument>,
         chain: &mut Chain,
     ) -> Result<()> {
-        let mut slots = Slots::default();
+        let mut computed = ComputedColumns::default();
         let operator = Op::AddVertex {
-            label: self.argument(label, &mut slots)?,
-            id: id.map(|i| self.argument(i, &mut slots)).transpose()?,
-            properties: properties.iter().map(|p| self.property(p, &mut slots)).collect::<Result<_>>()?,
+            label: self.argument(label, &mut computed)?,
+            id: id.map(|i| self.argument(i, &mut computed)).transpose()?,
+            properties: properties.iter().map(|p| self.property(p, &mut computed)).collect::<Result<_>>()?,
         };
-        slots.emit(chain);
+        computed.emit(chain);
         chain.push(operator);
         Ok(())
     }
@@ -34,48 +34,52 @@ impl Lowering<'_> {
         id: Option<&Argument>,
         chain: &mut Chain,
     ) -> Result<()> {
-        let mut slots = Slots::default();
-        let label = self.argument(label, &mut slots)?;
+        let mut computed = ComputedColumns::default();
+        let label = self.argument(label, &mut computed)?;
         let [from, to] = ends;
-        let from = from.map(|end| self.endpoint(end, &mut slots)).transpose()?;
-        let to = to.map(|end| self.endpoint(end, &mut slots)).transpose()?;
-        let id = id.map(|i| self.argument(i, &mut slots)).transpose()?;
-        let properties = properties.iter().map(|p| self.property(p, &mut slots)).collect::<Result<_>>()?;
-        slots.emit(chain);
+        let from = from.map(|end| self.endpoint(end, &mut computed)).transpose()?;
+        let to = to.map(|end| self.endpoint(end, &mut computed)).transpose()?;
+        let id = id.map(|i| self.argument(i, &mut computed)).transpose()?;
+        let properties = properties.iter().map(|p| self.property(p, &mut computed)).collect::<Result<_>>()?;
+        computed.emit(chain);
         chain.push(Op::AddEdge { label, from, to, id, properties });
         Ok(())
     }
 
-    fn endpoint(&self, end: &Endpoint, slots: &mut Slots) -> Result<SlotOperand> {
+    fn endpoint(&self, end: &Endpoint, computed: &mut ComputedColumns) -> Result<ComputedOperand> {
         Ok(match end {
-            Endpoint::Id(id) => SlotOperand::Operand(id.clone()),
-            Endpoint::Label(name) => slots.add(Some(name.clone()), SlotBy::Identity),
-            Endpoint::Traversal(t) => slots.add(None, SlotBy::First(self.child(t)?)),
+            Endpoint::Id(id) => ComputedOperand::Operand(id.clone()),
+            Endpoint::Label(name) => computed.add(Some(name.clone()), Computation::Identity),
+            Endpoint::Traversal(t) => computed.add(None, Computation::First(self.child(t)?)),
         })
     }
 
-    pub(super) fn argument(&self, argument: &Argument, slots: &mut Slots) -> Result<SlotOperand> {
+    pub(super) fn argument(&self, argument: &Argument, computed: &mut ComputedColumns) -> Result<ComputedOperand> {
         Ok(match argument {
-            Argument::Operand(operand) => SlotOperand::Operand(operand.clone()),
-            Argument::Traversal(t) => slots.add(None, SlotBy::First(self.child(t)?)),
+            Argument::Operand(operand) => ComputedOperand::Operand(operand.clone()),
+            Argument::Traversal(t) => computed.add(None, Computation::First(self.child(t)?)),
         })
     }
 
-    pub(super) fn property(&self, property: &PropertyArgument, slots: &mut Slots) -> Result<PropertyWrite> {
-        let key_slot = match &property.key_from {
+    pub(super) fn property(
+        &self,
+        property: &PropertyArgument,
+        computed: &mut ComputedColumns,
+    ) -> Result<PropertyWrite> {
+        let computed_key = match &property.key_from {
             None => None,
-            Some(traversal) => match slots.add(None, SlotBy::First(self.child(traversal)?)) {
-                SlotOperand::Slot(slot) => Some(slot),
-                SlotOperand::Operand(_) => None,
+            Some(traversal) => match computed.add(None, Computation::First(self.child(traversal)?)) {
+                ComputedOperand::Computed(column) => Some(column),
+                ComputedOperand::Operand(_) => None,
             },
         };
-        let meta = property.meta.iter().map(|(key, value)| Ok((key.clone(), self.argument(value, slots)?)));
+        let meta = property.meta.iter().map(|(key, value)| Ok((key.clone(), self.argument(value, computed)?)));
         Ok(PropertyWrite {
             cardinality: property.cardinality,
             key: property.key.clone(),
-            key_slot,
+            computed_key,
             meta: meta.collect::<Result<_>>()?,
-            value: self.argument(&property.value, slots)?,
+            value: self.argument(&property.value, computed)?,
         })
     }
 }

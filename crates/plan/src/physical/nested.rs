@@ -3,15 +3,15 @@
 //! One match serves shared and exclusive references; it has no default, so that an operator that is added says here what is
 //! nested in it.
 
-use super::{LocalKind, LoopTest, Op, Pipeline, SlotBy};
+use super::{Computation, LocalKind, LoopTest, Op, Pipeline};
 use crate::logical::ChooseOption;
 
 /// What a nested pipeline is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Purpose<'a> {
-    /// Its first result goes into a slot.
+    /// Its first result goes into a computed column.
     FirstResult,
-    /// Whether it has a result goes into a slot.
+    /// Whether it has a result goes into a computed column.
     Existence,
     /// It is run for each row in a scope of the row's own.
     Scope,
@@ -55,13 +55,13 @@ macro_rules! define_visitor {
                 Op::Modulate(modulate) => {
                     for by in modulate.by.$iter() {
                         match by {
-                            SlotBy::First(pipeline) => visit(Purpose::FirstResult, pipeline),
-                            SlotBy::Exists(pipeline) => visit(Purpose::Existence, pipeline),
-                            SlotBy::Identity
-                            | SlotBy::Key(_)
-                            | SlotBy::Token(_)
-                            | SlotBy::Column(_)
-                            | SlotBy::Test(_) => {}
+                            Computation::First(pipeline) => visit(Purpose::FirstResult, pipeline),
+                            Computation::Exists(pipeline) => visit(Purpose::Existence, pipeline),
+                            Computation::Identity
+                            | Computation::Key(_)
+                            | Computation::Token(_)
+                            | Computation::Column(_)
+                            | Computation::Test(_) => {}
                         }
                     }
                 }
@@ -105,7 +105,7 @@ macro_rules! define_visitor {
                 | Op::Is(_)
                 | Op::Members(..)
                 | Op::CompareName { .. }
-                | Op::CompareSlots(_)
+                | Op::CompareComputed(_)
                 | Op::PathShape { .. }
                 | Op::Discard
                 | Op::Values(_)
@@ -127,7 +127,7 @@ macro_rules! define_visitor {
                 | Op::LocalOrder(_)
                 | Op::LocalSample(_)
                 | Op::Path { .. }
-                | Op::SlotMap { .. }
+                | Op::ComputedMap { .. }
                 | Op::Function { .. }
                 | Op::Math(_)
                 | Op::Format(_)

@@ -5,7 +5,7 @@
 
 use mangrove_graph::Token;
 
-use super::{LocalKind, Op, Pipeline, Purpose, SlotBy};
+use super::{Computation, LocalKind, Op, Pipeline, Purpose};
 use crate::files::FileStep;
 use crate::logical::Reduction;
 
@@ -122,7 +122,7 @@ impl Op {
             Op::HasEdges { .. } => reading("has edge").tests(),
             Op::Filter(_) => reading("filter").tests(),
             Op::Modulate(modulate) => {
-                let is_plain = |by: &SlotBy| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_));
+                let is_plain = |by: &Computation| !matches!(by, Computation::First(_) | Computation::Exists(_));
                 OpTraits { tests: modulate.by.iter().all(is_plain), ..reading("take") }
             }
             Op::Local(scope) => match scope.kind {
@@ -141,14 +141,14 @@ impl Op {
             Op::LocalOrder(_) => row("order locally").makes_objects(),
             Op::LocalSample(_) => row("sample locally").makes_objects().leaves_traces(),
             Op::Path { .. } => row("path").makes_objects(),
-            Op::SlotMap { .. } => row("select").makes_objects(),
+            Op::ComputedMap { .. } => row("select").makes_objects(),
             Op::Math(_) => row("math").makes_objects(),
             Op::SelectColumn(_) => row("select column").makes_objects(),
             Op::SelectKey(_) => row("select by key").makes_objects(),
             Op::Sack => row("sack").makes_objects(),
             Op::Is(_) => row("is").tests(),
             Op::CompareName { .. } => row("compare").tests(),
-            Op::CompareSlots(_) => row("compare").tests(),
+            Op::CompareComputed(_) => row("compare").tests(),
             Op::Identity => row("identity").tests(),
             Op::Members(..) => row("members"),
             Op::PathShape { simple: true, .. } => row("simple path"),

@@ -43,8 +43,8 @@ fn starts_at_one_vertex(stages: &[Stage]) -> bool {
 fn merges_of_stretch(stages: &[Stage], start: usize, end: usize, apart: usize) -> impl Iterator<Item = (usize, Op)> {
     let costs = |operator: &Op| operator.is_hop() || is_walking_test(operator);
     let hops = (start..=end).filter(move |&i| costs(&stages[i].operator)).skip(apart);
-    let dedups = matches!(stages.get(end).map(|stage| &stage.operator), Some(Op::Dedup { slots: 0 }));
-    hops.map(move |hop| (hop, if dedups { Op::Dedup { slots: 0 } } else { Op::Merge }))
+    let dedups = matches!(stages.get(end).map(|stage| &stage.operator), Some(Op::Dedup { computed: 0 }));
+    hops.map(move |hop| (hop, if dedups { Op::Dedup { computed: 0 } } else { Op::Merge }))
 }
 
 /// Whether rows may not be merged past it, or need not be.

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::logical::Name;
-use crate::physical::{EdgeTo, Modulate, Op, Over, SlotBy, Stage};
+use crate::physical::{Computation, EdgeTo, Modulate, Op, Over, Stage};
 use crate::physical_rules::Names;
 
 pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
@@ -46,8 +46,8 @@ fn selected(stages: &[Stage]) -> Option<Name> {
     else {
         return None;
     };
-    let ([(Some(name), lookup)], [SlotBy::Identity]) = (&names[..], &by[..]) else { return None };
-    let is_select = matches!(select.operator, Op::SlotMap { single: true, required: true, .. });
+    let ([(Some(name), lookup)], [Computation::Identity]) = (&names[..], &by[..]) else { return None };
+    let is_select = matches!(select.operator, Op::ComputedMap { single: true, required: true, .. });
     (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
 }
 

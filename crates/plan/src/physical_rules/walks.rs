@@ -1,6 +1,6 @@
 //! Which operators walk along edges, and where a chain may merge rows before them.
 
-use crate::physical::{LocalKind, LoopTest, Op, Pipeline, SlotBy, Stage};
+use crate::physical::{Computation, LocalKind, LoopTest, Op, Pipeline, Stage};
 
 /// Puts operators before the places they are given with, which ascend.
 pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bool {
@@ -49,7 +49,9 @@ pub(super) fn may_run_once(pipeline: &Pipeline) -> bool {
             LocalKind::Filter(_, pipelines) => !scope.serial && pipelines.iter().all(may_run_once),
             LocalKind::FlatMap { .. } | LocalKind::SideEffect(_) => false,
         },
-        Op::Modulate(modulate) => modulate.by.iter().all(|by| !matches!(by, SlotBy::First(_) | SlotBy::Exists(_))),
+        Op::Modulate(modulate) => {
+            modulate.by.iter().all(|by| !matches!(by, Computation::First(_) | Computation::Exists(_)))
+        }
         Op::Switch { .. } | Op::Ordered { .. } => false,
         operator => operator.is_repeatable(),
     })

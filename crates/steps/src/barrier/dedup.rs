@@ -38,35 +38,35 @@ const KEPT_MAX: usize = 1 << 12;
 
 impl Seen {
     /// The rows that are the first of their kind, and how many bytes more it takes to remember them.
-    fn admit(&mut self, batch: Rows, slots: usize) -> (Rows, u64) {
+    fn admit(&mut self, batch: Rows, computed: usize) -> (Rows, u64) {
         let before = self.bytes();
         let mut sizes = Sizes::default();
         let mut first = match &batch.objects {
-            Column::Vertices(_) if slots == 0 => batch.filter(|rows, row| match &rows.objects {
+            Column::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
                 Column::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
                 _ => false,
             }),
-            _ => batch.filter(|rows, row| self.admit_any(rows, row, slots, &mut sizes)),
+            _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
         };
         first.bulk = None;
         (first, self.bytes() - before)
     }
 
-    fn admit_any(&mut self, rows: &Rows, row: usize, slots: usize, sizes: &mut Sizes) -> bool {
+    fn admit_any(&mut self, rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> bool {
         // Measured before it has one holder more.
-        let held = match slots {
+        let held = match computed {
             0 => rows.objects.values().get(row).map_or(0, |value| sizes.behind(value)),
-            _ => sizes.all((0..slots).filter_map(|slot| rows.slot(slot, row))),
+            _ => sizes.all((0..computed).filter_map(|column| rows.computed_value(column, row))),
         };
-        let is_new = self.is_new(rows, row, slots);
+        let is_new = self.is_new(rows, row, computed);
         self.held += if is_new { held as u64 } else { 0 };
         is_new
     }
 
-    fn is_new(&mut self, rows: &Rows, row: usize, slots: usize) -> bool {
+    fn is_new(&mut self, rows: &Rows, row: usize, computed: usize) -> bool {
         let tag = rows.tag(row);
-        if slots > 0 {
-            return key_of_slots(rows, row, slots).is_some_and(|key| self.others.insert((tag, key)));
+        if computed > 0 {
+            return computed_key(rows, row, computed).is_some_and(|key| self.others.insert((tag, key)));
         }
         // One stream may bring the same vertex in a column of vertices and in one of values: same key.
         match rows.object(row) {
@@ -92,7 +92,7 @@ impl Seen {
 
 /// Lets the first of equal rows through, as one traverser.
 pub struct Dedup {
-    slots: usize,
+    computed: usize,
     /// Outside of loops: what was seen of each group until it ends.
     seen: FastMap<GroupId, Seen>,
     /// Empty tables of a group that has ended.
@@ -102,9 +102,9 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// Compares this many slots together; 0: the object.
-    pub fn new(slots: usize, visited: Option<Arc<Visited>>) -> Self {
-        Dedup { slots, seen: FastMap::default(), spare: None, visited }
+    /// Compares this many computed columns together; 0: the object.
+    pub fn new(computed: usize, visited: Option<Arc<Visited>>) -> Self {
+        Dedup { computed, seen: FastMap::default(), spare: None, visited }
     }
 }
 
@@ -114,12 +114,12 @@ impl Operator<Rows> for Dedup {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let slots = self.slots;
+        let computed = self.computed;
         let (first, bytes) = match &self.visited {
-            Some(visited) => visited.with(group, out.operator(), |seen| seen.admit(batch, slots)),
+            Some(visited) => visited.with(group, out.operator(), |seen| seen.admit(batch, computed)),
             None => {
                 let spare = &mut self.spare;
-                self.seen.entry(group).or_insert_with(|| spare.take().unwrap_or_default()).admit(batch, slots)
+                self.seen.entry(group).or_insert_with(|| spare.take().unwrap_or_default()).admit(batch, computed)
             }
         };
         out.context().charge(bytes)?;
@@ -138,7 +138,7 @@ impl Operator<Rows> for Dedup {
 }
 
 /// What is compared of a row; `None` where a `by()` was unproductive.
-fn key_of_slots(rows: &Rows, row: usize, slots: usize) -> Option<Key> {
-    let values = (0..slots).map(|slot| rows.slot(slot, row).cloned().map(Equivalent));
+fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<Key> {
+    let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
     Some(Key::Values(values.collect::<Option<_>>()?))
 }

@@ -68,11 +68,11 @@ impl Counts {
 /// About what a key costs.
 const ENTRY_BYTES: u64 = 112;
 
-/// Counts rows by slot 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
+/// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
 pub struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
-    /// The key; none where it is in the slot.
+    /// The key; none where it is in the computed column.
     readers: Vec<KeyReader>,
     counts: ByInstance<Counts>,
     held: HeldRows,
@@ -100,10 +100,10 @@ impl Operator<Rows> for GroupCount {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let keys = match self.readers.first_mut() {
-            None => std::mem::take(&mut batch.slots).into_iter().next().map(Keys::Values),
+            None => std::mem::take(&mut batch.computed).into_iter().next().map(Keys::Values),
             Some(reader) => Some(reader.read(&batch.objects, out.surroundings())?),
         };
-        let keys = keys.ok_or_else(|| Error::bug("groupCount() has a slot or a key"))?;
+        let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
         let states = self.counts.group(group);
         let (mut new, mut sizes) = (0, Sizes::default());
         match (&keys, &batch.tags) {

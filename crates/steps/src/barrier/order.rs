@@ -1,4 +1,4 @@
-//! `order()`: sorts the rows of each instance by slots, or by keys of their objects.
+//! `order()`: sorts the rows of each instance by computed columns, or by keys of their objects.
 //!
 //! Rows are held until their group has ended. With a limit, only the first of each instance are: whenever twice as many
 //! are held as are needed, they are sorted and cut, and the first key of the last row that is left becomes the *bar*.
@@ -29,7 +29,7 @@ use crate::rows::{Rows, Tags};
 
 /// Sorts; with a limit, keeps only the first of each instance.
 pub struct Order {
-    /// What reads the keys; none where they are in slots.
+    /// What reads the keys; none where they are in computed columns.
     readers: Vec<KeyReader>,
     held: HeldRows,
     /// The first key of the last row that is kept of a group, where it has one instance and as many rows as are needed.
@@ -46,14 +46,14 @@ struct Sorter {
 }
 
 impl Order {
-    /// Sorts by one slot or key a way.
+    /// Sorts by one computed column or key a way.
     pub fn new(ways: Vec<Way>, taken: Taken, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
         let sorter = Sorter { ways, limit, random: Random::default() };
         Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }
     }
 
-    /// Puts the keys into slots, of the rows that pass the bar.
+    /// Puts the keys into computed columns, of the rows that pass the bar.
     fn take_keys(&mut self, group: GroupId, batch: Rows, environment: &Environment) -> Result<Rows> {
         if self.readers.is_empty() {
             return Ok(batch);
@@ -64,20 +64,20 @@ impl Order {
         let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
         let passing = match (bar, keys.first()) {
             (Some(bar), Some(Keys::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
-            (Some(bar), Some(Keys::Values(slot))) => {
-                let passes = |row: &u32| slot[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
-                Some((0..slot.len() as u32).filter(passes).collect())
+            (Some(bar), Some(Keys::Values(column))) => {
+                let passes = |row: &u32| column[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
+                Some((0..column.len() as u32).filter(passes).collect())
             }
             _ => None,
         };
         Ok(match passing {
             Some(rows) => {
-                let slots = keys.iter().map(|keys| keys.gather(&rows)).collect();
-                Rows { slots, ..batch.take(&rows) }
+                let computed = keys.iter().map(|keys| keys.gather(&rows)).collect();
+                Rows { computed, ..batch.take(&rows) }
             }
             None => {
-                let slots = keys.into_iter().map(Keys::into_slot).collect();
-                Rows { slots, ..batch }
+                let computed = keys.into_iter().map(Keys::into_computed).collect();
+                Rows { computed, ..batch }
             }
         })
     }
@@ -120,11 +120,11 @@ impl Sorter {
         if self.ways.contains(&Way::Shuffle) {
             self.random.shuffle(&mut order);
         }
-        let elements = ElementOrder::of(rows.slots.iter().flatten().flatten(), view)?;
+        let elements = ElementOrder::of(rows.computed.iter().flatten().flatten(), view)?;
         let ways = &self.ways;
-        let ranks = match (&rows.tags, &ways[..], rows.slots.first()) {
-            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(slot)) if !rest.contains(&Way::Shuffle) => {
-                rank::ranks(slot, *way)
+        let ranks = match (&rows.tags, &ways[..], rows.computed.first()) {
+            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
+                rank::ranks(column, *way)
             }
             _ => None,
         };
@@ -169,13 +169,13 @@ impl Sorter {
         let (_, limit) = self.limit.as_ref()?;
         let held = (0..rows.len()).map(|row| rows.bulk(row)).fold(0, u64::saturating_add);
         let is_set = rows.tags == Tags::One && held >= *limit && !self.ways.contains(&Way::Shuffle);
-        is_set.then(|| rows.slot(0, rows.len().checked_sub(1)?).cloned()).flatten()
+        is_set.then(|| rows.computed_value(0, rows.len().checked_sub(1)?).cloned()).flatten()
     }
 }
 
 fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize, b: usize) -> Ordering {
-    for (slot, way) in ways.iter().enumerate() {
-        let (Some(x), Some(y)) = (rows.slot(slot, a), rows.slot(slot, b)) else { continue };
+    for (column, way) in ways.iter().enumerate() {
+        let (Some(x), Some(y)) = (rows.computed_value(column, a), rows.computed_value(column, b)) else { continue };
         let order = match way {
             Way::Asc => elements.compare(x, y),
             Way::Desc => elements.compare(y, x),
@@ -208,7 +208,7 @@ impl Operator<Rows> for Order {
         }
         let batch = self.take_keys(group, batch, out.surroundings())?;
         // An unproductive by() drops the row.
-        let is_complete = |r: &usize| batch.slots.iter().all(|slot| slot[*r].is_some());
+        let is_complete = |r: &usize| batch.computed.iter().all(|column| column[*r].is_some());
         let rows = if (0..batch.len()).all(|r| is_complete(&r)) {
             batch
         } else {
@@ -238,7 +238,7 @@ impl Operator<Rows> for Order {
         self.bars.remove(&group);
         if let Some(mut rows) = self.held.take(group, out) {
             let order = self.sorter.sort(&rows, &*out.surroundings().view, out.context())?;
-            rows.slots.clear();
+            rows.computed.clear();
             for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
                 out.context().check()?;
                 out.emit(0, group, rows.take(chunk))?;

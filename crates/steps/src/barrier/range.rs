@@ -83,7 +83,7 @@ impl Operator<Rows> for Range {
             }
         }
         let mut rows = batch.take(&kept);
-        rows.slots.clear();
+        rows.computed.clear();
         if rows.bulk.is_some() {
             rows.bulk = Some(bulks);
         }
@@ -145,7 +145,7 @@ impl Operator<Rows> for Tail {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        batch.slots.clear();
+        batch.computed.clear();
         self.held.add(group, batch, out)?;
         self.held.thin(group, out, |rows| Ok(last(rows, self.count)))
     }

@@ -24,7 +24,7 @@ use crate::rows::{Column, Rows};
 const KEY_BYTES: u64 = size_of::<(u32, f64, u32)>() as u64;
 const KEYS_BYTES_MAX: u64 = 1 << 50;
 
-/// `sample(n)`; slot 0 holds the weights.
+/// `sample(n)`; computed column 0 holds the weights.
 pub struct Sample {
     operand: Operand,
     count: usize,
@@ -144,7 +144,7 @@ struct Member {
 
 /// The weight of a row; 0 where it has none, or one that gives no chance.
 fn weight(rows: &Rows, row: usize) -> Result<f64> {
-    let Some(weight) = rows.slot(0, row) else { return Ok(0.0) };
+    let Some(weight) = rows.computed_value(0, row) else { return Ok(0.0) };
     let number = numeric::to_f64(weight).ok_or_else(|| {
         Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
     })?;
@@ -179,7 +179,7 @@ impl Operator<Rows> for Sample {
 /// Sends the rows that are kept, standing for so many.
 fn emit(rows: Rows, kept: &[u32], bulks: Vec<u64>, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
     let mut rows = rows.take(kept);
-    rows.slots.clear();
+    rows.computed.clear();
     if rows.bulk.is_some() {
         rows.bulk = Some(bulks);
     }

@@ -15,7 +15,7 @@ use crate::rows::{Remember, Rows};
 use crate::size::Sizes;
 use crate::table::Table;
 
-/// Adds slot 0 of every row to a side effect when all rows have come, then lets the rows go on.
+/// Adds computed column 0 of every row to a side effect when all rows have come, then lets the rows go on.
 pub struct Aggregate {
     name: Name,
     held: HeldRows,
@@ -52,10 +52,10 @@ impl Operator<Rows> for Aggregate {
         if let Some(mut rows) = self.held.take(group, out) {
             // A side effect is charged for until the query ends. Values are measured before they have one holder more.
             let mut sizes = Sizes::default();
-            let held: usize = rows.slots.iter().take(1).flatten().flatten().map(|value| sizes.behind(value)).sum();
+            let held: usize = rows.computed.iter().take(1).flatten().flatten().map(|value| sizes.behind(value)).sum();
             out.context().charge(held as u64)?;
             let values: Vec<_> =
-                (0..rows.len()).filter_map(|r| Some((rows.slot(0, r)?.clone(), rows.bulk(r)))).collect();
+                (0..rows.len()).filter_map(|r| Some((rows.computed_value(0, r)?.clone(), rows.bulk(r)))).collect();
             nesting::check_all(values.iter().map(|(value, _)| value), out.context())?;
             let (name, places) = (&self.name, &mut self.places);
             let reducer = out.surroundings().side_effects.reducer(name);
@@ -73,7 +73,7 @@ impl Operator<Rows> for Aggregate {
             })?;
             // What was charged for on the way, the side effect holds from now on.
             meter.keep()?;
-            rows.slots.clear();
+            rows.computed.clear();
             for chunk in rows.chunks() {
                 out.emit(0, group, chunk)?;
             }

@@ -59,7 +59,7 @@ impl Operator<Rows> for TimeLimit {
             }
         }
         let mut rows = batch.take(&kept);
-        rows.slots.clear();
+        rows.computed.clear();
         out.emit(0, group, rows)
     }
 

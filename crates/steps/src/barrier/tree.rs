@@ -99,17 +99,17 @@ impl Growing {
 /// Makes a tree of each instance's ways. With a side effect the tree goes there and the rows go on.
 pub struct Tree {
     side_effect: Option<Name>,
-    /// Whether slot 0 holds the objects of a row's way.
-    slot: bool,
+    /// Whether computed column 0 holds the objects of a row's way.
+    computed: bool,
     remember: Remember,
     trees: ByInstance<Growing>,
     held: HeldRows,
 }
 
 impl Tree {
-    /// For the result, or for a side effect; of paths, or of the lists in slot 0.
-    pub fn new(side_effect: Option<Name>, slot: bool, remember: Remember) -> Self {
-        Tree { side_effect, slot, remember, trees: ByInstance::default(), held: HeldRows::default() }
+    /// For the result, or for a side effect; of paths, or of the lists in computed column 0.
+    pub fn new(side_effect: Option<Name>, computed: bool, remember: Remember) -> Self {
+        Tree { side_effect, computed, remember, trees: ByInstance::default(), held: HeldRows::default() }
     }
 }
 
@@ -129,7 +129,7 @@ impl Operator<Rows> for Tree {
         for row in 0..batch.len() {
             let tree = ByInstance::entry(states, batch.tag(row), Growing::default);
             let (nodes, before) = (tree.nodes.len(), tree.bytes());
-            match self.slot.then(|| batch.slot(0, row)) {
+            match self.computed.then(|| batch.computed_value(0, row)) {
                 Some(Some(Value::List(objects))) => tree.add(objects.iter())?,
                 Some(_) => {}
                 None => tree.add(path::objects(&batch.path(row)).iter())?,
@@ -139,7 +139,7 @@ impl Operator<Rows> for Tree {
         }
         self.trees.charge(group, new, out)?;
         if self.side_effect.is_some() {
-            batch.slots.clear();
+            batch.computed.clear();
             self.held.add(group, batch, out)?;
         }
         Ok(())

@@ -19,7 +19,7 @@ use std::fmt;
 
 use mangrove_flow::{GroupId, Operator, Output, QueryContext};
 use mangrove_graph::{Error, LabelSetId, Result, UserId, Value};
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 use mangrove_txn::Transaction;
 
 pub use drop::Drop;
@@ -123,14 +123,14 @@ fn results(rows: &Rows, from: &[u32], objects: crate::rows::Column) -> Rows {
 /// Where a value to write comes from.
 enum Source {
     Constant(Value),
-    Slot(usize),
+    Computed(usize),
 }
 
 impl Source {
-    fn new(operand: &SlotOperand, environment: &Environment) -> Result<Self> {
+    fn new(operand: &ComputedOperand, environment: &Environment) -> Result<Self> {
         Ok(match operand {
-            SlotOperand::Operand(operand) => Source::Constant(environment.resolve(operand)?),
-            SlotOperand::Slot(slot) => Source::Slot(*slot),
+            ComputedOperand::Operand(operand) => Source::Constant(environment.resolve(operand)?),
+            ComputedOperand::Computed(column) => Source::Computed(*column),
         })
     }
 
@@ -138,8 +138,8 @@ impl Source {
     fn value<'a>(&'a self, rows: &'a Rows, row: usize, what: impl fmt::Display) -> Result<&'a Value> {
         match self {
             Source::Constant(value) => Ok(value),
-            Source::Slot(slot) => rows
-                .slot(*slot, row)
+            Source::Computed(column) => rows
+                .computed_value(*column, row)
                 .ok_or_else(|| Error::evaluation(format!("the traversal that is to give {what} has no result"))),
         }
     }

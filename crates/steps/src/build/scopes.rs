@@ -5,7 +5,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator;
 use mangrove_plan::logical::{ChooseOption, Name, Reduction};
 use mangrove_plan::physical::{
-    LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, SlotBy, Stage,
+    Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, Stage,
 };
 
 use super::{Builder, End, Need, What};
@@ -159,7 +159,7 @@ impl Builder {
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
-        let [before, after] = tests.map(|by: Vec<SlotBy>| {
+        let [before, after] = tests.map(|by: Vec<Computation>| {
             let productive = vec![false; by.len()];
             let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive });
             Stage { operator, labels: Vec::new() }
@@ -210,14 +210,14 @@ fn when(option: &ChooseOption) -> When {
     }
 }
 
-fn loop_test(test: Option<&LoopTest>, slots: &mut Vec<SlotBy>) -> Option<RunningTest> {
+fn loop_test(test: Option<&LoopTest>, computed: &mut Vec<Computation>) -> Option<RunningTest> {
     Some(match test? {
         LoopTest::Always => RunningTest::Always,
         LoopTest::Times(times) => RunningTest::Times(times.clone(), 0),
         LoopTest::Test(test) => RunningTest::Test(CompiledTest::new(test)),
         LoopTest::Exists(pipeline) => {
-            slots.push(SlotBy::Exists(pipeline.clone()));
-            RunningTest::Slot(slots.len() - 1)
+            computed.push(Computation::Exists(pipeline.clone()));
+            RunningTest::Computed(computed.len() - 1)
         }
     })
 }

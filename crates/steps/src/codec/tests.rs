@@ -17,7 +17,7 @@ fn encoded(rows: &Rows) -> Vec<u8> {
 fn check_round_trip(rows: &Rows) {
     let read = decode_rows(&encoded(rows)).unwrap();
     assert_eq!((&read.tags, &read.objects, &read.bulk), (&rows.tags, &rows.objects, &rows.bulk));
-    assert_eq!((&read.loops, &read.slots), (&rows.loops, &rows.slots));
+    assert_eq!((&read.loops, &read.computed), (&rows.loops, &rows.computed));
     let values = |rows: &Rows| rows.path.as_ref().map(|paths| paths.iter().map(path::to_value).collect::<Vec<_>>());
     assert_eq!(values(&read), values(rows));
 }
@@ -140,7 +140,7 @@ fn any_rows() -> impl Strategy<Value = Rows> {
     (0..5_usize).prop_flat_map(|count| {
         let tags = prop_oneof![Just(Tags::One), prop::collection::vec(any::<u32>(), count).prop_map(Tags::Many)];
         let loops = prop::collection::vec(prop::collection::vec(any::<u32>(), 0..3).prop_map(Loops::from), count);
-        let slot = prop::collection::vec(prop::option::of(any_value()), count);
+        let column = prop::collection::vec(prop::option::of(any_value()), count);
         (
             tags,
             any_column(count),
@@ -148,17 +148,17 @@ fn any_rows() -> impl Strategy<Value = Rows> {
             prop::option::of(any_paths(count)),
             prop::option::of(loops),
             prop::option::of(prop::collection::vec(any_value(), count)),
-            // An empty batch has no slots: nothing would say how many.
-            prop::collection::vec(slot, 0..if count == 0 { 1 } else { 3 }),
+            // An empty batch has no computed columns: nothing would say how many.
+            prop::collection::vec(column, 0..if count == 0 { 1 } else { 3 }),
         )
-            .prop_map(|(tags, objects, bulk, path, loops, sacks, slots)| Rows {
+            .prop_map(|(tags, objects, bulk, path, loops, sacks, computed)| Rows {
                 tags,
                 objects,
                 bulk,
                 path,
                 loops,
                 sacks,
-                slots,
+                computed,
             })
     })
 }

@@ -6,7 +6,7 @@
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 
 use crate::environment::Environment;
 use crate::rows::{Column, Remember, Rows};
@@ -17,7 +17,7 @@ pub struct CallService {
     service: Option<Name>,
     /// The service, where it is one of the graph.
     of_graph: Option<&'static GraphService>,
-    operands: Vec<(Option<Name>, SlotOperand)>,
+    operands: Vec<(Option<Name>, ComputedOperand)>,
     arguments: Vec<(Option<Name>, Given)>,
     remember: Remember,
 }
@@ -25,12 +25,12 @@ pub struct CallService {
 /// What is given under a name, or (without one) the map of names and values.
 enum Given {
     Constant(Value),
-    Slot(usize),
+    Computed(usize),
 }
 
 impl CallService {
     /// With these arguments; those without a name are maps of several.
-    pub fn new(service: Option<Name>, operands: Vec<(Option<Name>, SlotOperand)>, remember: Remember) -> Self {
+    pub fn new(service: Option<Name>, operands: Vec<(Option<Name>, ComputedOperand)>, remember: Remember) -> Self {
         let of_graph = service.as_deref().and_then(graph_service);
         CallService { service, of_graph, operands, arguments: Vec::new(), remember }
     }
@@ -41,7 +41,7 @@ impl CallService {
         for (name, given) in &self.arguments {
             let value = match given {
                 Given::Constant(value) => Some(value),
-                Given::Slot(slot) => rows.slot(*slot, row),
+                Given::Computed(column) => rows.computed_value(*column, row),
             };
             match (name, value) {
                 (_, None) => {}
@@ -83,10 +83,10 @@ impl CallService {
 
 impl Operator<Rows> for CallService {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let given = |(name, operand): &(Option<Name>, SlotOperand)| {
+        let given = |(name, operand): &(Option<Name>, ComputedOperand)| {
             let given = match operand {
-                SlotOperand::Operand(operand) => Given::Constant(environment.resolve(operand as &Operand)?),
-                SlotOperand::Slot(slot) => Given::Slot(*slot),
+                ComputedOperand::Operand(operand) => Given::Constant(environment.resolve(operand as &Operand)?),
+                ComputedOperand::Computed(column) => Given::Computed(*column),
             };
             Ok((name.clone(), given))
         };

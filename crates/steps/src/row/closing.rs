@@ -158,7 +158,7 @@ impl Operator<Rows> for Closing {
         let counts = self.count(&from, &to, out)?;
         match &self.kind {
             Kind::Test { negate } => {
-                rows.slots.clear();
+                rows.computed.clear();
                 out.emit(0, group, rows.filter(|_, row| (counts[row] > 0) != *negate))
             }
             Kind::Follow { stays, remember } => {

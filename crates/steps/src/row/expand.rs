@@ -131,7 +131,7 @@ impl Operator<Rows> for Expand {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let ids = vertices(&batch.objects, step_name(self.direction, self.to_edges))?.into_owned();
         batch.objects = Column::Vertices(ids);
-        batch.slots.clear();
+        batch.computed.clear();
         self.pending.push_back((group, batch, ExpandCursor::default()));
         self.advance(out)
     }

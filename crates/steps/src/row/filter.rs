@@ -317,7 +317,7 @@ impl RowOperator for Filter {
     }
 
     fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
-        rows.slots.clear();
+        rows.computed.clear();
         Ok(match self.select(&rows.objects, environment)? {
             None => rows,
             Some(kept) => rows.take(&kept),

@@ -1,4 +1,4 @@
-//! `math()` and `format()`: one value made of several that stand in slots.
+//! `math()` and `format()`: one value made of several that stand in computed columns.
 
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::expression::{Expression, Part};
@@ -8,7 +8,7 @@ use super::RowOperator;
 use super::function::text::{TextWriter, Texts, is_collection};
 use super::map::MapOperator;
 use crate::environment::Environment;
-use crate::lookup::key_slot;
+use crate::lookup::compute_key;
 use crate::meter::Meter;
 use crate::rows::{Column, Rows};
 
@@ -18,7 +18,7 @@ pub struct Math {
 }
 
 impl Math {
-    /// This expression; its variables are the slots.
+    /// This expression; its variables are the computed columns.
     pub fn new(expression: Expression) -> Self {
         Math { expression }
     }
@@ -28,11 +28,11 @@ impl RowOperator for Math {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut results = Vec::with_capacity(rows.len());
-        let mut variables = Vec::with_capacity(rows.slots.len());
+        let mut variables = Vec::with_capacity(rows.computed.len());
         'rows: for row in 0..rows.len() {
             variables.clear();
-            for slot in 0..rows.slots.len() {
-                let Some(value) = rows.slot(slot, row) else { continue 'rows };
+            for column in 0..rows.computed.len() {
+                let Some(value) = rows.computed_value(column, row) else { continue 'rows };
                 variables.push(numeric::to_f64(value).ok_or_else(|| {
                     Error::evaluation(format!(
                         "math() computes with numbers, and one of its variables is a {}",
@@ -48,7 +48,7 @@ impl RowOperator for Math {
     }
 }
 
-/// A template filled in. A name is a property of the row's element, or else what stands in its slot (a map's entry, a
+/// A template filled in. A name is a property of the row's element, or else what stands in its computed column (a map's entry, a
 /// side effect, a step label). A row with a variable that stands for nothing, or for null, is dropped.
 pub struct Format {
     parts: Vec<Part>,
@@ -59,7 +59,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// This template; its variables are the slots.
+    /// This template; its variables are the computed columns.
     pub fn new(parts: Vec<Part>) -> Self {
         Format { parts, columns: Vec::new(), texts: Texts::default() }
     }
@@ -116,8 +116,9 @@ impl Format {
         let variables = self.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
         variables
             .enumerate()
-            .map(|(slot, part)| {
-                let mut column: Vec<Option<Value>> = (0..rows.len()).map(|row| rows.slot(slot, row).cloned()).collect();
+            .map(|(number, part)| {
+                let mut column: Vec<Option<Value>> =
+                    (0..rows.len()).map(|row| rows.computed_value(number, row).cloned()).collect();
                 if let Part::Name(name) = part {
                     prefer_properties(rows, name, &mut column, environment)?;
                 }
@@ -132,7 +133,7 @@ fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], env
     let is_element =
         |row: &usize| matches!(rows.object(*row), Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));
     let elements: Vec<u32> = (0..rows.len()).filter(is_element).map(|row| row as u32).collect();
-    let found = key_slot(&rows.objects.gather(&elements), name, environment)?;
+    let found = compute_key(&rows.objects.gather(&elements), name, environment)?;
     for (row, value) in elements.into_iter().zip(found) {
         if value.is_some() {
             column[row as usize] = value;

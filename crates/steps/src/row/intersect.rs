@@ -176,7 +176,7 @@ impl Operator<Rows> for Intersect {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let ids = vertices(&batch.objects, step_name(self.direction, false))?.into_owned();
         batch.objects = Column::Vertices(ids);
-        batch.slots.clear();
+        batch.computed.clear();
         self.enqueue(group, &batch, out)?;
         self.advance(out)
     }

@@ -427,7 +427,7 @@ impl Operator<Rows> for Unfold {
         if let Column::Values(_) = &batch.objects {
             return self.advance(Folded { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
         }
-        batch.slots.clear();
+        batch.computed.clear();
         batch.remember(&self.remember);
         out.emit(0, group, batch)
     }

@@ -153,7 +153,7 @@ fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
     match target {
         Target::Object => rows.with_objects(Column::from_values(values)),
         Target::Sack => {
-            rows.slots.clear();
+            rows.computed.clear();
             rows.sacks = Some(values);
             rows
         }

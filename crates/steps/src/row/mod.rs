@@ -31,7 +31,7 @@ use crate::rows::{Remember, Rows};
 /// An operator without state: what it gives depends on the batch alone (and on the graph's snapshot).
 ///
 /// The rows it gives carry the tags, bulk, path and loops of the rows they come from ([`Rows::derive`],
-/// [`Rows::filter`], [`Rows::with_objects`]), in their order, and no slots. It does not extend paths:
+/// [`Rows::filter`], [`Rows::with_objects`]), in their order, and no computed columns. It does not extend paths:
 /// the adapter does, by the plan's word.
 pub trait RowOperator: Send {
     /// Looks up what depends on the run, such as the values of parameters.

@@ -1,4 +1,4 @@
-//! Paths and slots: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
+//! Paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::row::map::MapOperator;
 use crate::rows::{Column, Rows};
 use crate::test::{compares, text_holds};
 
-/// `path()`; with a slot, its objects are taken from there.
+/// `path()`; with a computed column, its objects are taken from there.
 pub struct PathOf {
-    /// Whether slot 0 holds the objects.
-    pub slot: bool,
+    /// Whether computed column 0 holds the objects.
+    pub computed: bool,
     /// Which part of the path.
     pub segment: Segment,
 }
@@ -37,9 +37,9 @@ impl MapOperator for PathOf {
             meter.charge(size_of::<Value>() + size_of::<Vec<Name>>() + size_of_val(&*node.labels))?;
         }
         let mut found: PathValue = path::segment(&path, &self.segment)?;
-        if self.slot {
+        if self.computed {
             // An unproductive by() drops the row.
-            let Some(Value::List(objects)) = rows.slot(0, row) else { return Ok(None) };
+            let Some(Value::List(objects)) = rows.computed_value(0, row) else { return Ok(None) };
             found.objects = objects.to_vec();
         }
         Ok(Some(Value::Path(Arc::new(found))))
@@ -50,22 +50,22 @@ impl MapOperator for PathOf {
 pub struct PathShape {
     /// Keep those without repetition.
     pub simple: bool,
-    /// Whether slot 0 holds what is compared.
-    pub slot: bool,
+    /// Whether computed column 0 holds what is compared.
+    pub computed: bool,
     /// Which part of the path.
     pub segment: Segment,
 }
 
 impl RowOperator for PathShape {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
-        let slot = self.slot;
+        let computed = self.computed;
         let simple = self.simple;
         let segment = &self.segment;
         let whole = *segment == Segment::default();
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
-            let repeats = if slot {
-                match rows.slot(0, row) {
+            let repeats = if computed {
+                match rows.computed_value(0, row) {
                     Some(Value::List(objects)) => has_repetition(objects.iter().cloned()),
                     _ => return false,
                 }
@@ -93,17 +93,17 @@ fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
     objects.any(|o| !seen.insert(o))
 }
 
-/// A map of slots by name, or a single slot.
-pub struct SlotMap {
+/// A map of computed columns by name, or a single computed column.
+pub struct ComputedMap {
     /// The names.
     pub names: Vec<Name>,
-    /// The slot itself instead of a map of one.
+    /// The computed column itself instead of a map of one.
     pub single: bool,
-    /// A slot without a value drops the row.
+    /// A computed column without a value drops the row.
     pub required: bool,
 }
 
-impl MapOperator for SlotMap {
+impl MapOperator for ComputedMap {
     fn map(
         &mut self,
         rows: &Rows,
@@ -111,15 +111,15 @@ impl MapOperator for SlotMap {
         _environment: &Environment,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
-        let slots = (0..self.names.len()).map(|slot| rows.slot(slot, row));
-        if self.required && slots.clone().any(|s| s.is_none()) {
+        let computed = (0..self.names.len()).map(|column| rows.computed_value(column, row));
+        if self.required && computed.clone().any(|s| s.is_none()) {
             return Ok(None);
         }
         if self.single {
-            return Ok(rows.slot(0, row).cloned());
+            return Ok(rows.computed_value(0, row).cloned());
         }
         meter.charge(self.names.len() * 2 * size_of::<Value>())?;
-        let entries = self.names.iter().zip(slots);
+        let entries = self.names.iter().zip(computed);
         let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
         let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
         for (name, value) in entries {
@@ -179,9 +179,9 @@ fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
     }
 }
 
-/// `where("a", eq("b"))`: slot 0 against the slots of the test's names.
-pub struct CompareSlots {
-    test: SlotTest,
+/// `where("a", eq("b"))`: computed column 0 against the computed columns of the test's names.
+pub struct CompareComputed {
+    test: ComputedTest,
     members: Members,
 }
 
@@ -246,47 +246,47 @@ fn is_same_collection(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A [`LabelTest`] whose names became slots.
-enum SlotTest {
+/// A [`LabelTest`] whose names became computed columns.
+enum ComputedTest {
     Compare(Comparison, usize),
     Text(TextOperation, usize),
     Within(Vec<usize>),
     Without(Vec<usize>),
-    And(Vec<SlotTest>),
-    Or(Vec<SlotTest>),
-    Not(Box<SlotTest>),
+    And(Vec<ComputedTest>),
+    Or(Vec<ComputedTest>),
+    Not(Box<ComputedTest>),
 }
 
-impl CompareSlots {
-    /// A test whose names stand in slots 1, 2, … in their order.
+impl CompareComputed {
+    /// A test whose names stand in computed columns 1, 2, … in their order.
     pub fn new(test: &LabelTest) -> Self {
-        CompareSlots { test: number(test, &mut 1), members: Members::default() }
+        CompareComputed { test: number(test, &mut 1), members: Members::default() }
     }
 }
 
-fn number(test: &LabelTest, next: &mut usize) -> SlotTest {
+fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
     fn take(next: &mut usize) -> usize {
         *next += 1;
         *next - 1
     }
     match test {
-        LabelTest::Compare(comparison, _) => SlotTest::Compare(*comparison, take(next)),
-        LabelTest::Text(operation, _) => SlotTest::Text(*operation, take(next)),
-        LabelTest::Within(names) => SlotTest::Within(names.iter().map(|_| take(next)).collect()),
-        LabelTest::Without(names) => SlotTest::Without(names.iter().map(|_| take(next)).collect()),
-        LabelTest::And(tests) => SlotTest::And(tests.iter().map(|t| number(t, next)).collect()),
-        LabelTest::Or(tests) => SlotTest::Or(tests.iter().map(|t| number(t, next)).collect()),
-        LabelTest::Not(test) => SlotTest::Not(Box::new(number(test, next))),
+        LabelTest::Compare(comparison, _) => ComputedTest::Compare(*comparison, take(next)),
+        LabelTest::Text(operation, _) => ComputedTest::Text(*operation, take(next)),
+        LabelTest::Within(names) => ComputedTest::Within(names.iter().map(|_| take(next)).collect()),
+        LabelTest::Without(names) => ComputedTest::Without(names.iter().map(|_| take(next)).collect()),
+        LabelTest::And(tests) => ComputedTest::And(tests.iter().map(|t| number(t, next)).collect()),
+        LabelTest::Or(tests) => ComputedTest::Or(tests.iter().map(|t| number(t, next)).collect()),
+        LabelTest::Not(test) => ComputedTest::Not(Box::new(number(test, next))),
     }
 }
 
-impl RowOperator for CompareSlots {
+impl RowOperator for CompareComputed {
     fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
             // A label without a value, or an unproductive by(), drops the row.
-            if (0..rows.slots.len()).any(|slot| rows.slot(slot, row).is_none()) {
+            if (0..rows.computed.len()).any(|column| rows.computed_value(column, row).is_none()) {
                 return false;
             }
             holds(test, rows, row, members).unwrap_or_else(|e| {
@@ -298,15 +298,16 @@ impl RowOperator for CompareSlots {
     }
 }
 
-fn holds(test: &SlotTest, rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
-    let slot = |slot| rows.slot(slot, row).ok_or_else(|| Error::bug("a tested slot has a value"));
-    let left = slot(0)?;
+fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
+    let computed =
+        |column| rows.computed_value(column, row).ok_or_else(|| Error::bug("a tested computed column has a value"));
+    let left = computed(0)?;
     Ok(match test {
-        SlotTest::Compare(comparison, right) => compares(*comparison, left, slot(*right)?),
-        SlotTest::Text(operation, right) => text_holds(*operation, left, slot(*right)?)?,
-        SlotTest::Within(names) => among(left, names, rows, row, members)?,
-        SlotTest::Without(names) => !among(left, names, rows, row, members)?,
-        SlotTest::And(tests) => {
+        ComputedTest::Compare(comparison, right) => compares(*comparison, left, computed(*right)?),
+        ComputedTest::Text(operation, right) => text_holds(*operation, left, computed(*right)?)?,
+        ComputedTest::Within(names) => among(left, names, rows, row, members)?,
+        ComputedTest::Without(names) => !among(left, names, rows, row, members)?,
+        ComputedTest::And(tests) => {
             for test in tests {
                 if !holds(test, rows, row, members)? {
                     return Ok(false);
@@ -314,7 +315,7 @@ fn holds(test: &SlotTest, rows: &Rows, row: usize, members: &mut Members) -> Res
             }
             true
         }
-        SlotTest::Or(tests) => {
+        ComputedTest::Or(tests) => {
             for test in tests {
                 if holds(test, rows, row, members)? {
                     return Ok(true);
@@ -322,14 +323,14 @@ fn holds(test: &SlotTest, rows: &Rows, row: usize, members: &mut Members) -> Res
             }
             false
         }
-        SlotTest::Not(test) => !holds(test, rows, row, members)?,
+        ComputedTest::Not(test) => !holds(test, rows, row, members)?,
     })
 }
 
 /// Equal to the value of one of the names, or in the collection it names.
 fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
     for &name in names {
-        let right = rows.slot(name, row).ok_or_else(|| Error::bug("a tested slot has a value"))?;
+        let right = rows.computed_value(name, row).ok_or_else(|| Error::bug("a tested computed column has a value"))?;
         let found = members.contain(left, right).unwrap_or_else(|| match right {
             Value::List(values) | Value::Set(values) => is_among(left, values.iter()),
             Value::BulkSet(values) => is_among(left, values.iter().map(|(v, _)| v)),
@@ -350,7 +351,7 @@ pub struct Identity {
 
 impl RowOperator for Identity {
     fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
-        rows.slots.clear();
+        rows.computed.clear();
         rows.label(&self.labels, environment.whole_paths());
         Ok(rows)
     }
@@ -375,7 +376,7 @@ impl RowOperator for NextLoop {
                 *count += 1;
             }
         }
-        rows.slots.clear();
+        rows.computed.clear();
         Ok(rows)
     }
 }

@@ -20,7 +20,7 @@ use super::current::current;
 use super::kinds::Kinds;
 use super::names::known_keys;
 use crate::environment::Environment;
-use crate::lookup::token_slot;
+use crate::lookup::compute_token;
 use crate::rows::{Column, Rows};
 
 /// `values()`: the values of some keys, or of all.
@@ -232,9 +232,9 @@ pub struct TokenOf(pub Token);
 
 impl RowOperator for TokenOf {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let slot = token_slot(&rows.objects, self.0, environment)?;
+        let column = compute_token(&rows.objects, self.0, environment)?;
         let mut found = Found::default();
-        for (row, value) in slot.into_iter().enumerate() {
+        for (row, value) in column.into_iter().enumerate() {
             if let Some(value) = value {
                 found.push(row, value);
             }

@@ -22,7 +22,7 @@ impl RowOperator for SackOf {
     }
 }
 
-/// `sack(operator)`: slot 0 is folded into the sack. An unproductive `by()` drops the row.
+/// `sack(operator)`: computed column 0 is folded into the sack. An unproductive `by()` drops the row.
 pub struct FoldSack(pub Operator);
 
 impl MapOperator for FoldSack {
@@ -33,7 +33,7 @@ impl MapOperator for FoldSack {
         _environment: &Environment,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
-        let Some(value) = rows.slot(0, row) else { return Ok(None) };
+        let Some(value) = rows.computed_value(0, row) else { return Ok(None) };
         let sack = rows.sacks.as_ref().map_or(Value::Null, |sacks| sacks[row].clone());
         operator::apply(self.0, sack, value, meter).map(Some)
     }
@@ -52,7 +52,7 @@ impl RowOperator for Fail {
     }
 }
 
-/// `select(traversal)`: the value of the map under the key in slot 0; a name that is no key of it may be a side effect
+/// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a side effect
 /// or a label.
 pub struct SelectKey(
     /// Which of several values of a label.
@@ -64,7 +64,7 @@ impl RowOperator for SelectKey {
         let mut kept = Vec::with_capacity(rows.len());
         let mut values = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
-            let Some(key) = rows.slot(0, row) else { continue };
+            let Some(key) = rows.computed_value(0, row) else { continue };
             let in_map = match rows.object(row) {
                 Value::Map(entries) => watched::value_of(&entries, key).cloned(),
                 _ => None,

@@ -109,7 +109,7 @@ impl Operator<Rows> for Split {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        batch.slots.clear();
+        batch.computed.clear();
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.announce(self.branches, None, group, &batch, out)?;
         }
@@ -139,7 +139,7 @@ impl Operator<Rows> for Split {
 
 /// When an option is taken.
 pub enum When {
-    /// The deciding slot is this boolean.
+    /// The deciding computed column is this boolean.
     Is(bool),
     /// It equals the value of this operand.
     Equals(Operand, Value),
@@ -147,14 +147,14 @@ pub enum When {
     Passes(CompiledTest),
     /// Nothing else matched.
     Otherwise,
-    /// The slot is unproductive.
+    /// The computed column is unproductive.
     Unproductive,
-    /// Whatever the slot is.
+    /// Whatever the computed column is.
     Always,
 }
 
 impl When {
-    /// Returns true if the option is taken for what the slot is, whatever other options are there.
+    /// Returns true if the option is taken for what the computed column is, whatever other options are there.
     fn matches(&self, decision: Option<&Value>) -> bool {
         match (self, decision) {
             (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
@@ -166,7 +166,7 @@ impl When {
     }
 }
 
-/// Sends each row into the first option that slot 0 matches, or into every one; edge `options.len()` takes the others past.
+/// Sends each row into the first option that computed column 0 matches, or into every one; edge `options.len()` takes the others past.
 pub struct Switch {
     options: Vec<When>,
     every: bool,
@@ -224,14 +224,14 @@ impl Operator<Rows> for Switch {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if batch.slots.is_empty() {
-            return Err(Error::bug("choose() has a slot to decide by"));
+        if batch.computed.is_empty() {
+            return Err(Error::bug("choose() has a computed column to decide by"));
         }
         let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
         for row in 0..batch.len() {
-            self.route(batch.slot(0, row), row as u32, &mut routes);
+            self.route(batch.computed_value(0, row), row as u32, &mut routes);
         }
-        batch.slots.clear();
+        batch.computed.clear();
         for (edge, rows) in routes.iter().enumerate() {
             if rows.is_empty() {
                 continue;

@@ -31,10 +31,10 @@ struct Members {
     instances: u32,
 }
 
-/// Groups rows by slot 0, or by a key of their objects.
+/// Groups rows by computed column 0, or by a key of their objects.
 pub struct Group {
     side_effect: Option<Name>,
-    /// The key; none where it is in the slot.
+    /// The key; none where it is in the computed column.
     readers: Vec<KeyReader>,
     /// How numbers under one key become one.
     joining: Option<FoldOperator>,
@@ -73,7 +73,7 @@ impl Group {
         self.readers = readers;
         let (scope_group, members, tags) = entered?;
         let mut inside = if members.len() == batch.len() { batch } else { batch.take(&members) };
-        inside.slots.clear();
+        inside.computed.clear();
         inside.tags = Tags::Many(tags);
         out.emit(ENTER, scope_group, inside)
     }
@@ -87,7 +87,7 @@ impl Group {
         out: &mut Output<'_, Rows>,
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
         let found = match reader {
-            None => Keys::Values(std::mem::take(&mut batch.slots).into_iter().next().unwrap_or_default()),
+            None => Keys::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.surroundings())?,
         };
         let Members { scope_group, table, entries, charged, .. } = self.keys(group, out);
@@ -111,8 +111,8 @@ impl Group {
                     },
                 );
             }
-            Keys::Values(slot) => {
-                for (row, key) in slot.iter().enumerate() {
+            Keys::Values(column) => {
+                for (row, key) in column.iter().enumerate() {
                     // An unproductive by() drops the row.
                     let Some(key) = key else { continue };
                     let tag = batch.tag(row);
@@ -214,7 +214,7 @@ impl Operator<Rows> for Group {
         if port == 0 {
             if self.side_effect.is_some() {
                 let mut kept = batch.clone();
-                kept.slots.clear();
+                kept.computed.clear();
                 self.held.add(group, kept, out)?;
             }
             return self.enter(group, batch, out);

@@ -307,7 +307,7 @@ impl Operator<Rows> for Local {
         if port > 0 {
             return self.take_results(group, batch, out);
         }
-        batch.slots.clear();
+        batch.computed.clear();
         let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
         let bytes = batch.bytes() as u64;
         let state = Batch {

@@ -1,4 +1,4 @@
-//! Slots: what `by()` takes of each row, worked out before the operator that reads it.
+//! Computed columns: what `by()` takes of each row, worked out before the operator that reads it.
 //!
 //! A `by()` that is a key or a token is looked up here and now. One that is a traversal runs in a branch
 //! scope whose instances are not rows but *items*: the objects it is applied to, of which a row may have
@@ -16,11 +16,11 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
 
 use crate::environment::Environment;
-use crate::lookup::{column_slot, key_slot, token_slot};
+use crate::lookup::{compute_key, compute_map_column, compute_token};
 use crate::meter::Meter;
 use crate::path;
 use crate::row::local::elements;
-use crate::rows::{Column, Rows, Slot, Tags};
+use crate::rows::{Column, ComputedColumn, Rows, Tags};
 use crate::scope::names::named_values;
 use crate::scope::queue::WaitQueue;
 use crate::size::Sizes;
@@ -49,12 +49,12 @@ pub enum Taker {
 
 impl Taker {
     /// What it takes of objects; `None` where a pipeline has to be run for that.
-    fn take(&self, objects: &Column, environment: &Environment) -> Result<Option<Slot>> {
+    fn take(&self, objects: &Column, environment: &Environment) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
             Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
-            Taker::Key(key) => key_slot(objects, key, environment)?,
-            Taker::Token(token) => token_slot(objects, *token, environment)?,
-            Taker::Column(column) => column_slot(objects, *column)?,
+            Taker::Key(key) => compute_key(objects, key, environment)?,
+            Taker::Token(token) => compute_token(objects, *token, environment)?,
+            Taker::Column(column) => compute_map_column(objects, *column)?,
             Taker::Test(test) => {
                 (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
             }
@@ -68,7 +68,7 @@ struct Job {
     by: usize,
     /// The row of each, and its place among the row's objects.
     items: Vec<(u32, u32)>,
-    results: Slot,
+    results: ComputedColumn,
 }
 
 /// What a batch asks for: jobs, the objects of each, and how many objects each row has.
@@ -91,7 +91,7 @@ struct Batch {
 /// What an item costs while its result is awaited.
 const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
-/// Works out slots.
+/// Works out computed columns.
 pub struct Modulate {
     over: Over,
     by: Vec<Taker>,
@@ -167,8 +167,8 @@ impl Modulate {
         }
     }
 
-    /// The slots of rows of which only the objects themselves are asked for, and no pipeline.
-    fn of_objects(&self, rows: &Rows, environment: &Environment) -> Result<Option<Vec<Slot>>> {
+    /// The computed columns of rows of which only the objects themselves are asked for, and no pipeline.
+    fn of_objects(&self, rows: &Rows, environment: &Environment) -> Result<Option<Vec<ComputedColumn>>> {
         let places = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
@@ -177,24 +177,24 @@ impl Modulate {
         if self.pipelines > 0 {
             return Ok(None);
         }
-        let mut slots = Vec::with_capacity(places);
+        let mut computed = Vec::with_capacity(places);
         for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(places) {
-            let Some(mut slot) = taker.take(&rows.objects, environment)? else { return Ok(None) };
+            let Some(mut column) = taker.take(&rows.objects, environment)? else { return Ok(None) };
             if *productive {
-                make_productive(&mut slot);
+                make_productive(&mut column);
             }
-            slots.push(slot);
+            computed.push(column);
         }
-        Ok(Some(slots))
+        Ok(Some(computed))
     }
 
     fn enter(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let environment = out.surroundings();
         // What needs no scope goes on at once, unless something before it waits.
         if self.queue.is_empty()
-            && let Some(slots) = self.of_objects(&rows, environment)?
+            && let Some(computed) = self.of_objects(&rows, environment)?
         {
-            rows.slots = slots;
+            rows.computed = computed;
             return out.emit(self.pipelines, group, rows);
         }
         let mut meter = Meter::new(out.context());
@@ -206,7 +206,7 @@ impl Modulate {
             }
             let objects = Column::from_values(values);
             job.results = match (self.by[job.by].take(&objects, environment)?, &self.by[job.by]) {
-                (Some(slot), _) => slot,
+                (Some(column), _) => column,
                 (None, Taker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
@@ -284,33 +284,33 @@ impl Modulate {
         let (over, productive) = (&self.over, &self.productive);
         self.queue.release(exit, out, |mut batch, group, out| {
             batch.jobs.iter_mut().filter(|job| productive[job.by]).for_each(|job| make_productive(&mut job.results));
-            let rows = with_slots(batch, over);
+            let rows = with_computed(batch, over);
             out.emit(exit, group, rows)
         })
     }
 }
 
 /// Puts null where nothing is.
-fn make_productive(slot: &mut Slot) {
-    slot.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
+fn make_productive(column: &mut ComputedColumn) {
+    column.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
 }
 
-/// The rows with their slots.
-fn with_slots(batch: Batch, over: &Over) -> Rows {
+/// The rows with their computed columns.
+fn with_computed(batch: Batch, over: &Over) -> Rows {
     let Batch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
-    let one_place_each = |jobs: Vec<Job>| -> Vec<Slot> {
-        let mut slots = Vec::with_capacity(jobs.len());
+    let one_place_each = |jobs: Vec<Job>| -> Vec<ComputedColumn> {
+        let mut computed = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let mut slot: Slot = vec![None; count];
+            let mut column: ComputedColumn = vec![None; count];
             for ((row, _), result) in job.items.into_iter().zip(job.results) {
-                slot[row as usize] = result;
+                column[row as usize] = result;
             }
-            slots.push(slot);
+            computed.push(column);
         }
-        slots
+        computed
     };
-    rows.slots = match over {
+    rows.computed = match over {
         Over::Current | Over::Names(_) => one_place_each(jobs),
         Over::PathObjects(_) | Over::TreeObjects => {
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
@@ -394,15 +394,15 @@ pub struct Lookup(pub Taker);
 
 impl crate::row::RowOperator for Lookup {
     fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let slot = match &self.0 {
+        let column = match &self.0 {
             Taker::Identity | Taker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, environment)? {
-                Some(slot) => slot,
+                Some(column) => column,
                 None => return Ok(rows),
             },
         };
-        let kept: Vec<u32> = (0..rows.len() as u32).filter(|r| slot[*r as usize].is_some()).collect();
-        let values = slot.into_iter().flatten().collect();
+        let kept: Vec<u32> = (0..rows.len() as u32).filter(|r| column[*r as usize].is_some()).collect();
+        let values = column.into_iter().flatten().collect();
         Ok(rows.derive(&kept, Column::from_values(values)))
     }
 }

@@ -37,8 +37,8 @@ pub enum LoopTest {
     Times(Operand, i64),
     /// A test of the object.
     Test(CompiledTest),
-    /// A boolean in this slot.
-    Slot(usize),
+    /// A boolean in this computed column.
+    Computed(usize),
 }
 
 /// What is fixed about a loop.
@@ -128,7 +128,7 @@ impl Repeat {
             Some(LoopTest::Always) => true,
             Some(LoopTest::Times(_, times)) => i64::from(iterations) >= *times,
             Some(LoopTest::Test(test)) => test.holds(&rows.object(row)),
-            Some(LoopTest::Slot(slot)) => rows.slot(*slot, row) == Some(&Value::Bool(true)),
+            Some(LoopTest::Computed(column)) => rows.computed_value(*column, row) == Some(&Value::Bool(true)),
         }
     }
 
@@ -155,13 +155,13 @@ impl Repeat {
             staying.push(row as u32);
         }
         let mut gone = rows.take(&leaving);
-        gone.slots.clear();
+        gone.computed.clear();
         for loops in gone.loops.iter_mut().flatten() {
             loops.pop();
         }
         out.emit(EXIT, group, gone)?;
         let mut rows = if staying.len() == rows.len() { rows } else { rows.take(&staying) };
-        rows.slots.clear();
+        rows.computed.clear();
         Ok(rows)
     }
 
@@ -199,7 +199,7 @@ impl LoopTest {
                 Ok(())
             }
             LoopTest::Test(test) => test.begin(environment),
-            LoopTest::Always | LoopTest::Slot(_) => Ok(()),
+            LoopTest::Always | LoopTest::Computed(_) => Ok(()),
         }
     }
 }
@@ -218,7 +218,7 @@ impl Operator<Rows> for Repeat {
             for loops in batch.loops.iter_mut().flatten() {
                 loops.push(0);
             }
-            batch.slots.clear();
+            batch.computed.clear();
             let inside = self.state(group, out).inside;
             return out.emit(BEFORE, inside, batch);
         }

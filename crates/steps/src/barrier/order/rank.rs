@@ -11,7 +11,7 @@ use mangrove_flow::QueryContext;
 use mangrove_graph::{NumberType, Result, Value, numeric, pieces};
 use mangrove_gremlin::Order as Way;
 
-use crate::rows::Slot;
+use crate::rows::ComputedColumn;
 
 /// A word a row, and whether equal words are equal keys.
 pub(super) struct Ranks {
@@ -55,7 +55,7 @@ fn of_text(value: &Value, way: Way) -> Option<u64> {
 }
 
 /// The words of keys that are all of one kind.
-pub(super) fn ranks(keys: &Slot, way: Way) -> Option<Ranks> {
+pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
     let first = keys.first()?.as_ref()?;
     if matches!(first, Value::String(_)) {
         let words = keys.iter().map(|key| of_text(key.as_ref()?, way)).collect::<Option<_>>()?;
@@ -119,14 +119,14 @@ mod tests {
         #[test]
         fn words_sort_as_values_do(keys in any_keys(), descending in any::<bool>()) {
             let way = if descending { Way::Desc } else { Way::Asc };
-            let slot: Slot = keys.iter().cloned().map(Some).collect();
+            let column: ComputedColumn = keys.iter().cloned().map(Some).collect();
             let in_order = |a: u32, b: u32| {
                 let (a, b) = (&keys[a as usize], &keys[b as usize]);
                 if descending { compare::order(b, a) } else { compare::order(a, b) }
             };
             let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
             expected.sort_by(|a, b| in_order(*a, *b));
-            if let Some(ranks) = ranks(&slot, way) {
+            if let Some(ranks) = ranks(&column, way) {
                 let mut order = Vec::new();
                 let context = QueryContext::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
                 sort(ranks, None, &mut order, &context, in_order).unwrap();
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn keys_of_several_kinds_have_no_words() {
-        let slot = |values: Vec<Value>| values.into_iter().map(Some).collect::<Slot>();
+        let column = |values: Vec<Value>| values.into_iter().map(Some).collect::<ComputedColumn>();
         for values in [vec![1.into(), 0.5.into()], vec!["a".into(), 1.into()], vec![true.into()], vec![Value::Null]] {
-            assert!(ranks(&slot(values), Way::Asc).is_none());
+            assert!(ranks(&column(values), Way::Asc).is_none());
         }
         assert!(ranks(&vec![Some(1.into()), None], Way::Asc).is_none());
     }

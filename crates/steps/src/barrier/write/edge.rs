@@ -1,7 +1,7 @@
 //! `addE()`.
 
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
-use mangrove_plan::physical::{PropertyWrite, SlotOperand};
+use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
@@ -12,20 +12,20 @@ pub type AddEdge = WriteBarrier<InsertEdges>;
 
 /// The statement of [`AddEdge`].
 pub struct InsertEdges {
-    label: SlotOperand,
-    from: Option<SlotOperand>,
-    to: Option<SlotOperand>,
-    id: Option<SlotOperand>,
+    label: ComputedOperand,
+    from: Option<ComputedOperand>,
+    to: Option<ComputedOperand>,
+    id: Option<ComputedOperand>,
     properties: Vec<PropertyWrite>,
 }
 
 impl AddEdge {
     /// An edge for each traverser. An end that is not given is the traverser's vertex; one given as an
-    /// operand is the vertex of that id; one given as a slot is the vertex in it.
+    /// operand is the vertex of that id; one given as a computed column is the vertex in it.
     pub fn new(
-        label: SlotOperand,
-        ends: [Option<SlotOperand>; 2],
-        id: Option<SlotOperand>,
+        label: ComputedOperand,
+        ends: [Option<ComputedOperand>; 2],
+        id: Option<ComputedOperand>,
         properties: Vec<PropertyWrite>,
         remember: Remember,
     ) -> Self {
@@ -67,15 +67,15 @@ enum EndSource {
     Current,
     /// The same vertex for all.
     Vertex(VertexId),
-    Slot(usize),
+    Computed(usize),
 }
 
 impl End {
-    fn new(operand: Option<&SlotOperand>, step: &'static str, scene: &Scene<'_>) -> Result<Self> {
+    fn new(operand: Option<&ComputedOperand>, step: &'static str, scene: &Scene<'_>) -> Result<Self> {
         let source = match operand {
             None => EndSource::Current,
-            Some(SlotOperand::Slot(slot)) => EndSource::Slot(*slot),
-            Some(SlotOperand::Operand(operand)) => match scene.environment.resolve(operand)? {
+            Some(ComputedOperand::Computed(column)) => EndSource::Computed(*column),
+            Some(ComputedOperand::Operand(operand)) => match scene.environment.resolve(operand)? {
                 Value::Vertex(vertex) => EndSource::Vertex(vertex),
                 id => EndSource::Vertex(find(&id, step, scene)?),
             },
@@ -96,7 +96,7 @@ impl End {
                     other.type_name()
                 ))),
             },
-            EndSource::Slot(slot) => match rows.slot(slot, row) {
+            EndSource::Computed(column) => match rows.computed_value(column, row) {
                 Some(Value::Vertex(vertex)) => Ok(*vertex),
                 Some(id) if UserId::from_value(id).is_some() => find(id, step, scene),
                 Some(other) => Err(Error::evaluation(format!(

@@ -21,7 +21,7 @@ enum Key<'a> {
     /// The same for all rows.
     Known(&'a Name, KeyId),
     /// What a traversal gave each row.
-    Slot(usize),
+    Computed(usize),
 }
 
 impl Key<'_> {
@@ -29,7 +29,7 @@ impl Key<'_> {
     fn of(&self, rows: &Rows, row: usize, scene: &Scene<'_>) -> Result<(Name, KeyId)> {
         match self {
             Key::Known(name, key) => Ok(((*name).clone(), *key)),
-            Key::Slot(slot) => match rows.slot(*slot, row) {
+            Key::Computed(column) => match rows.computed_value(*column, row) {
                 Some(Value::String(name)) => Ok((name.clone(), key(name, scene)?)),
                 Some(other) => Err(Error::evaluation(format!(
                     "the traversal that is to give a property key gives a {}; a key is a string",
@@ -57,9 +57,9 @@ impl<'a> Write<'a> {
             .iter()
             .map(|(name, value)| Ok((name, key(name, scene)?, Source::new(value, scene.environment)?)));
         Ok(Write {
-            key: match property.key_slot {
+            key: match property.computed_key {
                 None => Key::Known(&property.key, key(&property.key, scene)?),
-                Some(slot) => Key::Slot(slot),
+                Some(column) => Key::Computed(column),
             },
             cardinality: property.cardinality,
             value: Source::new(&property.value, scene.environment)?,
@@ -219,7 +219,7 @@ impl Statement for SetProperties {
         if let Column::Values(objects) = &mut rows.objects {
             renewed.into_iter().for_each(|(row, property)| objects[row] = property);
         }
-        rows.slots.clear();
+        rows.computed.clear();
         Ok(rows)
     }
 }

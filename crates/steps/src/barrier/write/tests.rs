@@ -47,7 +47,12 @@ impl Fixture {
         Ok(results)
     }
 
-    fn add_vertex(&self, label: SlotOperand, id: Option<SlotOperand>, properties: Vec<PropertyWrite>) -> AddVertex {
+    fn add_vertex(
+        &self,
+        label: ComputedOperand,
+        id: Option<ComputedOperand>,
+        properties: Vec<PropertyWrite>,
+    ) -> AddVertex {
         AddVertex::new(label, id, properties, Remember::default())
     }
 
@@ -57,7 +62,12 @@ impl Fixture {
         made[0]
     }
 
-    fn add_edge(&self, from: Option<SlotOperand>, to: Option<SlotOperand>, properties: Vec<PropertyWrite>) -> AddEdge {
+    fn add_edge(
+        &self,
+        from: Option<ComputedOperand>,
+        to: Option<ComputedOperand>,
+        properties: Vec<PropertyWrite>,
+    ) -> AddEdge {
         AddEdge::new(constant("knows"), [from, to], None, properties, Remember::default())
     }
 
@@ -107,12 +117,12 @@ impl Fixture {
     }
 }
 
-fn constant(value: impl Into<Value>) -> SlotOperand {
-    SlotOperand::Operand(Operand::Literal(value.into()))
+fn constant(value: impl Into<Value>) -> ComputedOperand {
+    ComputedOperand::Operand(Operand::Literal(value.into()))
 }
 
 fn write(key: &str, value: impl Into<Value>) -> PropertyWrite {
-    PropertyWrite { cardinality: None, key: key.into(), key_slot: None, value: constant(value), meta: vec![] }
+    PropertyWrite { cardinality: None, key: key.into(), computed_key: None, value: constant(value), meta: vec![] }
 }
 
 fn with_cardinality(cardinality: Cardinality, key: &str, value: impl Into<Value>) -> PropertyWrite {
@@ -135,9 +145,9 @@ fn a_vertex_is_made_for_every_traverser() {
     let f = fixture();
     let mut rows = Rows::of(Column::Values(vec![1.into(), 2.into()]));
     rows.bulk = Some(vec![3, 1]);
-    rows.slots = vec![vec![Some("a".into()), Some("b::c".into())]];
+    rows.computed = vec![vec![Some("a".into()), Some("b::c".into())]];
     let properties = vec![write("age", 29), write("gone", Value::Null)];
-    let made = f.run(f.add_vertex(SlotOperand::Slot(0), None, properties), rows).unwrap();
+    let made = f.run(f.add_vertex(ComputedOperand::Computed(0), None, properties), rows).unwrap();
     assert_eq!(made.bulk, Some(vec![1; 4]));
     let Column::Vertices(vertices) = &made.objects else { panic!("vertices come out") };
     let mut labels = Vec::new();
@@ -160,9 +170,9 @@ fn labels_and_ids_are_checked() {
     let taken = Some(constant(7));
     check_error(f.run(f.add_vertex(constant("a"), taken, vec![]), unit()), ErrorKind::DuplicateId, "7");
     let mut rows = unit();
-    rows.slots = vec![vec![None]];
+    rows.computed = vec![vec![None]];
     check_error(
-        f.run(f.add_vertex(SlotOperand::Slot(0), None, vec![]), rows),
+        f.run(f.add_vertex(ComputedOperand::Computed(0), None, vec![]), rows),
         ErrorKind::Evaluation,
         "label of addV()",
     );
@@ -179,18 +189,18 @@ fn edges_find_their_ends() {
     assert_eq!((sources, targets), (vec![a], vec![b]));
 
     let mut rows = at(1);
-    rows.slots = vec![vec![Some(b.into())], vec![Some("text".into())], vec![None]];
+    rows.computed = vec![vec![Some(b.into())], vec![Some("text".into())], vec![None]];
     let ends = |from, to| f.run(f.add_edge(from, to, vec![]), rows.clone());
-    let slot = |n| Some(SlotOperand::Slot(n));
-    assert_eq!(ends(slot(0), Some(constant(1))).unwrap().len(), 1);
-    check_error(ends(slot(1), slot(0)), ErrorKind::NotFound, "id text");
+    let computed = |n| Some(ComputedOperand::Computed(n));
+    assert_eq!(ends(computed(0), Some(constant(1))).unwrap().len(), 1);
+    check_error(ends(computed(1), computed(0)), ErrorKind::NotFound, "id text");
     check_error(
-        ends(slot(0), slot(2)),
+        ends(computed(0), computed(2)),
         ErrorKind::Evaluation,
         "to() of addE() must resolve to a Vertex or the ID of a Vertex",
     );
-    check_error(ends(None, slot(0)), ErrorKind::Evaluation, "at a int: from() must resolve to a Vertex");
-    check_error(ends(slot(0), Some(constant(99))), ErrorKind::NotFound, "id 99");
+    check_error(ends(None, computed(0)), ErrorKind::Evaluation, "at a int: from() must resolve to a Vertex");
+    check_error(ends(computed(0), Some(constant(99))), ErrorKind::NotFound, "id 99");
 }
 
 #[test]

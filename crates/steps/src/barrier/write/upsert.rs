@@ -10,7 +10,7 @@ mod search;
 use mangrove_graph::{Error, Result, Value, VertexId};
 use mangrove_gremlin::Cardinality;
 use mangrove_plan::logical::Name;
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap, Upsert as Plan};
 use mangrove_txn::WriteCardinality;
 
@@ -25,12 +25,12 @@ pub type Upsert = WriteBarrier<FindOrMake>;
 
 /// The statement of [`Upsert`].
 pub struct FindOrMake {
-    plan: Plan<SlotOperand>,
+    plan: Plan<ComputedOperand>,
 }
 
 impl Upsert {
     /// By these maps.
-    pub fn new(plan: Plan<SlotOperand>, remember: Remember) -> Self {
+    pub fn new(plan: Plan<ComputedOperand>, remember: Remember) -> Self {
         WriteBarrier::of(FindOrMake { plan }, remember)
     }
 }
@@ -51,7 +51,7 @@ struct Maps<'a> {
 impl Statement for FindOrMake {
     fn write(&mut self, rows: Rows, scene: &Scene<'_>) -> Result<Rows> {
         let plan = &self.plan;
-        let source = |map: &'_ Option<MergeMap<SlotOperand>>| map.clone();
+        let source = |map: &'_ Option<MergeMap<ComputedOperand>>| map.clone();
         let (on_create, from, to) = (source(&plan.on_create), source(&plan.source), source(&plan.target));
         let always = (!plan.always.is_empty())
             .then(|| MergeMap { from: MergeFrom::Entries(plan.always.clone()), cardinality: None });
@@ -75,7 +75,7 @@ impl Statement for FindOrMake {
         if made.bulk.is_some() {
             made.bulk = Some(results.bulks);
         }
-        made.slots = vec![results.found.into_iter().map(|found| Some(Value::Bool(found))).collect()];
+        made.computed = vec![results.found.into_iter().map(|found| Some(Value::Bool(found))).collect()];
         Ok(made)
     }
 }
@@ -238,12 +238,12 @@ pub type SetFromMap = WriteBarrier<SetAll>;
 
 /// The statement of [`SetFromMap`].
 pub struct SetAll {
-    map: MergeMap<SlotOperand>,
+    map: MergeMap<ComputedOperand>,
 }
 
 impl SetFromMap {
     /// The properties of this map.
-    pub fn of_map(map: MergeMap<SlotOperand>) -> Self {
+    pub fn of_map(map: MergeMap<ComputedOperand>) -> Self {
         WriteBarrier::of(SetAll { map }, Remember::default())
     }
 }
@@ -273,7 +273,7 @@ impl Statement for SetAll {
                 other => return Err(Error::bug(format!("a merge found a {}", other.type_name()))),
             }
         }
-        rows.slots.clear();
+        rows.computed.clear();
         Ok(rows)
     }
 }

@@ -1,7 +1,7 @@
 //! `addV()`.
 
 use mangrove_graph::Result;
-use mangrove_plan::physical::{PropertyWrite, SlotOperand};
+use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
 use super::{Scene, Source, Statement, WriteBarrier, for_each_traverser, label_set, results, user_id};
@@ -12,16 +12,16 @@ pub type AddVertex = WriteBarrier<InsertVertices>;
 
 /// The statement of [`AddVertex`].
 pub struct InsertVertices {
-    label: SlotOperand,
-    id: Option<SlotOperand>,
+    label: ComputedOperand,
+    id: Option<ComputedOperand>,
     properties: Vec<PropertyWrite>,
 }
 
 impl AddVertex {
     /// A vertex for each traverser, with this label, id (`None`: an automatic one) and properties.
     pub fn new(
-        label: SlotOperand,
-        id: Option<SlotOperand>,
+        label: ComputedOperand,
+        id: Option<ComputedOperand>,
         properties: Vec<PropertyWrite>,
         remember: Remember,
     ) -> Self {

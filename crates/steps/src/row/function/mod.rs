@@ -1,7 +1,7 @@
 //! Functions of one object: text, collections, conversions and dates.
 //!
 //! [`Call`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
-//! An argument that is a traversal stands in a slot; one without a result is `None` there, and each function says what
+//! An argument that is a traversal stands in a computed column; one without a result is `None` there, and each function says what
 //! that means to it. Messages keep the words of TinkerPop where a client may look for them.
 
 mod collection;
@@ -13,7 +13,7 @@ pub(crate) use collection::{Entries, distinct};
 
 use mangrove_graph::{Error, PropertyOwner, Result, Value};
 use mangrove_plan::function::{Function, TextFunction};
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 
 use super::map::MapOperator;
 use crate::environment::Environment;
@@ -23,7 +23,7 @@ use crate::rows::Rows;
 /// A function with its arguments.
 pub struct Call {
     function: Function,
-    operands: Vec<SlotOperand>,
+    operands: Vec<ComputedOperand>,
     /// What they are in this run.
     arguments: Vec<Argument>,
     /// The texts of a batch's objects, where the function shows them.
@@ -32,7 +32,7 @@ pub struct Call {
 
 enum Argument {
     Constant(Value),
-    Slot(usize),
+    Computed(usize),
 }
 
 /// An argument as it is for one row.
@@ -56,14 +56,14 @@ impl<'a> Given<'a> {
 
 impl Call {
     /// With these arguments.
-    pub fn new(function: Function, operands: Vec<SlotOperand>) -> Self {
+    pub fn new(function: Function, operands: Vec<ComputedOperand>) -> Self {
         Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
 
     fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<Given<'a>> {
         let of = |argument: &'a Argument| match argument {
             Argument::Constant(value) => Given::Constant(value),
-            Argument::Slot(slot) => Given::Result(rows.slot(*slot, row)),
+            Argument::Computed(column) => Given::Result(rows.computed_value(*column, row)),
         };
         self.arguments.iter().map(of).collect()
     }
@@ -71,10 +71,10 @@ impl Call {
 
 impl MapOperator for Call {
     fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let resolve = |operand: &SlotOperand| {
+        let resolve = |operand: &ComputedOperand| {
             Ok(match operand {
-                SlotOperand::Operand(operand) => Argument::Constant(environment.resolve(operand)?),
-                SlotOperand::Slot(slot) => Argument::Slot(*slot),
+                ComputedOperand::Operand(operand) => Argument::Constant(environment.resolve(operand)?),
+                ComputedOperand::Computed(column) => Argument::Computed(*column),
             })
         };
         self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;

@@ -4,7 +4,7 @@ use mangrove_flow::QueryContext;
 use mangrove_graph::{DateTime, ErrorKind, Result, Value};
 use mangrove_plan::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
 use mangrove_plan::logical::Operand;
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 
 use super::Call;
 use crate::meter::limited_context;
@@ -17,7 +17,7 @@ fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Valu
 }
 
 fn call_in(function: Function, object: Value, arguments: Vec<Value>, context: &QueryContext) -> Result<Value> {
-    let operands = arguments.into_iter().map(|value| SlotOperand::Operand(Operand::Literal(value))).collect();
+    let operands = arguments.into_iter().map(|value| ComputedOperand::Operand(Operand::Literal(value))).collect();
     let call = Call::new(function, operands);
     let graph = modern();
     let environment = environment_of(&graph);

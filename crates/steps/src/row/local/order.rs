@@ -1,4 +1,4 @@
-//! `order(local)`: the members of a collection sorted by keys that stand in slots.
+//! `order(local)`: the members of a collection sorted by keys that stand in computed columns.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ use crate::rows::Rows;
 /// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
 /// objects pass as they are.
 ///
-/// Slot *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
-/// there is none. Such a member is left out. A row with an empty slot is dropped.
+/// Computed column *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
+/// there is none. Such a member is left out. A row with an empty computed column is dropped.
 pub struct LocalOrder {
     orders: Vec<Order>,
     seed: u64,
@@ -29,7 +29,7 @@ impl LocalOrder {
         LocalOrder { orders, seed, random: seed }
     }
 
-    /// The order of the members of a row; `None` where a slot is empty.
+    /// The order of the members of a row; `None` where a computed column is empty.
     fn permutation(
         &mut self,
         rows: &Rows,
@@ -39,14 +39,14 @@ impl LocalOrder {
         meter: &Meter<'_>,
     ) -> Result<Option<Vec<usize>>> {
         let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
-        for (slot, order) in self.orders.iter().enumerate() {
+        for (column, order) in self.orders.iter().enumerate() {
             if *order == Order::Shuffle {
                 // A random key a member: a comparison that changed its mind would be no order at all.
                 let key = |_| Value::list(vec![Value::I64(next_random(&mut self.random) as i64)]);
                 keys.push((0..size).map(key).collect());
                 continue;
             }
-            match rows.slot(slot, row) {
+            match rows.computed_value(column, row) {
                 Some(Value::List(list)) if list.len() == size => keys.push(list.to_vec()),
                 Some(_) => return Err(Error::bug("order(local) has a key for each member of the collection")),
                 None => return Ok(None),

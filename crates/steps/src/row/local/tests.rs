@@ -111,9 +111,9 @@ fn parts_of_collections_are_collections_of_their_kind() {
 
 #[test]
 fn members_are_sorted_by_their_keys() {
-    let sort = |orders: Vec<Order>, object: Value, slots: Vec<Value>| {
+    let sort = |orders: Vec<Order>, object: Value, computed: Vec<Value>| {
         let mut rows = Rows::of(Column::Values(vec![object]));
-        rows.slots = slots.into_iter().map(|keys| vec![Some(keys)]).collect();
+        rows.computed = computed.into_iter().map(|keys| vec![Some(keys)]).collect();
         let context = limited_context(u64::MAX, None);
         map_all(LocalOrder::new(orders, 1), rows, &environment(), &context).unwrap().object(0)
     };
@@ -138,7 +138,7 @@ fn a_large_collection_is_sorted_in_pieces() {
     let members: Vec<i32> = (0..100_000_i32).map(|n| n.wrapping_mul(0x9e37_79b1_u32 as i32)).collect();
     let keys = Value::list(members.iter().map(|key| list(&[*key])).collect());
     let mut rows = Rows::of(Column::Values(vec![list(&members)]));
-    rows.slots = vec![vec![Some(keys)]];
+    rows.computed = vec![vec![Some(keys)]];
     let sort = |looks| {
         let operator = LocalOrder::new(vec![Order::Asc], 1);
         map_all(operator, rows.clone(), &environment(), &limited_context(u64::MAX, Some(looks)))

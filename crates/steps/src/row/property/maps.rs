@@ -102,7 +102,7 @@ impl MapMaker {
         });
     }
 
-    /// As [`MapMaker::vertices`], of the vertex properties that slot 0 lists.
+    /// As [`MapMaker::vertices`], of the vertex properties that computed column 0 lists.
     fn shown(
         &mut self,
         kinds: &Kinds<'_>,
@@ -153,7 +153,7 @@ pub struct ValueMap {
 }
 
 impl ValueMap {
-    /// A map of these keys (none given: all), with the tokens first that are asked for. With `shown`, slot 0 lists the
+    /// A map of these keys (none given: all), with the tokens first that are asked for. With `shown`, computed column 0 lists the
     /// vertex properties to show.
     pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
         ValueMap { keys, tokens, shown, maker: MapMaker::default() }
@@ -209,7 +209,7 @@ pub struct PropertyMap {
 }
 
 impl PropertyMap {
-    /// A map of these keys; none given: all. With `shown`, slot 0 lists the vertex properties to show.
+    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         PropertyMap { keys, shown, names: NameCache::default() }
     }
@@ -258,9 +258,9 @@ fn put_property(map: &mut Entries, key: Value, property: Value, is_of_vertex: bo
 
 /// The vertex properties that a map of a row's vertex shows.
 fn shown_properties(rows: &Rows, row: usize) -> Result<&[Value]> {
-    match rows.slot(0, row) {
+    match rows.computed_value(0, row) {
         Some(Value::List(properties)) => Ok(properties),
-        _ => Err(Error::bug("the properties that a map shows are a list in slot 0")),
+        _ => Err(Error::bug("the properties that a map shows are a list in computed column 0")),
     }
 }
 
@@ -272,7 +272,7 @@ pub struct ElementMap {
 }
 
 impl ElementMap {
-    /// A map of these keys; none given: all. With `shown`, slot 0 lists the vertex properties to show.
+    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         ElementMap { keys, shown, maker: MapMaker::default() }
     }
@@ -354,8 +354,8 @@ fn put_property_tokens(kinds: &Kinds<'_>, environment: &Environment, maps: &mut 
         kinds.others.iter().map(|(row, value)| (*row, (*value).clone())).unzip();
     let properties = Column::Values(properties);
     for token in [Token::Id, Token::Key, Token::Value] {
-        let slot = crate::lookup::token_slot(&properties, token, environment)?;
-        for (row, value) in rows.iter().zip(slot) {
+        let column = crate::lookup::compute_token(&properties, token, environment)?;
+        for (row, value) in rows.iter().zip(column) {
             maps[*row].extend(value.map(|value| (Value::Token(token), value)));
         }
     }
@@ -385,7 +385,7 @@ fn ends(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> 
 
 /// Puts what a `by()` made of a map's values in their place.
 ///
-/// Slot 0 of a row is a list of `[index, value]` pairs: the position of an entry and its new value. Entries
+/// Computed column 0 of a row is a list of `[index, value]` pairs: the position of an entry and its new value. Entries
 /// without a pair (the `by()` was unproductive) are left out.
 pub struct ReplaceMapValues;
 
@@ -393,8 +393,8 @@ impl RowOperator for ReplaceMapValues {
     fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
         let mut maps = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
-            let Some(Value::List(pairs)) = rows.slot(0, row) else {
-                return Err(Error::bug("the new values of a map are a list in slot 0"));
+            let Some(Value::List(pairs)) = rows.computed_value(0, row) else {
+                return Err(Error::bug("the new values of a map are a list in computed column 0"));
             };
             maps.push(replaced(&rows.object(row), pairs)?);
         }
@@ -504,7 +504,7 @@ mod tests {
         let start = PathNode::extend(None, g.marko.into(), &[]);
         rows.path = Some(vec![PathNode::extend(start, map, &["m".into()])]);
         let pair = Value::list(vec![Value::I64(1), Value::from("two")]);
-        rows.slots = vec![vec![Some(Value::list(vec![pair]))]];
+        rows.computed = vec![vec![Some(Value::list(vec![pair]))]];
         let rows = ReplaceMapValues.apply(rows, &environment).unwrap();
         let made = Value::map(vec![entry("b", "two")]);
         assert_eq!(rows.object(0), made);

@@ -3,7 +3,7 @@
 use mangrove_graph::{Direction, Error, Result, Token, Value, VertexId};
 use mangrove_gremlin::Cardinality;
 use mangrove_plan::logical::Name;
-use mangrove_plan::physical::SlotOperand;
+use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap};
 
 use super::Property;
@@ -36,11 +36,11 @@ enum From {
     Fixed(Vec<(Value, Value, Option<Cardinality>)>),
     /// One value, the same for all rows.
     Whole(Value),
-    Slot(usize),
+    Computed(usize),
 }
 
 impl<'a> MapSource<'a> {
-    pub fn new(map: Option<&MergeMap<SlotOperand>>, what: &'a str, scene: &Scene<'_>) -> Result<Self> {
+    pub fn new(map: Option<&MergeMap<ComputedOperand>>, what: &'a str, scene: &Scene<'_>) -> Result<Self> {
         let environment = scene.environment;
         let from = match map.map(|map| &map.from) {
             None => From::Current,
@@ -48,8 +48,8 @@ impl<'a> MapSource<'a> {
                 let entry = entries.iter().map(|e| Ok((e.key.clone(), environment.resolve(&e.value)?, e.cardinality)));
                 From::Fixed(entry.collect::<Result<_>>()?)
             }
-            Some(MergeFrom::Whole(SlotOperand::Operand(operand))) => From::Whole(environment.resolve(operand)?),
-            Some(MergeFrom::Whole(SlotOperand::Slot(slot))) => From::Slot(*slot),
+            Some(MergeFrom::Whole(ComputedOperand::Operand(operand))) => From::Whole(environment.resolve(operand)?),
+            Some(MergeFrom::Whole(ComputedOperand::Computed(column))) => From::Computed(*column),
         };
         Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
     }
@@ -64,15 +64,15 @@ impl<'a> MapSource<'a> {
                 }
             }
             From::Whole(value) => self.put_all(&mut found, value, edges)?,
-            From::Slot(slot) => self.put_all(&mut found, self.given(*slot, rows, row)?, edges)?,
+            From::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, edges)?,
             From::Current => self.put_all(&mut found, &rows.object(row), edges)?,
         }
         Ok(found)
     }
 
     /// What the traversal that is to give the map gave for a row. Nothing is no map: an empty map describes every element.
-    fn given<'r>(&self, slot: usize, rows: &'r Rows, row: usize) -> Result<&'r Value> {
-        rows.slot(slot, row).ok_or_else(|| {
+    fn given<'r>(&self, column: usize, rows: &'r Rows, row: usize) -> Result<&'r Value> {
+        rows.computed_value(column, row).ok_or_else(|| {
             Error::evaluation(format!("{} of a merge step is a traversal, and it has no result", self.what))
         })
     }
@@ -142,7 +142,7 @@ impl<'a> MapSource<'a> {
     pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
         let named = match &self.from {
             From::Whole(value) => Some(value),
-            From::Slot(slot) => Some(self.given(*slot, rows, row)?),
+            From::Computed(column) => Some(self.given(*column, rows, row)?),
             From::Fixed(_) | From::Current => None,
         };
         match named {
