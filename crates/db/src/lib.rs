@@ -67,10 +67,10 @@ pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySu
 pub use mangrove_flow::Limits;
 pub use mangrove_flow::executor::ExecutorLoad;
 pub use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId, Error,
-    ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId, IndexRange, KeyId,
-    LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, PathValue, Purpose, Remedy, Result, ScanCursor, Share,
-    Token, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
+    ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId,
+    IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, PathValue, Purpose, Remedy, Result,
+    ScanCursor, Share, Token, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{

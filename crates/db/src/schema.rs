@@ -3,8 +3,8 @@
 //! Like indexes, rules are no part of a transaction: what is changed is changed for everybody at once. The same goes
 //! through `call('mangrove.schema.…')`. What rules promise, and when they are looked at, is in `docs/schema.md`.
 
-use mangrove_graph::{Catalog, LabelId, Result};
-use mangrove_store::schema::{ElementKind, Rule, RuleEntry, RuleId, ValueType};
+use mangrove_graph::{Catalog, ElementKind, LabelId, Result};
+use mangrove_store::schema::{Rule, RuleEntry, RuleId, ValueType};
 use smol_str::SmolStr;
 
 use crate::database::Database;

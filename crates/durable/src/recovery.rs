@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{ElementRef, Error, IndexInfo, MemoryBudget, Result, TabletId};
+use mangrove_graph::{ElementId, Error, IndexInfo, MemoryBudget, Result, TabletId};
 use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
@@ -258,8 +258,8 @@ fn send(sender: &SyncSender<Portion>, portion: &mut Portion) {
 fn tablet_of(redo: &Redo) -> TabletId {
     let (Redo::Insert { element, .. } | Redo::Delete(element) | Redo::Property { element, .. }) = redo;
     match element {
-        ElementRef::Vertex(id) => id.tablet(),
-        ElementRef::Edge(id) => id.tablet(),
+        ElementId::Vertex(id) => id.tablet(),
+        ElementId::Edge(id) => id.tablet(),
     }
 }
 

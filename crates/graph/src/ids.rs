@@ -148,6 +148,54 @@ element_id! {
     EdgeId, "e"
 }
 
+/// Vertices or edges.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ElementKind {
+    /// Vertices.
+    Vertex,
+    /// Edges.
+    Edge,
+}
+
+impl ElementKind {
+    /// `vertex` or `edge`, as messages say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "vertex",
+            ElementKind::Edge => "edge",
+        }
+    }
+}
+
+/// The internal id of a vertex or of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ElementId {
+    /// A vertex.
+    Vertex(VertexId),
+    /// An edge.
+    Edge(EdgeId),
+}
+
+impl ElementId {
+    /// Whether the element is a vertex or an edge.
+    #[inline]
+    pub fn kind(self) -> ElementKind {
+        match self {
+            ElementId::Vertex(_) => ElementKind::Vertex,
+            ElementId::Edge(_) => ElementKind::Edge,
+        }
+    }
+
+    /// The 64 bits of the id. Vertices and edges are numbered apart: the same bits may name one of each.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        match self {
+            ElementId::Vertex(id) => id.to_bits(),
+            ElementId::Edge(id) => id.to_bits(),
+        }
+    }
+}
+
 /// An interned label name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LabelId(pub u32);

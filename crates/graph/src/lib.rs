@@ -31,11 +31,13 @@ pub use catalog::Catalog;
 pub use columns::{RowValues, ValueColumns};
 pub use datetime::{DateTime, Duration};
 pub use error::{Error, ErrorKind, Remedy, Result};
-pub use ids::{EdgeId, IdRule, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId};
+pub use ids::{
+    EdgeId, ElementId, ElementKind, IdRule, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId,
+};
 pub use numbers::{NumberType, Numbers};
 pub use structure::{GraphValue, Tree};
 pub use value::{
-    Detached, DetachedVertexProperty, Direction, ElementRef, PathValue, PropertyOwner, PropertyValue, Token, Value,
+    Detached, DetachedVertexProperty, Direction, PathValue, PropertyOwner, PropertyValue, Token, Value,
     VertexPropertyValue,
 };
 pub use view::{

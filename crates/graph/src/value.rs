@@ -131,15 +131,6 @@ impl Direction {
     }
 }
 
-/// A vertex or an edge.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ElementRef {
-    /// A vertex.
-    Vertex(VertexId),
-    /// An edge.
-    Edge(EdgeId),
-}
-
 /// A property of a vertex as a traverser carries it: a copy of the value its snapshot saw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexPropertyValue {

@@ -49,7 +49,7 @@ mod tests;
 
 pub use source::strategy_names;
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{ElementKind, Error, Result};
 use mangrove_gremlin::Bytecode;
 
 use crate::logical::{Configuration, Step, Traversal};
@@ -117,7 +117,10 @@ fn mutation(step: &Step) -> Option<&'static str> {
         Step::Drop => Some("drop"),
         // A file that is written may be another's.
         Step::File(_) => Some("io"),
-        Step::Upsert(upsert) => Some(if upsert.edges { "mergeE" } else { "mergeV" }),
+        Step::Upsert(upsert) => Some(match upsert.kind {
+            ElementKind::Vertex => "mergeV",
+            ElementKind::Edge => "mergeE",
+        }),
         // It may change the database; only the list of services and those of the graph are sure to change nothing.
         Step::Call { service: Some(name), .. } if !crate::GRAPH_SERVICES.contains(&name.as_str()) => Some("call"),
         _ => None,

@@ -1,6 +1,6 @@
 //! `explain()`: the plan as text, a line an operator, scopes indented.
 
-use mangrove_graph::Value;
+use mangrove_graph::{ElementKind, Value};
 
 use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
@@ -126,8 +126,11 @@ pub fn describe(operator: &Op) -> String {
         Op::Edges { access, conditions } => {
             format!("edges {}{}", access_text(access), conditions_text(conditions))
         }
-        Op::CountAll { edges, labels } => {
-            let what = if *edges { "edges" } else { "vertices" };
+        Op::CountAll { kind, labels } => {
+            let what = match kind {
+                ElementKind::Vertex => "vertices",
+                ElementKind::Edge => "edges",
+            };
             format!("count all {what}{}", labels_of(labels.as_deref().unwrap_or_default()))
         }
         Op::CountExpand { direction: d, labels } => format!("count {}{}", direction(d), labels_of(labels)),

@@ -13,7 +13,7 @@ mod nested;
 mod scope;
 mod traits;
 
-use mangrove_graph::{Direction, IndexId, Token};
+use mangrove_graph::{Direction, ElementKind, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use edge_to::EdgeTo;
@@ -163,8 +163,8 @@ pub enum Op {
     },
     /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
     CountAll {
-        /// Edges instead of vertices.
-        edges: bool,
+        /// What is counted.
+        kind: ElementKind,
         /// Only with one of these labels; `None`: all.
         labels: Option<Vec<Name>>,
     },

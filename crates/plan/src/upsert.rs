@@ -5,7 +5,7 @@
 //! is a vertex, its id, or a direction again: `Merge.outV` and `Merge.inV` stand as `Direction.OUT` and `Direction.IN`
 //! and mean "what the option of this name says". No vertex is a direction, so this can be nothing else.
 
-use mangrove_graph::Value;
+use mangrove_graph::{ElementKind, Value};
 use mangrove_gremlin::Cardinality;
 
 use crate::logical::{Argument, Operand};
@@ -42,8 +42,8 @@ pub struct MergeEntry {
 /// `mergeV()` or `mergeE()` with its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upsert<T = Argument> {
-    /// Edges, not vertices.
-    pub edges: bool,
+    /// What is looked for: vertices, or edges.
+    pub kind: ElementKind,
     /// What is looked for; `None`: the traverser's object is the map.
     pub search: Option<MergeMap<T>>,
     /// What is made besides, where nothing is found.

@@ -12,7 +12,7 @@ mod scopes;
 use std::sync::Arc;
 
 use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
-use mangrove_graph::{Direction, Error, Result};
+use mangrove_graph::{Direction, ElementKind, Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::{
@@ -42,7 +42,7 @@ use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::intersect::Intersect;
 use crate::row::map::{MapAdapter, MapOperator};
 use crate::row::one_by_one::OneByOne;
-use crate::row::source::{CountAll, Kind, Source};
+use crate::row::source::{CountAll, Source};
 use crate::row::{RowAdapter, RowOperator, filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
 use crate::scope::modulate::{Lookup, Modulate, Taker};
@@ -301,16 +301,16 @@ impl Builder {
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::new(Kind::Vertices, access, conditions, remember)?);
+                self.set(next.from, Source::new(ElementKind::Vertex, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
                 let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::new(Kind::Edges, access, conditions, remember)?);
+                self.set(next.from, Source::new(ElementKind::Edge, access, conditions, remember)?);
                 next
             }
-            Op::CountAll { edges, labels } => {
-                let count = CountAll { edges: *edges, labels: labels.clone() };
+            Op::CountAll { kind, labels } => {
+                let count = CountAll { kind: *kind, labels: labels.clone() };
                 let next = self.row(&tail, Need::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
             }

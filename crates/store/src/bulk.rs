@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Catalog, EdgeId, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value, VertexId,
+    Catalog, EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value,
+    VertexId,
 };
 use smol_str::SmolStr;
 
@@ -23,7 +24,6 @@ use crate::edge_page::EdgePage;
 use crate::id_index::IdKey;
 use crate::pack::pack;
 use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
-use crate::schema::ElementKind;
 use crate::store::{Slot, Store};
 use crate::tablet::Tablet;
 use crate::version::{BASE_TS, Snapshot};

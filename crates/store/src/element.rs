@@ -1,7 +1,7 @@
 //! Vertices and edges alike: what batched reads need to know of an element's id.
 
 use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{EdgeId, ElementRef, VertexId};
+use mangrove_graph::{EdgeId, ElementId, VertexId};
 
 use crate::id_index::IdIndex;
 use crate::page::PageCore;
@@ -13,7 +13,7 @@ pub(crate) trait Element: Copy {
     fn bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
     fn from_external(number: i64) -> Self;
-    fn reference(self) -> ElementRef;
+    fn reference(self) -> ElementId;
 
     /// The index of the ids that users chose for elements of the kind.
     fn ids(store: &Store) -> &IdIndex;
@@ -59,8 +59,8 @@ macro_rules! element {
             }
 
             #[inline]
-            fn reference(self) -> ElementRef {
-                ElementRef::$reference(self)
+            fn reference(self) -> ElementId {
+                ElementId::$reference(self)
             }
 
             #[inline]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ElementRef;
+use mangrove_graph::ElementId;
 
 use crate::epoch::{self, Pin};
 use crate::installing::Announced;
@@ -13,7 +13,7 @@ use crate::version::NEVER;
 use crate::write::Write;
 
 impl Store {
-    fn log_slot(&self, element: ElementRef) -> Slot<'_> {
+    fn log_slot(&self, element: ElementId) -> Slot<'_> {
         self.slot(element).expect("a log names only elements that exist")
     }
 

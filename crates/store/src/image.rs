@@ -22,7 +22,7 @@
 //! Not here: bytes (`durable`), and the names of labels and keys, of which an image has the numbers.
 
 use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
+use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
 use smol_str::SmolStr;
 
 use crate::cell::{Content, ValueRegion};
@@ -107,22 +107,13 @@ impl FromIterator<usize> for SlotSet {
     }
 }
 
-/// What is on a page.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum PageKind {
-    /// Vertices.
-    Vertices,
-    /// Edges.
-    Edges,
-}
-
 /// Which page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PageName {
     /// The tablet it is in.
     pub tablet: TabletId,
     /// What is on it: vertices and edges are numbered apart.
-    pub kind: PageKind,
+    pub kind: ElementKind,
     /// Its number.
     pub number: u32,
 }
@@ -130,8 +121,8 @@ pub struct PageName {
 impl std::fmt::Display for PageName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self.kind {
-            PageKind::Vertices => "vertices",
-            PageKind::Edges => "edges",
+            ElementKind::Vertex => "vertices",
+            ElementKind::Edge => "edges",
         };
         write!(f, "page {} of {kind} in tablet {}", self.number, self.tablet.0)
     }
@@ -263,7 +254,7 @@ impl Store {
             |kind, due: Vec<usize>| due.into_iter().map(move |number| PageName { tablet, kind, number: number as u32 });
         let vertices = found.vertices.numbered().filter(|(_, page)| is_due(&page.core)).map(|(n, _)| n).collect();
         let edges = found.edges.numbered().filter(|(_, page)| is_due(&page.core)).map(|(n, _)| n).collect();
-        names(PageKind::Vertices, vertices).chain(names(PageKind::Edges, edges)).collect()
+        names(ElementKind::Vertex, vertices).chain(names(ElementKind::Edge, edges)).collect()
     }
 
     /// The image of a page at a timestamp; `None` where there is no such page. The caller keeps a transaction that
@@ -273,8 +264,8 @@ impl Store {
         let snapshot = Snapshot::committed(at_ts).amid(&self.installing);
         let number = name.number as usize;
         match name.kind {
-            PageKind::Vertices => Some(image(name, tablet, &tablet.vertices.get(number)?.core, &snapshot)),
-            PageKind::Edges => {
+            ElementKind::Vertex => Some(image(name, tablet, &tablet.vertices.get(number)?.core, &snapshot)),
+            ElementKind::Edge => {
                 let page = tablet.edges.get(number)?;
                 let mut image = image(name, tablet, &page.core, &snapshot);
                 let pin = epoch::pin();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use mangrove_graph::{ElementRef, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
+use mangrove_graph::{ElementId, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
 
 use crate::epoch;
 use crate::page::{PAGE_SLOTS, VertexPage};
@@ -218,7 +218,7 @@ impl Store {
             return None;
         }
         let pin = epoch::pin();
-        let slot = self.slot(ElementRef::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
+        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
         let mut mine = Vec::new();
         each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
         let keys = &index.info.keys;

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use mangrove_graph::ElementRef;
+use mangrove_graph::ElementId;
 
 use crate::epoch::{Retired, draw_tag, oldest_pin};
 use crate::memory::Memory;
@@ -34,7 +34,7 @@ pub(crate) enum Garbage {
     /// A row of a tail.
     Row { tablet: u16, start: u64, len: u64 },
     /// The place of an element that left no trace.
-    Slot(ElementRef),
+    Slot(ElementId),
     /// The log of a transaction that was rolled back: until the readers of then are gone, a cell must not look
     /// as if it had never been touched (`column`).
     Aborted(Vec<Write>),

@@ -8,7 +8,7 @@
 //! The first candidate that the index has for an id is mostly the right one. Where it is not (ids that were given again
 //! after their element was deleted, strings with one hash) the id is looked up again by [`Store::find`].
 
-use mangrove_graph::{ElementRef, KeyId, UserId, ValueRows};
+use mangrove_graph::{ElementId, KeyId, UserId, ValueRows};
 
 use crate::cell::RawCell;
 use crate::column::Column;
@@ -163,8 +163,8 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
     fn find_other(&self, id: &UserId) -> Option<Candidate<'a, T>> {
         let reference = |bits| T::from_bits(bits).reference();
         let element = T::from_bits(match self.store().find(id, IdKey::of(id), &self.view.snapshot, reference)? {
-            ElementRef::Vertex(id) => id.to_bits(),
-            ElementRef::Edge(id) => id.to_bits(),
+            ElementId::Vertex(id) => id.to_bits(),
+            ElementId::Edge(id) => id.to_bits(),
         });
         let (tablet, core) = element.page_of(self.view.store)?;
         Some(Candidate { element, tablet, core, automatic: false })

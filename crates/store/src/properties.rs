@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ElementRef, KeyId, PropertyRow, Value, ValueRows, VertexId};
+use mangrove_graph::{ElementId, KeyId, PropertyRow, Value, ValueRows, VertexId};
 use smallvec::SmallVec;
 
 use crate::cell::{Content, RawCell, ValueRegion};
@@ -14,7 +14,7 @@ use crate::view::{LOOK_AHEAD, StoreView};
 
 impl<'a> StoreView<'a> {
     /// The place of an element the snapshot sees.
-    fn seen(&self, pin: &Pin, element: ElementRef) -> Option<Slot<'a>> {
+    fn seen(&self, pin: &Pin, element: ElementId) -> Option<Slot<'a>> {
         self.store.slot(element).filter(|slot| slot.core.visible_under(pin, slot.at, &self.snapshot))
     }
 

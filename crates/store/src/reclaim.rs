@@ -27,14 +27,14 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, EdgeId, ElementRef, KeyId, VertexId};
+use mangrove_graph::{Direction, EdgeId, ElementId, ElementKind, KeyId, VertexId};
 
 use crate::cell::{Content, RawCell};
 use crate::epoch;
 use crate::free_places::PageOf;
 use crate::garbage::{BEHIND_WRITES, Backlog, GarbageReport, TableName};
 use crate::id_index::IdKey;
-use crate::image::{PageKind, SlotSet};
+use crate::image::SlotSet;
 use crate::limbo::Garbage;
 use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
 use crate::segments::Segments;
@@ -70,10 +70,10 @@ pub(crate) fn value_garbage(tablet: &Tablet, cell: RawCell) -> Option<Garbage> {
 }
 
 /// What vertices and edges have in common, of a page.
-fn page_core(tablet: &Tablet, kind: PageKind, number: usize) -> Option<&PageCore> {
+fn page_core(tablet: &Tablet, kind: ElementKind, number: usize) -> Option<&PageCore> {
     match kind {
-        PageKind::Vertices => tablet.vertices.get(number).map(|page| &page.core),
-        PageKind::Edges => tablet.edges.get(number).map(|page| &page.core),
+        ElementKind::Vertex => tablet.vertices.get(number).map(|page| &page.core),
+        ElementKind::Edge => tablet.edges.get(number).map(|page| &page.core),
     }
 }
 
@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// Gives up a place that was reserved, and whose element never began for anybody.
-    pub(crate) fn give_up(&self, element: ElementRef, slot: &Slot<'_>) {
+    pub(crate) fn give_up(&self, element: ElementId, slot: &Slot<'_>) {
         let id = slot.core.user_id(slot.at);
         slot.core.clear_user_id(slot.at);
         let garbage = value_garbage(slot.tablet, id).into_iter().chain([Garbage::Slot(element)]);
@@ -252,18 +252,18 @@ impl Store {
     }
 
     /// Lets another element have a place.
-    fn free_place(&self, element: ElementRef) {
+    fn free_place(&self, element: ElementId) {
         let slot = self.slot(element).expect("a place is freed once a generation");
         let pin = epoch::pin();
         // Begin is NEVER since the place was given up.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
         let label = u64::from(slot.core.label.0);
         let (kind, cursors, bits, number, counter) = match element {
-            ElementRef::Vertex(id) => {
-                (PageKind::Vertices, &self.vertex_cursors, id.to_bits(), id.page(), &self.reclaimed.vertices)
+            ElementId::Vertex(id) => {
+                (ElementKind::Vertex, &self.vertex_cursors, id.to_bits(), id.page(), &self.reclaimed.vertices)
             }
-            ElementRef::Edge(id) => {
-                (PageKind::Edges, &slot.tablet.edge_cursors, id.to_bits(), id.page(), &self.reclaimed.edges)
+            ElementId::Edge(id) => {
+                (ElementKind::Edge, &slot.tablet.edge_cursors, id.to_bits(), id.page(), &self.reclaimed.edges)
             }
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -286,11 +286,11 @@ impl Store {
 
     /// Has the page of an element settled, if the element may be the last that was missing. A hint: an element that
     /// begins while a collector looks at its page may be missed, until the next one.
-    pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementRef) {
+    pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementId) {
         if core.is_full_for_good() && core.enlist() {
             let page = match element {
-                ElementRef::Vertex(id) => (true, id.page() as u32),
-                ElementRef::Edge(id) => (false, id.page() as u32),
+                ElementId::Vertex(id) => (true, id.page() as u32),
+                ElementId::Edge(id) => (false, id.page() as u32),
             };
             tablet.tasks.lock().pages.push(page);
         }
@@ -312,8 +312,8 @@ impl Store {
         for write in writes {
             match *write {
                 Write::Property { element, key, .. } => self.cut(element, key, oldest, &mut garbage),
-                Write::End(ElementRef::Vertex(id)) => self.give_vertex(id),
-                Write::End(ElementRef::Edge(id)) => self.end_edge(id, oldest, &mut garbage),
+                Write::End(ElementId::Vertex(id)) => self.give_vertex(id),
+                Write::End(ElementId::Edge(id)) => self.end_edge(id, oldest, &mut garbage),
                 Write::Begin(_) => {}
             }
         }
@@ -333,8 +333,8 @@ impl Store {
         for write in log {
             match *write {
                 Write::Property { element, key, .. } => self.cut(element, key, oldest, garbage),
-                Write::Begin(ElementRef::Vertex(id)) => self.give_vertex(id),
-                Write::Begin(ElementRef::Edge(id)) => self.end_edge(id, oldest, garbage),
+                Write::Begin(ElementId::Vertex(id)) => self.give_vertex(id),
+                Write::Begin(ElementId::Edge(id)) => self.end_edge(id, oldest, garbage),
                 // What nobody ends after all may have been the last thing that unsettled the page.
                 Write::End(element) => {
                     if let Some(slot) = self.slot(element) {
@@ -347,7 +347,7 @@ impl Store {
 
     // --- Cells --------------------------------------------------------------------------------------
 
-    fn cut(&self, element: ElementRef, key: KeyId, oldest: u64, garbage: &mut Vec<Garbage>) {
+    fn cut(&self, element: ElementId, key: KeyId, oldest: u64, garbage: &mut Vec<Garbage>) {
         let Some(slot) = self.slot(element) else { return };
         let Some(column) = slot.core.column(key) else { return };
         let first = garbage.len();
@@ -358,7 +358,7 @@ impl Store {
     }
 
     /// Adds the values of the undo records in `garbage[first..]`, which were cut off, and forgets them in indexes.
-    fn drop_values(&self, element: ElementRef, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
+    fn drop_values(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
         for at in first..garbage.len() {
             let Garbage::Undo { record, .. } = garbage[at] else { continue };
             let old = undo::old_value(record, &slot.tablet.undo);
@@ -370,8 +370,8 @@ impl Store {
     }
 
     /// Takes the entries of a value that left a cell out of the indexes, unless another version still has it.
-    pub(crate) fn forget_value(&self, element: ElementRef, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
-        if let ElementRef::Vertex(id) = element
+    pub(crate) fn forget_value(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
+        if let ElementId::Vertex(id) = element
             && !self.indexes.load().is_empty()
         {
             slot.tablet.values.values(cell, |value| self.unindex_value(id, key, value));
@@ -392,7 +392,7 @@ impl Store {
         let oldest = self.oldest_seen();
         let mut done = 0;
         for &(is_vertices, number) in &pages {
-            let kind = if is_vertices { PageKind::Vertices } else { PageKind::Edges };
+            let kind = if is_vertices { ElementKind::Vertex } else { ElementKind::Edge };
             let Some(core) = page_core(tablet, kind, number as usize) else { continue };
             core.delist();
             match self.settle_page(tablet, kind, number as usize, oldest, 0) {
@@ -406,14 +406,14 @@ impl Store {
     }
 
     /// Settles a page, of which so many places were withdrawn.
-    fn settle_page(&self, tablet: &Tablet, kind: PageKind, number: usize, oldest: u64, holes: usize) -> Settling {
+    fn settle_page(&self, tablet: &Tablet, kind: ElementKind, number: usize, oldest: u64, holes: usize) -> Settling {
         let (pin, mut garbage) = (epoch::pin(), Vec::new());
         let mut closing = Closing { memory: &self.memory, garbage: &mut garbage, pin: &pin, holes };
         let settling = match kind {
-            PageKind::Vertices => {
+            ElementKind::Vertex => {
                 tablet.vertices.get(number).map(|page| page.core.settle(oldest, &mut closing, |_, _| {}))
             }
-            PageKind::Edges => tablet.edges.get(number).map(|page| {
+            ElementKind::Edge => tablet.edges.get(number).map(|page| {
                 page.core.settle(oldest, &mut closing, |holes, closing| {
                     page.shrink(holes, closing.memory, closing.garbage, closing.pin);
                 })
@@ -430,7 +430,8 @@ impl Store {
     /// many. By who has the tablet's turn.
     pub(crate) fn settle_with_holes(&self, tablet: &Tablet, oldest: u64, is_all: bool) -> usize {
         let mut done = 0;
-        for (kind, count) in [(PageKind::Vertices, tablet.vertices.count()), (PageKind::Edges, tablet.edges.count())] {
+        for (kind, count) in [(ElementKind::Vertex, tablet.vertices.count()), (ElementKind::Edge, tablet.edges.count())]
+        {
             for number in 0..count {
                 let Some(core) = page_core(tablet, kind, number) else { continue };
                 if !core.has_versions() || !core.is_full_for_good() {
@@ -446,12 +447,12 @@ impl Store {
         done
     }
 
-    fn settle_holes_of(&self, tablet: &Tablet, core: &PageCore, page: (PageKind, usize), oldest: u64) -> bool {
+    fn settle_holes_of(&self, tablet: &Tablet, core: &PageCore, page: (ElementKind, usize), oldest: u64) -> bool {
         let (kind, number) = page;
         let pin = epoch::pin();
         let cursors = match kind {
-            PageKind::Vertices => &self.vertex_cursors,
-            PageKind::Edges => &tablet.edge_cursors,
+            ElementKind::Vertex => &self.vertex_cursors,
+            ElementKind::Edge => &tablet.edge_cursors,
         };
         let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
         // The pin first: a place that is on its way back then stays there, until the page is settled or is not.
@@ -466,7 +467,7 @@ impl Store {
     }
 
     /// The ids that the holes of a settled page had last, but for those that are used up.
-    pub(crate) fn holes_of(&self, kind: PageKind, page: PageOf) -> Vec<u64> {
+    pub(crate) fn holes_of(&self, kind: ElementKind, page: PageOf) -> Vec<u64> {
         let tablet = self.tablet(page.tablet).expect("a place is in a tablet");
         let core = page_core(tablet, kind, page.number).expect("a place is on a page");
         let pin = epoch::pin();
@@ -474,8 +475,8 @@ impl Store {
         let holes = core.holes(&pin).into_iter().flat_map(SlotSet::iter).filter(|at| !core.is_used_up(*at));
         let holes = holes.map(|at| core.slot_number(base, at));
         match kind {
-            PageKind::Vertices => holes.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
-            PageKind::Edges => holes.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
+            ElementKind::Vertex => holes.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
+            ElementKind::Edge => holes.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
         }
     }
 
@@ -493,7 +494,7 @@ impl Store {
         let _pin = epoch::pin();
         let mut garbage = Vec::new();
         for &id in &vertices {
-            let element = ElementRef::Vertex(id);
+            let element = ElementId::Vertex(id);
             if let Some(slot) = self.over(element, oldest) {
                 self.take_apart(element, &slot, &mut garbage);
                 self.empty_lists(id, slot.tablet, &mut garbage);
@@ -505,7 +506,7 @@ impl Store {
     }
 
     fn end_edge(&self, id: EdgeId, oldest: u64, garbage: &mut Vec<Garbage>) {
-        let element = ElementRef::Edge(id);
+        let element = ElementId::Edge(id);
         if let Some(slot) = self.over(element, oldest) {
             self.take_apart(element, &slot, garbage);
             self.vote(&[id], garbage);
@@ -513,7 +514,7 @@ impl Store {
     }
 
     /// The place of an element that was handed over as one that nobody sees any more.
-    fn over(&self, element: ElementRef, oldest: u64) -> Option<Slot<'_>> {
+    fn over(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
         let slot = self.slot(element)?;
         let (begin, end) = slot.core.version(slot.at);
         let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
@@ -522,11 +523,11 @@ impl Store {
     }
 
     /// Takes away what an element left that nobody sees any more.
-    fn take_apart(&self, element: ElementRef, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
+    fn take_apart(&self, element: ElementId, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
         slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.drop_user_id(element, slot, garbage);
-        if let ElementRef::Vertex(id) = element {
+        if let ElementId::Vertex(id) = element {
             self.unindex_vertex(id);
         }
         for (_, column) in slot.core.columns() {
@@ -544,14 +545,14 @@ impl Store {
         }
     }
 
-    fn drop_user_id(&self, element: ElementRef, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
+    fn drop_user_id(&self, element: ElementId, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
         let cell = slot.core.user_id(slot.at);
         if let Content::One(value) = slot.tablet.values.decode(cell)
             && let Some(id) = mangrove_graph::UserId::from_value(&value)
         {
             let bits = match element {
-                ElementRef::Vertex(id) => id.to_bits(),
-                ElementRef::Edge(id) => id.to_bits(),
+                ElementId::Vertex(id) => id.to_bits(),
+                ElementId::Edge(id) => id.to_bits(),
             };
             self.ids_of(element).remove(IdKey::of(&id), bits);
             slot.core.clear_user_id(slot.at);
@@ -582,7 +583,7 @@ impl Store {
             if let Some((_, page)) = self.edge_page(edge)
                 && page.vote(edge.offset(), &self.memory, &pin)
             {
-                garbage.push(Garbage::Slot(ElementRef::Edge(edge)));
+                garbage.push(Garbage::Slot(ElementId::Edge(edge)));
             }
         }
     }

@@ -11,7 +11,7 @@
 //! made and undone, or deleted, by one transaction are in no image: their numbers were never those of anything
 //! committed, and may be given again.)
 
-use mangrove_graph::{ElementRef, KeyId, LabelSetId, UserId, VertexId};
+use mangrove_graph::{ElementId, KeyId, LabelSetId, UserId, VertexId};
 
 use crate::cell::Content;
 use crate::epoch;
@@ -25,7 +25,7 @@ pub enum Redo {
     /// A new vertex or edge.
     Insert {
         /// Which; with its generation.
-        element: ElementRef,
+        element: ElementId,
         /// Its labels.
         labels: LabelSetId,
         /// Source and target of an edge; `None` for a vertex.
@@ -34,11 +34,11 @@ pub enum Redo {
         user_id: Option<UserId>,
     },
     /// An element that was there is gone, with its properties. (Edges of a vertex have deletions of their own.)
-    Delete(ElementRef),
+    Delete(ElementId),
     /// What an element now has under a key.
     Property {
         /// Whose.
-        element: ElementRef,
+        element: ElementId,
         /// Which.
         key: KeyId,
         /// All of it.
@@ -68,10 +68,10 @@ impl Store {
         }
     }
 
-    fn redo_insert(&self, element: ElementRef, slot: &Slot<'_>, each: &mut dyn FnMut(Redo)) {
+    fn redo_insert(&self, element: ElementId, slot: &Slot<'_>, each: &mut dyn FnMut(Redo)) {
         let ends = match element {
-            ElementRef::Vertex(_) => None,
-            ElementRef::Edge(id) => {
+            ElementId::Vertex(_) => None,
+            ElementId::Edge(id) => {
                 let (_, page) = self.edge_page(id).expect("the edge's slot was found");
                 Some(page.ends(id.offset(), &epoch::pin()))
             }
@@ -91,7 +91,7 @@ impl Store {
 }
 
 /// A property that was written by the log entry with this undo record, if no later entry wrote it again.
-fn redo_property(slot: &Slot<'_>, element: ElementRef, key: KeyId, undo: u64, each: &mut dyn FnMut(Redo)) {
+fn redo_property(slot: &Slot<'_>, element: ElementId, key: KeyId, undo: u64, each: &mut dyn FnMut(Redo)) {
     let column = slot.core.column(key).expect("a written property has a column");
     if column.is_newest(slot.at, undo) {
         each(Redo::Property { element, key, content: slot.tablet.values.decode(column.newest(slot.at)) });
@@ -140,12 +140,12 @@ mod tests {
         }
     }
 
-    fn property(element: ElementRef, key: KeyId, value: i64) -> Redo {
+    fn property(element: ElementId, key: KeyId, value: i64) -> Redo {
         Redo::Property { element, key, content: Content::One(Value::I64(value)) }
     }
 
     fn insert_vertex(vertex: VertexId, labels: LabelSetId, user_id: Option<UserId>) -> Redo {
-        Redo::Insert { element: ElementRef::Vertex(vertex), labels, ends: None, user_id }
+        Redo::Insert { element: ElementId::Vertex(vertex), labels, ends: None, user_id }
     }
 
     const SINGLE: WriteCardinality = WriteCardinality::Single;
@@ -170,12 +170,12 @@ mod tests {
         first.run(|w| w.insert_edge(c, a, knows, None));
         first.run(|w| w.delete_vertex(c));
         let edge = |e: EdgeId, ends| Redo::Insert {
-            element: ElementRef::Edge(e),
+            element: ElementId::Edge(e),
             labels: knows,
             ends: Some(ends),
             user_id: None,
         };
-        let (at_a, at_b, at_e) = (ElementRef::Vertex(a), ElementRef::Vertex(b), ElementRef::Edge(e));
+        let (at_a, at_b, at_e) = (ElementId::Vertex(a), ElementId::Vertex(b), ElementId::Edge(e));
         let expected = [
             insert_vertex(a, label, Some(id)),
             property(at_a, x, 2),
@@ -204,7 +204,7 @@ mod tests {
         let mut third = Transaction::begin(&store, 2);
         third.run(|w| w.set_vertex_property(b, x, Value::I64(8), SINGLE, Vec::new()));
         third.run(|w| w.delete_vertex(b));
-        let (at_f, mut redo) = (ElementRef::Edge(f), third.redo());
+        let (at_f, mut redo) = (ElementId::Edge(f), third.redo());
         redo.sort_by_key(|redo| format!("{redo:?}"));
         assert_eq!(redo, [Redo::Delete(at_e), Redo::Delete(at_f), Redo::Delete(at_b)]);
     }

@@ -28,14 +28,14 @@ use std::fmt;
 
 use hashbrown::HashMap;
 use mangrove_graph::ids::{GENERATION_MAX, PAGE_SLOTS};
-use mangrove_graph::{EdgeId, ElementRef, KeyId, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{EdgeId, ElementId, ElementKind, KeyId, LabelSetId, TabletId, UserId, VertexId};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::bulk::Paged;
 use crate::cell::Content;
 use crate::edge_page::EdgePage;
 use crate::epoch;
-use crate::image::{ColumnImage, PageImage, PageKind, PageName, SlotSet};
+use crate::image::{ColumnImage, PageImage, PageName, SlotSet};
 use crate::limbo::Garbage;
 use crate::memory::Memory;
 use crate::page::{PageCore, VertexPage};
@@ -186,11 +186,11 @@ impl TabletRestore<'_> {
         }
         check_image(&image)?;
         let is_new = match name.kind {
-            PageKind::Vertices => {
+            ElementKind::Vertex => {
                 let page = VertexPage::make(image.labels, image.capacity, &self.store.memory);
                 put(&mut self.pages.vertices, self.store, self.tablet, page, image)
             }
-            PageKind::Edges => {
+            ElementKind::Edge => {
                 let mut page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
                 for (at, &(source, target)) in image.live.iter().zip(&image.ends) {
                     page.set_own_ends(at, source, target);
@@ -205,7 +205,7 @@ impl TabletRestore<'_> {
 
     /// A vertex came to be with the commit at `ts`.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
-        let at = Place::of(ElementRef::Vertex(id));
+        let at = Place::of(ElementId::Vertex(id));
         begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
     }
 
@@ -218,14 +218,14 @@ impl TabletRestore<'_> {
         ends: (VertexId, VertexId),
         chosen: Option<&UserId>,
     ) -> Outcome {
-        let at = Place::of(ElementRef::Edge(id));
+        let at = Place::of(ElementId::Edge(id));
         let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
 
     /// An element was deleted by the commit at `ts`.
-    pub fn delete(&mut self, ts: u64, element: ElementRef) -> Outcome {
+    pub fn delete(&mut self, ts: u64, element: ElementId) -> Outcome {
         let (place, tablet) = (Place::of(element), self.tablet);
         let mut garbage = std::mem::take(&mut self.garbage);
         let (core, live) = self.living(ts, place, "is deleted")?;
@@ -240,7 +240,7 @@ impl TabletRestore<'_> {
     }
 
     /// The commit at `ts` left this under a key of an element.
-    pub fn property(&mut self, ts: u64, element: ElementRef, key: KeyId, content: Content) -> Outcome {
+    pub fn property(&mut self, ts: u64, element: ElementId, key: KeyId, content: Content) -> Outcome {
         let (place, store, tablet) = (Place::of(element), self.store, self.tablet);
         let (core, _) = self.living(ts, place, "gets a property")?;
         if content == Content::Absent && core.column(key).is_none() {
@@ -256,13 +256,13 @@ impl TabletRestore<'_> {
     /// What a commit at `ts` left is done again.
     pub fn redo(&mut self, ts: u64, redo: Redo) -> Outcome {
         match redo {
-            Redo::Insert { element: ElementRef::Vertex(id), labels, user_id, .. } => {
+            Redo::Insert { element: ElementId::Vertex(id), labels, user_id, .. } => {
                 self.vertex(ts, id, labels, user_id.as_ref())
             }
-            Redo::Insert { element: ElementRef::Edge(id), labels, ends, user_id } => match ends {
+            Redo::Insert { element: ElementId::Edge(id), labels, ends, user_id } => match ends {
                 Some(ends) => self.edge(ts, id, labels, ends, user_id.as_ref()),
                 None => {
-                    Err(damage(Place::of(ElementRef::Edge(id)).page, format!("commit {ts} adds an edge without ends")))
+                    Err(damage(Place::of(ElementId::Edge(id)).page, format!("commit {ts} adds an edge without ends")))
                 }
             },
             Redo::Delete(element) => self.delete(ts, element),
@@ -280,8 +280,8 @@ impl TabletRestore<'_> {
             is_there.then_some((core, &mut private.live))
         }
         let found = match place.page.kind {
-            PageKind::Vertices => found(&mut self.pages.vertices, ts, place),
-            PageKind::Edges => found(&mut self.pages.edges, ts, place),
+            ElementKind::Vertex => found(&mut self.pages.vertices, ts, place),
+            ElementKind::Edge => found(&mut self.pages.edges, ts, place),
         };
         found.ok_or_else(|| {
             damage(place.page, format!("the element in {place} {what} by commit {ts}, and there is no such element"))
@@ -298,11 +298,11 @@ struct Place {
 }
 
 impl Place {
-    fn of(element: ElementRef) -> Self {
+    fn of(element: ElementId) -> Self {
         let (kind, id) = match element {
-            ElementRef::Vertex(id) => (PageKind::Vertices, id),
+            ElementId::Vertex(id) => (ElementKind::Vertex, id),
             // Both kinds of ids have the same bits.
-            ElementRef::Edge(id) => (PageKind::Edges, VertexId::from_bits(id.to_bits())),
+            ElementId::Edge(id) => (ElementKind::Edge, VertexId::from_bits(id.to_bits())),
         };
         let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
         Place { page, offset: id.offset(), generation: id.generation() }
@@ -333,7 +333,7 @@ fn check_image(image: &PageImage) -> Outcome {
     if !is_ascending || ids.iter().any(|&(at, _)| !live.contains(usize::from(at))) {
         return wrong("its chosen ids are not those of its elements".into());
     }
-    let ends_needed = if name.kind == PageKind::Edges { live.len() } else { 0 };
+    let ends_needed = if name.kind == ElementKind::Edge { live.len() } else { 0 };
     if ends.len() != ends_needed {
         return wrong(format!("it has the ends of {} edges and needs those of {ends_needed}", ends.len()));
     }

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use mangrove_graph::{Catalog, ElementRef, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, Value};
+use mangrove_graph::{Catalog, ElementId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, Value};
 
 use crate::bulk::{BulkColumn, ColumnData};
 use crate::cell::Content;
@@ -26,25 +26,6 @@ use crate::write::Write;
 /// The number of a rule. Numbers are not given twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(pub u32);
-
-/// What a rule is about.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ElementKind {
-    /// Vertices.
-    Vertex,
-    /// Edges.
-    Edge,
-}
-
-impl ElementKind {
-    /// `vertex`, `edge`.
-    pub fn name(self) -> &'static str {
-        match self {
-            ElementKind::Vertex => "vertex",
-            ElementKind::Edge => "edge",
-        }
-    }
-}
 
 /// A type of values that a rule may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -418,10 +399,10 @@ impl Store {
     }
 
     /// An element by kind, label and the id its user knows.
-    pub fn element_text(&self, element: ElementRef) -> String {
+    pub fn element_text(&self, element: ElementId) -> String {
         let (kind, external) = match element {
-            ElementRef::Vertex(id) => (ElementKind::Vertex, id.external()),
-            ElementRef::Edge(id) => (ElementKind::Edge, id.external()),
+            ElementId::Vertex(id) => (ElementKind::Vertex, id.external()),
+            ElementId::Edge(id) => (ElementKind::Edge, id.external()),
         };
         let Some(slot) = self.slot(element) else { return format!("{} {external}", kind.name()) };
         let label = self.catalog().label_set_name(slot.core.label);
@@ -435,7 +416,7 @@ impl Store {
         }
     }
 
-    fn labels_at(&self, element: ElementRef) -> Vec<LabelId> {
+    fn labels_at(&self, element: ElementId) -> Vec<LabelId> {
         self.slot(element).map(|slot| self.catalog().labels_of(slot.core.label)).unwrap_or_default()
     }
 }
@@ -454,7 +435,7 @@ struct CommitCheck<'a> {
 
 /// A new element whose values are coming.
 struct NewElement {
-    element: ElementRef,
+    element: ElementId,
     labels: Vec<LabelId>,
     ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
     values: Vec<(KeyId, Option<Value>)>,
@@ -467,7 +448,7 @@ impl CommitCheck<'_> {
             Redo::Insert { element, labels, ends, .. } => {
                 self.complete();
                 let labels = self.store.catalog().labels_of(labels);
-                let at = |vertex| self.store.labels_at(ElementRef::Vertex(vertex));
+                let at = |vertex| self.store.labels_at(ElementId::Vertex(vertex));
                 let ends = ends.map(|(source, target)| (at(source), at(target)));
                 self.new = Some(NewElement { element, labels, ends, values: Vec::new() });
             }
@@ -495,17 +476,13 @@ impl CommitCheck<'_> {
 
     fn look(
         &mut self,
-        element: ElementRef,
+        element: ElementId,
         labels: &[LabelId],
         ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
         values: &[(KeyId, Option<Value>)],
         is_whole: bool,
     ) {
-        let kind = match element {
-            ElementRef::Vertex(_) => ElementKind::Vertex,
-            ElementRef::Edge(_) => ElementKind::Edge,
-        };
-        let image = Image { kind, labels, ends, values, is_whole };
+        let image = Image { kind: element.kind(), labels, ends, values, is_whole };
         let broken = self.rules.broken_by(&image, self.store.catalog());
         self.broken = self.broken.take().or_else(|| {
             let (id, what) = broken?;

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
-use mangrove_graph::{Catalog, EdgeId, ElementRef, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
+use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
 use crate::cell::{Content, RawCell};
 use crate::edge_page::EdgePage;
 use crate::garbage::{Queue, Reclaimed};
 use crate::id_index::{IdIndex, IdKey};
-use crate::image::PageKind;
 use crate::installing::Installing;
 use crate::limbo::{Limbo, Space};
 use crate::memory::{Memory, MemoryReport, RecordKind};
@@ -237,12 +236,12 @@ impl Store {
 
     /// The place of an element, visible or not.
     #[inline]
-    pub(crate) fn slot(&self, element: ElementRef) -> Option<Slot<'_>> {
+    pub(crate) fn slot(&self, element: ElementId) -> Option<Slot<'_>> {
         match element {
-            ElementRef::Vertex(id) => {
+            ElementId::Vertex(id) => {
                 self.vertex_page(id).map(|(tablet, page)| Slot { tablet, core: &page.core, at: id.offset() })
             }
-            ElementRef::Edge(id) => {
+            ElementId::Edge(id) => {
                 self.edge_page(id).map(|(tablet, page)| Slot { tablet, core: &page.core, at: id.offset() })
             }
         }
@@ -251,7 +250,7 @@ impl Store {
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.holes_of(PageKind::Vertices, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.holes_of(ElementKind::Vertex, page)) {
             let place = VertexId::from_bits(bits);
             let (tablet, page) = self.vertex_page(place).expect("a place is freed under its last generation");
             let at = place.offset();
@@ -297,7 +296,7 @@ impl Store {
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.holes_of(PageKind::Edges, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.holes_of(ElementKind::Edge, page)) {
             let place = EdgeId::from_bits(bits);
             let (_, page) = self.edge_page(place).expect("a place is freed under its last generation");
             let at = place.offset();
@@ -324,15 +323,15 @@ impl Store {
     }
 
     /// The id index of an element's kind.
-    pub(crate) fn ids_of(&self, element: ElementRef) -> &IdIndex {
+    pub(crate) fn ids_of(&self, element: ElementId) -> &IdIndex {
         match element {
-            ElementRef::Vertex(_) => &self.vertex_ids,
-            ElementRef::Edge(_) => &self.edge_ids,
+            ElementId::Vertex(_) => &self.vertex_ids,
+            ElementId::Edge(_) => &self.edge_ids,
         }
     }
 
     /// Whether the candidate of an id look-up really has the id.
-    pub(crate) fn has_id(&self, candidate: ElementRef, id: &UserId) -> bool {
+    pub(crate) fn has_id(&self, candidate: ElementId, id: &UserId) -> bool {
         matches!(id, UserId::Int(_))
             || self.slot(candidate).is_some_and(|slot| slot.core.has_user_id(slot.at, id, &slot.tablet.values))
     }
@@ -343,8 +342,8 @@ impl Store {
         id: &UserId,
         key: IdKey,
         snapshot: &Snapshot<'_>,
-        element: fn(u64) -> ElementRef,
-    ) -> Option<ElementRef> {
+        element: fn(u64) -> ElementId,
+    ) -> Option<ElementId> {
         let mut found = None;
         self.ids_of(element(0)).candidates(key, |bits| {
             let candidate = element(bits);
@@ -361,7 +360,7 @@ impl Store {
     }
 
     /// The slot that an integer names when no user chose the integer, if it exists and has no chosen id.
-    pub(crate) fn automatic(&self, id: &UserId, element: fn(u64) -> ElementRef) -> Option<(ElementRef, Slot<'_>)> {
+    pub(crate) fn automatic(&self, id: &UserId, element: fn(u64) -> ElementId) -> Option<(ElementId, Slot<'_>)> {
         let UserId::Int(number) = id else { return None };
         let candidate = element(VertexId::from_external(number.number).to_bits());
         let slot = self.slot(candidate)?;
@@ -381,11 +380,11 @@ impl Store {
 }
 
 /// A vertex from internal bits.
-pub(crate) fn vertex(bits: u64) -> ElementRef {
-    ElementRef::Vertex(VertexId::from_bits(bits))
+pub(crate) fn vertex(bits: u64) -> ElementId {
+    ElementId::Vertex(VertexId::from_bits(bits))
 }
 
 /// An edge from internal bits.
-pub(crate) fn edge(bits: u64) -> ElementRef {
-    ElementRef::Edge(EdgeId::from_bits(bits))
+pub(crate) fn edge(bits: u64) -> ElementId {
+    ElementId::Edge(EdgeId::from_bits(bits))
 }

@@ -4,7 +4,7 @@
 //! nothing. And when the entry is added, under the index's lock: of two running transactions that write one
 //! value, the second to add its entry meets the first, whose cell is written by then, and gives way.
 
-use mangrove_graph::{ElementRef, Error, ErrorKind, KeyId, Result, Value, VertexId};
+use mangrove_graph::{ElementId, Error, ErrorKind, KeyId, Result, Value, VertexId};
 
 use crate::epoch::Pin;
 use crate::property_index::tuples::{Versions, each_key};
@@ -138,7 +138,7 @@ impl Store {
         snapshot: &Snapshot<'_>,
         pin: &Pin,
     ) -> ValueClaim {
-        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return ValueClaim::None };
+        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return ValueClaim::None };
         let (begin, end) = slot.core.version(slot.at);
         if begin == NEVER || happened(end, snapshot) {
             return ValueClaim::None;

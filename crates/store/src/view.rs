@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use mangrove_graph::view::check_places;
 use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, Error, ErrorKind, ExpandCursor,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, Error, ErrorKind, ExpandCursor,
     ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
     PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
 };
@@ -41,13 +41,13 @@ impl Store {
 
 impl<'a> StoreView<'a> {
     /// The place of an element, whether visible or not.
-    pub(crate) fn place(&self, element: ElementRef) -> Result<Slot<'a>> {
+    pub(crate) fn place(&self, element: ElementId) -> Result<Slot<'a>> {
         self.store
             .slot(element)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{element:?} is not an element of this graph")))
     }
 
-    fn retain(&self, mut each: impl FnMut(&dyn Fn(ElementRef) -> bool)) {
+    fn retain(&self, mut each: impl FnMut(&dyn Fn(ElementId) -> bool)) {
         let pin = epoch::pin();
         let seen = |slot: Slot<'_>| slot.core.visible_under(&pin, slot.at, &self.snapshot);
         each(&|element| self.store.slot(element).is_some_and(seen));
@@ -82,12 +82,12 @@ impl GraphView for StoreView<'_> {
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
-        self.retain(|visible| ids.retain(|id| visible(ElementRef::Vertex(*id))));
+        self.retain(|visible| ids.retain(|id| visible(ElementId::Vertex(*id))));
         Ok(())
     }
 
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
-        self.retain(|visible| ids.retain(|id| visible(ElementRef::Edge(*id))));
+        self.retain(|visible| ids.retain(|id| visible(ElementId::Edge(*id))));
         Ok(())
     }
 
@@ -206,7 +206,7 @@ impl GraphView for StoreView<'_> {
     fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()> {
         let _pin = epoch::pin();
         vertices.iter().try_for_each(|&id| {
-            out.push(self.place(ElementRef::Vertex(id))?.core.label);
+            out.push(self.place(ElementId::Vertex(id))?.core.label);
             Ok(())
         })
     }
@@ -214,7 +214,7 @@ impl GraphView for StoreView<'_> {
     fn edge_labels(&self, edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()> {
         let _pin = epoch::pin();
         edges.iter().try_for_each(|&id| {
-            out.push(self.place(ElementRef::Edge(id))?.core.label);
+            out.push(self.place(ElementId::Edge(id))?.core.label);
             Ok(())
         })
     }
@@ -222,7 +222,7 @@ impl GraphView for StoreView<'_> {
     fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
         let _pin = epoch::pin();
         vertices.iter().try_for_each(|&id| {
-            out.push(self.store.user_id(&self.place(ElementRef::Vertex(id))?, id.external()));
+            out.push(self.store.user_id(&self.place(ElementId::Vertex(id))?, id.external()));
             Ok(())
         })
     }
@@ -230,7 +230,7 @@ impl GraphView for StoreView<'_> {
     fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()> {
         let _pin = epoch::pin();
         edges.iter().try_for_each(|&id| {
-            out.push(self.store.user_id(&self.place(ElementRef::Edge(id))?, id.external()));
+            out.push(self.store.user_id(&self.place(ElementId::Edge(id))?, id.external()));
             Ok(())
         })
     }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{
-    Direction, EdgeId, ElementRef, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId,
+    Direction, EdgeId, ElementId, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId,
 };
 
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
@@ -39,13 +39,13 @@ use crate::version::{NEVER, Snapshot, claim, contested, visible};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Write {
     /// The begin word of a new element.
-    Begin(ElementRef),
+    Begin(ElementId),
     /// The end word of an element being deleted.
-    End(ElementRef),
+    End(ElementId),
     /// A new version of a property.
     Property {
         /// Whose.
-        element: ElementRef,
+        element: ElementId,
         /// Which.
         key: KeyId,
         /// The number of the undo record in the element's tablet.
@@ -55,7 +55,7 @@ pub enum Write {
 
 impl Write {
     /// Whose word or property it is.
-    pub fn element(&self) -> ElementRef {
+    pub fn element(&self) -> ElementId {
         match *self {
             Write::Begin(element) | Write::End(element) | Write::Property { element, .. } => element,
         }
@@ -126,13 +126,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes back the claim on a slot that was just reserved.
-    fn abandon(&self, element: ElementRef, slot: &Slot<'_>) {
+    fn abandon(&self, element: ElementId, slot: &Slot<'_>) {
         slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.store.give_up(element, slot);
     }
 
     /// The place of an element that this transaction sees and nobody else is deleting.
-    fn seen(&self, element: ElementRef) -> Result<Slot<'a>> {
+    fn seen(&self, element: ElementId) -> Result<Slot<'a>> {
         let Some(slot) = self.store.slot(element) else { return Err(self.missing(element)) };
         let (begin, end) = slot.core.version(slot.at);
         if !visible(begin, end, &self.snapshot) {
@@ -144,10 +144,10 @@ impl<'a> Writer<'a> {
         Ok(slot)
     }
 
-    fn missing(&self, element: ElementRef) -> Error {
+    fn missing(&self, element: ElementId) -> Error {
         let (kind, external) = match element {
-            ElementRef::Vertex(id) => ("vertex", id.external()),
-            ElementRef::Edge(id) => ("edge", id.external()),
+            ElementId::Vertex(id) => ("vertex", id.external()),
+            ElementId::Edge(id) => ("edge", id.external()),
         };
         // The id as its user knows it, where there is such an element at all.
         let known = self.store.slot(element).map(|slot| self.store.user_id(&slot, external));
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         self.store.memory.check()?;
         loop {
             let (vertex_id, slot) = self.store.reserve_vertex(labels);
-            if self.begin_element(ElementRef::Vertex(vertex_id), &slot, vertex_id.external(), id, vertex)? {
+            if self.begin_element(ElementId::Vertex(vertex_id), &slot, vertex_id.external(), id, vertex)? {
                 return Ok(vertex_id);
             }
         }
@@ -188,7 +188,7 @@ impl<'a> Writer<'a> {
     pub fn insert_edges(&mut self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
         self.store.memory.check()?;
         for vertex in ends.iter().flat_map(|&(source, target)| [source, target]) {
-            self.seen(ElementRef::Vertex(vertex))?;
+            self.seen(ElementId::Vertex(vertex))?;
         }
         // From here on only a conflict stands in the way: what the transaction sees it goes on seeing.
         ends.iter().map(|&(source, target)| self.join(source, target, label, None)).collect()
@@ -197,12 +197,12 @@ impl<'a> Writer<'a> {
     fn join(&mut self, source: VertexId, target: VertexId, label: LabelSetId, id: Option<&UserId>) -> Result<EdgeId> {
         let lists = [(source, Direction::Out), (target, Direction::In)];
         lists.iter().for_each(|(at, direction)| self.prefetch_descriptor(*at, *direction, label));
-        let ends = [self.seen(ElementRef::Vertex(source))?, self.seen(ElementRef::Vertex(target))?];
+        let ends = [self.seen(ElementId::Vertex(source))?, self.seen(ElementId::Vertex(target))?];
         lists.iter().for_each(|(at, direction)| self.prefetch_header(*at, *direction, label));
         let edge_id = loop {
             let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label);
             page.set_ends(slot.at, source, target, &self.store.memory, &self.pin);
-            if self.begin_element(ElementRef::Edge(edge_id), &slot, edge_id.external(), id, edge)? {
+            if self.begin_element(ElementId::Edge(edge_id), &slot, edge_id.external(), id, edge)? {
                 break edge_id;
             }
         };
@@ -250,11 +250,11 @@ impl<'a> Writer<'a> {
     /// another slot is needed.
     fn begin_element(
         &mut self,
-        element: ElementRef,
+        element: ElementId,
         slot: &Slot<'_>,
         external: i64,
         id: Option<&UserId>,
-        as_element: fn(u64) -> ElementRef,
+        as_element: fn(u64) -> ElementId,
     ) -> Result<bool> {
         let taken = match id {
             None => {
@@ -280,7 +280,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether a user chose the number of an automatic id, or is just about to.
-    fn automatic_id_is_taken(&self, external: i64, element: ElementRef, as_element: fn(u64) -> ElementRef) -> bool {
+    fn automatic_id_is_taken(&self, external: i64, element: ElementId, as_element: fn(u64) -> ElementId) -> bool {
         let ids = self.store.ids_of(element);
         // Slot first, index second; `enter_id` does it the other way round.
         fence(Ordering::SeqCst);
@@ -295,10 +295,10 @@ impl<'a> Writer<'a> {
         taken
     }
 
-    fn enter_id(&self, element: ElementRef, id: &UserId, as_element: fn(u64) -> ElementRef) -> Result<()> {
+    fn enter_id(&self, element: ElementId, id: &UserId, as_element: fn(u64) -> ElementId) -> Result<()> {
         let bits = match element {
-            ElementRef::Vertex(v) => v.to_bits(),
-            ElementRef::Edge(e) => e.to_bits(),
+            ElementId::Vertex(v) => v.to_bits(),
+            ElementId::Edge(e) => e.to_bits(),
         };
         self.store.ids_of(element).insert(IdKey::of(id), bits, &self.store.memory, &self.store.limbo, |other| {
             let other = as_element(other);
@@ -310,11 +310,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether an element that has, had or is getting the same id leaves it to us.
-    fn check_rival(&self, rival: ElementRef, id: &UserId) -> Result<()> {
+    fn check_rival(&self, rival: ElementId, id: &UserId) -> Result<()> {
         let Some(slot) = self.store.slot(rival) else { return Ok(()) };
         let (begin, end) = slot.core.version(slot.at);
         if visible(begin, end, &self.snapshot) {
-            let kind = if matches!(rival, ElementRef::Vertex(_)) { "a vertex" } else { "an edge" };
+            let kind = if matches!(rival, ElementId::Vertex(_)) { "a vertex" } else { "an edge" };
             let message = format!("{kind} with id {id} exists already; choose another id or update the existing one");
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
@@ -338,7 +338,7 @@ impl<'a> Writer<'a> {
         check_storable(&value)?;
         meta.iter().try_for_each(|(_, value)| check_storable(value))?;
         self.store.memory.check()?;
-        let element = ElementRef::Vertex(id);
+        let element = ElementId::Vertex(id);
         let slot = self.seen(element)?;
         self.check_unique(id, &slot, key, &value)?;
         let column = slot.core.column_or_create(key, &self.store.memory);
@@ -363,7 +363,7 @@ impl<'a> Writer<'a> {
     pub fn set_edge_property(&mut self, id: EdgeId, key: KeyId, value: Value) -> Result<()> {
         check_storable(&value)?;
         self.store.memory.check()?;
-        let element = ElementRef::Edge(id);
+        let element = ElementId::Edge(id);
         let slot = self.seen(element)?;
         let column = slot.core.column_or_create(key, &self.store.memory);
         let cell = slot.tablet.values.encode(value, &self.store.memory);
@@ -372,13 +372,13 @@ impl<'a> Writer<'a> {
 
     /// Removes one value of a vertex, or all under the key. Nothing happens where there is none.
     pub fn remove_vertex_property(&mut self, id: VertexId, key: KeyId, ordinal: Option<u32>) -> Result<()> {
-        let Some(ordinal) = ordinal else { return self.remove(ElementRef::Vertex(id), key) };
+        let Some(ordinal) = ordinal else { return self.remove(ElementId::Vertex(id), key) };
         self.change_multi(id, key, |multi| multi.values.retain(|v| v.ordinal != ordinal))
     }
 
     /// Removes the value of an edge. Nothing happens where there is none.
     pub fn remove_edge_property(&mut self, id: EdgeId, key: KeyId) -> Result<()> {
-        self.remove(ElementRef::Edge(id), key)
+        self.remove(ElementId::Edge(id), key)
     }
 
     /// Sets a meta-property of one value of a vertex.
@@ -416,14 +416,14 @@ impl<'a> Writer<'a> {
         })
     }
 
-    fn remove(&mut self, element: ElementRef, key: KeyId) -> Result<()> {
+    fn remove(&mut self, element: ElementId, key: KeyId) -> Result<()> {
         let slot = self.seen(element)?;
         let Some(column) = slot.core.column(key) else { return Ok(()) };
         if self.own_newest(column, &slot)?.is_absent() {
             return Ok(());
         }
         self.write_cell(element, &slot, key, column, RawCell::ABSENT)?;
-        if let ElementRef::Vertex(id) = element {
+        if let ElementId::Vertex(id) = element {
             self.index_without(id, &slot, key);
         }
         Ok(())
@@ -431,7 +431,7 @@ impl<'a> Writer<'a> {
 
     /// Replaces all values under a key by what `change` makes of them, if it changes anything.
     fn change_multi(&mut self, id: VertexId, key: KeyId, change: impl FnOnce(&mut MultiProperty)) -> Result<()> {
-        let element = ElementRef::Vertex(id);
+        let element = ElementId::Vertex(id);
         let slot = self.seen(element)?;
         let Some(column) = slot.core.column(key) else { return Ok(()) };
         let before = multi_of(&slot, self.own_newest(column, &slot)?);
@@ -462,7 +462,7 @@ impl<'a> Writer<'a> {
 
     fn write_cell(
         &mut self,
-        element: ElementRef,
+        element: ElementId,
         slot: &Slot<'_>,
         key: KeyId,
         column: &Column,

@@ -4,8 +4,8 @@
 //! So portions are short: what is looked up of all their rows beforehand, whether they were read before, is of use only
 //! for those that the call comes to.
 
-use mangrove_graph::{ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
-use mangrove_store::footprint::{ElementKind, Item};
+use mangrove_graph::{ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
+use mangrove_store::footprint::Item;
 use mangrove_store::{StoreView, Watch};
 
 use crate::status::StatusAt;

@@ -11,9 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use mangrove_graph::{LabelFilter, MemoryBudget, Result};
+use mangrove_graph::{ElementKind, LabelFilter, MemoryBudget, Result};
 use mangrove_store::footprint::{
-    ElementKind, Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadMoments, Signature, WriteSet,
+    Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadMoments, Signature, WriteSet,
 };
 
 use crate::held::Held;

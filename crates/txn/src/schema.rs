@@ -12,8 +12,8 @@
 //! is taken back and the error names the element.
 
 use mangrove_graph::view::{GraphView, LabelFilter, PropertyRow, ScanCursor, Share};
-use mangrove_graph::{ElementRef, KeyId, LabelSetId, Result, Value};
-use mangrove_store::schema::{ElementKind, Image, Rule, RuleId, Rules, RulesInForce};
+use mangrove_graph::{ElementId, ElementKind, KeyId, LabelSetId, Result, Value};
+use mangrove_store::schema::{Image, Rule, RuleId, Rules, RulesInForce};
 
 use crate::manager::{Isolation, Shared, TransactionManager, TransactionOptions};
 use crate::sync::{Ordering, fence};
@@ -97,7 +97,7 @@ struct Present<'a> {
 /// Elements with what a rule may be about.
 struct Batch {
     kind: ElementKind,
-    elements: Vec<ElementRef>,
+    elements: Vec<ElementId>,
     labels: Vec<LabelSetId>,
     properties: Vec<PropertyRow>,
     /// The label sets of edges' ends; empty where nobody asks.
@@ -114,7 +114,7 @@ impl Present<'_> {
         if let Some(key) = self.rule.key() {
             view.vertex_properties(&ids, Some(&[key]), &mut properties)?;
         }
-        let elements = ids.into_iter().map(ElementRef::Vertex).collect();
+        let elements = ids.into_iter().map(ElementId::Vertex).collect();
         self.check(Batch { kind: ElementKind::Vertex, elements, labels: sets, properties, ends: Vec::new() })?;
         Ok(is_end)
     }
@@ -136,7 +136,7 @@ impl Present<'_> {
             view.vertex_labels(&targets, &mut to)?;
             ends = from.into_iter().zip(to).collect();
         }
-        let elements = ids.into_iter().map(ElementRef::Edge).collect();
+        let elements = ids.into_iter().map(ElementId::Edge).collect();
         self.check(Batch { kind: ElementKind::Edge, elements, labels: sets, properties, ends })?;
         Ok(is_end)
     }

@@ -21,9 +21,10 @@
 use std::ops::{Deref, Range};
 
 use mangrove_graph::{
-    EdgeId, ElementRef, Expansion, KeyId, LabelFilter, MemoryBudget, Numbers, PropertyRow, Result, ValueRows, VertexId,
+    EdgeId, ElementId, ElementKind, Expansion, KeyId, LabelFilter, MemoryBudget, Numbers, PropertyRow, Result,
+    ValueRows, VertexId,
 };
-use mangrove_store::footprint::{ElementKind, Item, Predicate};
+use mangrove_store::footprint::{Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
 use crate::reads::{Moment, ReadMark, ReadSet};
@@ -362,7 +363,7 @@ pub(crate) fn lists(vertex: VertexId, direction: mangrove_graph::Direction, labe
 }
 
 /// The items of the properties of an element: of these keys, or all.
-pub(crate) fn properties_of(element: ElementRef, keys: Option<&[KeyId]>, add: AddItem<'_>) {
+pub(crate) fn properties_of(element: ElementId, keys: Option<&[KeyId]>, add: AddItem<'_>) {
     match keys {
         Some(keys) => keys.iter().for_each(|key| add(Item::cell(element, *key))),
         None => add(Item::cells(element)),

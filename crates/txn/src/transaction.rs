@@ -9,11 +9,11 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
-    EdgeId, ElementRef, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, Result,
-    UserId, Value, VertexId,
+    EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
+    MemoryBudget, Result, UserId, Value, VertexId,
 };
 use mangrove_store::epoch::{self, Pin};
-use mangrove_store::footprint::{ElementKind, Item, Predicate};
+use mangrove_store::footprint::{Item, Predicate};
 use mangrove_store::version::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
@@ -493,7 +493,7 @@ impl Transaction {
     ) -> Result<()> {
         let equal = self.tracking.is_some().then(|| Item::value(ElementKind::Vertex, key, None, &value));
         let looks = |add: &mut dyn FnMut(Item)| {
-            cell_of(ElementRef::Vertex(vertex), key, add);
+            cell_of(ElementId::Vertex(vertex), key, add);
             // Refused, perhaps, because another vertex has the value.
             equal.into_iter().for_each(add);
         };
@@ -521,20 +521,20 @@ impl Transaction {
 
     /// Sets the value of an edge.
     pub fn set_edge_property(&self, edge: EdgeId, key: KeyId, value: Value) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Edge(edge), key, add);
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Edge(edge), key, add);
         self.write(|writer| writer.set_edge_property(edge, key, value), looks)?;
         self.note_element(edge, |begin, shown| begin.retain_edges(shown))
     }
 
     /// Removes one value of a vertex, or all under the key.
     pub fn remove_vertex_property(&self, vertex: VertexId, key: KeyId, ordinal: Option<u32>) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Vertex(vertex), key, add);
         self.write(|writer| writer.remove_vertex_property(vertex, key, ordinal), looks)
     }
 
     /// Removes the value of an edge.
     pub fn remove_edge_property(&self, edge: EdgeId, key: KeyId) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Edge(edge), key, add);
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Edge(edge), key, add);
         self.write(|writer| writer.remove_edge_property(edge, key), looks)
     }
 
@@ -547,25 +547,25 @@ impl Transaction {
         meta_key: KeyId,
         value: Value,
     ) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Vertex(vertex), key, add);
         self.write(|writer| writer.set_meta_property(vertex, key, ordinal, meta_key, value), looks)
     }
 
     /// Removes a meta-property of one value of a vertex.
     pub fn remove_meta_property(&self, vertex: VertexId, key: KeyId, ordinal: u32, meta_key: KeyId) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementRef::Vertex(vertex), key, add);
+        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Vertex(vertex), key, add);
         self.write(|writer| writer.remove_meta_property(vertex, key, ordinal, meta_key), looks)
     }
 
     /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
     pub fn delete_vertex(&self, vertex: VertexId) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementRef::Vertex(vertex)));
+        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Vertex(vertex)));
         self.write(|writer| writer.delete_vertex(vertex), looks)
     }
 
     /// Deletes an edge; nothing happens where this transaction sees no such edge.
     pub fn delete_edge(&self, edge: EdgeId) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementRef::Edge(edge)));
+        let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Edge(edge)));
         self.write(|writer| writer.delete_edge(edge), looks)
     }
 
@@ -598,10 +598,10 @@ fn look_up(kind: ElementKind, id: &UserId, add: &mut dyn FnMut(Item)) {
 }
 
 fn existence_of_ends(source: VertexId, target: VertexId, add: &mut dyn FnMut(Item)) {
-    [source, target].into_iter().for_each(|end| add(Item::existence(ElementRef::Vertex(end))));
+    [source, target].into_iter().for_each(|end| add(Item::existence(ElementId::Vertex(end))));
 }
 
-fn cell_of(element: ElementRef, key: KeyId, add: &mut dyn FnMut(Item)) {
+fn cell_of(element: ElementId, key: KeyId, add: &mut dyn FnMut(Item)) {
     add(Item::existence(element));
     add(Item::cell(element, key));
 }

@@ -6,12 +6,12 @@
 use mangrove_graph::columns::{ValueColumns, edge_columns_of_rows, vertex_columns_of_rows};
 use mangrove_graph::view::look_up_in_steps;
 use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementRef, ExpandCursor, ExpandRequest, Expansion,
-    GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
+    Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
     ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
 };
 
-use mangrove_store::footprint::{ElementKind, Item, Predicate};
+use mangrove_store::footprint::{Item, Predicate};
 use mangrove_store::{Snapshot, StoreView};
 
 use crate::tracking::{AddItem, lists, properties_of};
@@ -56,11 +56,11 @@ impl GraphView for Transaction {
     }
 
     fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
-        self.retain(ids, ElementRef::Vertex, |view, ids| view.retain_vertices(ids))
+        self.retain(ids, ElementId::Vertex, |view, ids| view.retain_vertices(ids))
     }
 
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
-        self.retain(ids, ElementRef::Edge, |view, ids| view.retain_edges(ids))
+        self.retain(ids, ElementId::Edge, |view, ids| view.retain_edges(ids))
     }
 
     fn scan_vertices(
@@ -188,22 +188,22 @@ impl GraphView for Transaction {
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementRef::Vertex(vertices[row]), key));
+        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementId::Vertex(vertices[row]), key));
         self.read_batch(vertices.len(), out, items, |view, rows, out| view.vertex_values(&vertices[rows], key, out))
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementRef::Edge(edges[row]), key));
+        let items = |row: usize, add: AddItem<'_>| add(Item::cell(ElementId::Edge(edges[row]), key));
         self.read_batch(edges.len(), out, items, |view, rows, out| view.edge_values(&edges[rows], key, out))
     }
 
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        let items = |add: AddItem<'_>| vertices.iter().for_each(|&id| add(Item::cell(ElementRef::Vertex(id), key)));
+        let items = |add: AddItem<'_>| vertices.iter().for_each(|&id| add(Item::cell(ElementId::Vertex(id), key)));
         self.read_numbers(items, out, |view, out| view.vertex_numbers(vertices, key, out))
     }
 
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        let items = |add: AddItem<'_>| edges.iter().for_each(|&id| add(Item::cell(ElementRef::Edge(id), key)));
+        let items = |add: AddItem<'_>| edges.iter().for_each(|&id| add(Item::cell(ElementId::Edge(id), key)));
         self.read_numbers(items, out, |view, out| view.edge_numbers(edges, key, out))
     }
 
@@ -213,14 +213,14 @@ impl GraphView for Transaction {
         keys: Option<&[KeyId]>,
         out: &mut Vec<PropertyRow>,
     ) -> Result<()> {
-        let items = |row: usize, add: AddItem<'_>| properties_of(ElementRef::Vertex(vertices[row]), keys, add);
+        let items = |row: usize, add: AddItem<'_>| properties_of(ElementId::Vertex(vertices[row]), keys, add);
         self.read_batch(vertices.len(), out, items, |view, rows, out| {
             view.vertex_properties(&vertices[rows], keys, out)
         })
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
-        let items = |row: usize, add: AddItem<'_>| properties_of(ElementRef::Edge(edges[row]), keys, add);
+        let items = |row: usize, add: AddItem<'_>| properties_of(ElementId::Edge(edges[row]), keys, add);
         self.read_batch(edges.len(), out, items, |view, rows, out| view.edge_properties(&edges[rows], keys, out))
     }
 
@@ -273,7 +273,7 @@ impl Transaction {
     fn retain<T: Copy + PartialEq>(
         &self,
         ids: &mut Vec<T>,
-        element: fn(T) -> ElementRef,
+        element: fn(T) -> ElementId,
         retain: impl Fn(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<()> {
         if self.tracking().is_none() {

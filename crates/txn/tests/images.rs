@@ -13,7 +13,7 @@ use std::sync::Arc;
 use common::{check_consistent, check_memory, edges, find, vertices};
 use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{
-    EdgeId, ElementRef, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value, VertexId,
+    EdgeId, ElementId, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value, VertexId,
 };
 use mangrove_store::image::{PageImage, PageName};
 use mangrove_store::restore::{Damage, Restore, Restored};
@@ -84,8 +84,8 @@ fn content(values: &[MultiValue]) -> Content {
     }
 }
 
-fn element(key: (bool, u64)) -> ElementRef {
-    if key.0 { ElementRef::Edge(EdgeId::from_bits(key.1)) } else { ElementRef::Vertex(VertexId::from_bits(key.1)) }
+fn element(key: (bool, u64)) -> ElementId {
+    if key.0 { ElementId::Edge(EdgeId::from_bits(key.1)) } else { ElementId::Vertex(VertexId::from_bits(key.1)) }
 }
 
 /// What a commit changed, as a log would say it.
@@ -352,7 +352,7 @@ fn pages_that_only_the_log_knows_grow_as_needed() {
     let mut turn = restore.tablet(TabletId(2)).unwrap();
     for n in [3, 1_023, 5_000] {
         turn.vertex(7, vertex(n), labels[0], (n == 3).then(|| UserId::from("a chosen name")).as_ref()).unwrap();
-        turn.property(7, ElementRef::Vertex(vertex(n)), keys[0], Content::One(Value::I64(n as i64))).unwrap();
+        turn.property(7, ElementId::Vertex(vertex(n)), keys[0], Content::One(Value::I64(n as i64))).unwrap();
     }
     turn.edge(8, EdgeId::new(TabletId(2), 0), edge_labels[0], (vertex(3), vertex(5_000)), None).unwrap();
     turn.edge(8, EdgeId::new(TabletId(2), 200), edge_labels[0], (vertex(3), vertex(3)), None).unwrap();
@@ -396,11 +396,11 @@ fn damage_is_found_and_named() {
                 work: &dyn Fn(&mut mangrove_store::restore::TabletRestore<'_>) -> Result<(), Damage>| {
         work(&mut restore.tablet(TabletId(1)).unwrap())
     };
-    check_damage("no such element", |r| turn(r, &|t| t.delete(1, ElementRef::Vertex(vertex(0)))));
+    check_damage("no such element", |r| turn(r, &|t| t.delete(1, ElementId::Vertex(vertex(0)))));
     check_damage("no such element", |r| {
         turn(r, &|t| {
             t.vertex(1, vertex(0).with_generation(1), labels, None)?;
-            t.property(1, ElementRef::Vertex(vertex(0)), KeyId(0), Content::One(Value::I64(1)))
+            t.property(1, ElementId::Vertex(vertex(0)), KeyId(0), Content::One(Value::I64(1)))
         })
     });
     check_damage("has one or a later one", |r| {

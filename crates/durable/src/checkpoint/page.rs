@@ -13,9 +13,9 @@
 //! page.
 
 use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{KeyId, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, VertexId};
 use mangrove_store::Content;
-use mangrove_store::image::{ColumnImage, ColumnValues, PageImage, PageKind, PageName, SlotSet};
+use mangrove_store::image::{ColumnImage, ColumnValues, PageImage, PageName, SlotSet};
 
 use crate::codec::{
     Malformed, Reader, put_content, put_signed, put_text, put_user_id, put_varint, read_content, read_user_id,
@@ -38,19 +38,19 @@ const ANY: u8 = 6;
 const SLOT_MAX: u64 = (1 << 48) - 1;
 
 /// The byte that stands for a kind of page.
-pub(super) fn kind_byte(kind: PageKind) -> u8 {
+pub(super) fn kind_byte(kind: ElementKind) -> u8 {
     match kind {
-        PageKind::Vertices => VERTICES,
-        PageKind::Edges => EDGES,
+        ElementKind::Vertex => VERTICES,
+        ElementKind::Edge => EDGES,
     }
 }
 
 /// The kind of page that the next byte stands for.
-pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<PageKind, Malformed> {
+pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<ElementKind, Malformed> {
     let at = reader.malformed("a page of an unknown kind");
     match reader.byte()? {
-        VERTICES => Ok(PageKind::Vertices),
-        EDGES => Ok(PageKind::Edges),
+        VERTICES => Ok(ElementKind::Vertex),
+        EDGES => Ok(ElementKind::Edge),
         _ => Err(at),
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn read_image(reader: &mut Reader<'_>) -> Result<PageImage, Malformed
     };
     let ids = read_ids(reader)?;
     let ends = match kind {
-        PageKind::Vertices => Vec::new(),
-        PageKind::Edges => read_ends(reader, name.tablet, live.len())?,
+        ElementKind::Vertex => Vec::new(),
+        ElementKind::Edge => read_ends(reader, name.tablet, live.len())?,
     };
     let count = reader.count()?;
     let columns = (0..count).map(|_| read_column(reader, &live, used_slots)).collect::<Result<_, _>>()?;
@@ -263,7 +263,7 @@ mod tests {
             column(9, &[0, 2], ColumnValues::Any(vec![Content::One(Value::from("x")), Content::One(Value::I8(1))])),
         ];
         let vertices = PageImage {
-            name: PageName { tablet, kind: PageKind::Vertices, number: 7 },
+            name: PageName { tablet, kind: ElementKind::Vertex, number: 7 },
             labels: LabelSetId(5),
             capacity: 1_024,
             used: 71,
@@ -275,7 +275,7 @@ mod tests {
         };
         let vertex = |tablet, slot| VertexId::new(TabletId(tablet), slot);
         let edges = PageImage {
-            name: PageName { tablet, kind: PageKind::Edges, number: 0 },
+            name: PageName { tablet, kind: ElementKind::Edge, number: 0 },
             used: 2,
             generations: Vec::new(),
             live: (0..2).collect(),

@@ -14,8 +14,8 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Result, TabletId};
-use mangrove_store::image::{PageImage, PageKind, PageName};
+use mangrove_graph::{ElementKind, Result, TabletId};
+use mangrove_store::image::{PageImage, PageName};
 use uuid::Uuid;
 
 use super::page::{kind_byte, put_image, read_image, read_kind};
@@ -99,7 +99,7 @@ pub(super) struct SegmentWriter {
     /// What is in the file already.
     flushed: u64,
     crc: u32,
-    blocks: Vec<(PageKind, u32, BlockPlace)>,
+    blocks: Vec<(ElementKind, u32, BlockPlace)>,
     scratch: Vec<u8>,
 }
 
@@ -161,7 +161,7 @@ impl SegmentWriter {
     /// Adds a block that is no page; a file has one at most.
     pub(super) fn block(&mut self, body: &[u8]) -> Result<()> {
         let place = self.append(body)?;
-        self.blocks.push((PageKind::Vertices, 0, place));
+        self.blocks.push((ElementKind::Vertex, 0, place));
         Ok(())
     }
 

@@ -8,8 +8,8 @@
 //!
 //! The log says all rules whenever one changes, a checkpoint those that there are.
 
-use mangrove_graph::{Catalog, KeyId, LabelId};
-use mangrove_store::schema::{ElementKind, Rule, RuleId, ValueType};
+use mangrove_graph::{Catalog, ElementKind, KeyId, LabelId};
+use mangrove_store::schema::{Rule, RuleId, ValueType};
 
 use super::{Malformed, Reader, put_varint};
 

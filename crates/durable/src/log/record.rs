@@ -23,7 +23,7 @@
 //! Names are in the log before whatever uses them: a batch begins with those that its commits need and that no earlier
 //! batch has.
 
-use mangrove_graph::{Catalog, EdgeId, ElementRef, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, VertexId};
+use mangrove_graph::{Catalog, EdgeId, ElementId, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, VertexId};
 use mangrove_store::{Redo, Store, Write};
 use smol_str::SmolStr;
 
@@ -293,10 +293,10 @@ fn read_id(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
 }
 
 fn put_redo(redo: &Redo, out: &mut Vec<u8>) {
-    let mut tagged = |element: &ElementRef, of_vertex: u8, of_edge: u8| {
+    let mut tagged = |element: &ElementId, of_vertex: u8, of_edge: u8| {
         let (tag, bits) = match element {
-            ElementRef::Vertex(id) => (of_vertex, id.to_bits()),
-            ElementRef::Edge(id) => (of_edge, id.to_bits()),
+            ElementId::Vertex(id) => (of_vertex, id.to_bits()),
+            ElementId::Edge(id) => (of_edge, id.to_bits()),
         };
         out.push(tag);
         put_id(bits, out);
@@ -325,8 +325,8 @@ fn read_redo(reader: &mut Reader<'_>) -> Result<Redo, Malformed> {
     let tag = reader.byte()?;
     let bits = read_id(reader)?;
     let element = match tag {
-        VERTEX | VERTEX_WITH_ID | DELETE_VERTEX | VERTEX_PROPERTY => ElementRef::Vertex(VertexId::from_bits(bits)),
-        EDGE | EDGE_WITH_ID | DELETE_EDGE | EDGE_PROPERTY => ElementRef::Edge(EdgeId::from_bits(bits)),
+        VERTEX | VERTEX_WITH_ID | DELETE_VERTEX | VERTEX_PROPERTY => ElementId::Vertex(VertexId::from_bits(bits)),
+        EDGE | EDGE_WITH_ID | DELETE_EDGE | EDGE_PROPERTY => ElementId::Edge(EdgeId::from_bits(bits)),
         _ => return Err(at),
     };
     Ok(match tag {
@@ -337,8 +337,8 @@ fn read_redo(reader: &mut Reader<'_>) -> Result<Redo, Malformed> {
         _ => {
             let labels = LabelSetId(reader.varint_u32()?);
             let ends = match element {
-                ElementRef::Vertex(_) => None,
-                ElementRef::Edge(_) => Some((read_end(reader)?, read_end(reader)?)),
+                ElementId::Vertex(_) => None,
+                ElementId::Edge(_) => Some((read_end(reader)?, read_end(reader)?)),
             };
             let user_id = match tag {
                 VERTEX_WITH_ID | EDGE_WITH_ID => Some(read_user_id(reader)?),
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn redo_comes_back_and_short() {
         let vertex = |slot| VertexId::new(TabletId(3), slot);
-        let (v, e) = (ElementRef::Vertex(vertex(5)), ElementRef::Edge(EdgeId::new(TabletId(3), 1 << 40)));
+        let (v, e) = (ElementId::Vertex(vertex(5)), ElementId::Edge(EdgeId::new(TabletId(3), 1 << 40)));
         let labels = LabelSetId(2);
         let insert = |element, ends, user_id| Redo::Insert { element, labels, ends, user_id };
         let redo = [

@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use mangrove::{Error, Result, Value};
+use mangrove::{ElementKind, Error, Result, Value};
 use smol_str::SmolStr;
 
 use super::{Column, EdgeBatch, Ids, Sink, Values, VertexBatch};
@@ -32,16 +32,10 @@ type Writer = csv::Writer<BufWriter<File>>;
 pub struct CsvSink {
     folder: PathBuf,
     /// By what the table is known by: of vertices its name, of edges the label and the tables of its ends.
-    tables: BTreeMap<(Kind, SmolStr), Table>,
+    tables: BTreeMap<(ElementKind, SmolStr), Table>,
     known: Known,
     mapping: String,
     bytes: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Vertices,
-    Edges,
 }
 
 /// The ids that vertices are written with, by number.
@@ -87,7 +81,7 @@ impl CsvSink {
     /// The table of a batch, begun with its header if it is new.
     fn open(
         &mut self,
-        kind: Kind,
+        kind: ElementKind,
         key: SmolStr,
         header: Vec<String>,
         labeled: bool,
@@ -152,7 +146,7 @@ impl Sink for CsvSink {
         header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
         let label = (!labeled).then_some(&batch.label);
         let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, Ids::Local(_)), &batch.columns);
-        let table = self.open(Kind::Vertices, batch.table.clone(), header, labeled, rule)?;
+        let table = self.open(ElementKind::Vertex, batch.table.clone(), header, labeled, rule)?;
         let labels = batch.label.replace("::", ";");
         let mut rows = Rows::new(&batch.columns);
         for row in 0..batch.len {
@@ -179,7 +173,7 @@ impl Sink for CsvSink {
             None => batch.label.clone(),
         };
         let known = std::mem::replace(&mut self.known, Known::Nothing);
-        let table = self.open(Kind::Edges, key, header, false, |name| edge_rule(name, &batch.label))?;
+        let table = self.open(ElementKind::Edge, key, header, false, |name| edge_rule(name, &batch.label))?;
         let mut rows = Rows::new(&batch.columns);
         for (row, (source, target)) in batch.ends.iter().enumerate() {
             for end in [*source, *target] {

@@ -1,6 +1,6 @@
 //! `mergeV()` and `mergeE()` with their options.
 
-use mangrove_graph::{Direction, Result, Token, Value};
+use mangrove_graph::{Direction, ElementKind, Result, Token, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality, Merge};
 
 use super::arguments::{describe, misfit, operand};
@@ -13,14 +13,14 @@ use crate::upsert::{MergeEntry, MergeFrom, MergeMap, Upsert};
 type Map = MergeMap<Argument>;
 
 /// `mergeV(map)` or `mergeE(map)`.
-pub(super) fn upsert(call: &mut Call<'_>, edges: bool) -> Result<Step> {
+pub(super) fn upsert(call: &mut Call<'_>, kind: ElementKind) -> Result<Step> {
     let search = match call.arguments {
         [] => None,
-        [given] => Some(map(&call.site, given, None, Place::Search { edges })?),
+        [given] => Some(map(&call.site, given, None, Place::Search(kind))?),
         more => return Err(misfit(&call.site, "nothing, a map or a traversal that gives one", more)),
     };
     let mut upsert =
-        Upsert { edges, search, on_create: None, on_match: None, source: None, target: None, always: Vec::new() };
+        Upsert { kind, search, on_create: None, on_match: None, source: None, target: None, always: Vec::new() };
     for modulator in call.take("option") {
         option(&mut upsert, &modulator)?;
     }
@@ -33,7 +33,7 @@ pub(super) fn upsert(call: &mut Call<'_>, edges: bool) -> Result<Step> {
 /// What the keys of a map may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Search { edges: bool },
+    Search(ElementKind),
     Match,
     Vertex,
 }
@@ -46,10 +46,10 @@ fn option(upsert: &mut Upsert, modulator: &Modulator<'_>) -> Result<()> {
         other => return Err(misfit(site, "Merge.onCreate, onMatch, outV or inV and a map or a traversal", other)),
     };
     let (place, target) = match which {
-        Merge::OnCreate => (Place::Search { edges: upsert.edges }, &mut upsert.on_create),
+        Merge::OnCreate => (Place::Search(upsert.kind), &mut upsert.on_create),
         Merge::OnMatch => (Place::Match, &mut upsert.on_match),
-        Merge::OutV if upsert.edges => (Place::Vertex, &mut upsert.source),
-        Merge::InV if upsert.edges => (Place::Vertex, &mut upsert.target),
+        Merge::OutV if upsert.kind == ElementKind::Edge => (Place::Vertex, &mut upsert.source),
+        Merge::InV if upsert.kind == ElementKind::Edge => (Place::Vertex, &mut upsert.target),
         other => {
             return Err(site.unsupported(format_args!("mergeV() has no option Merge.{}; mergeE() has", other.name())));
         }
@@ -93,13 +93,13 @@ fn entry(site: &Site<'_>, key: &Given, value: &Given, place: Place) -> Result<Me
         (Given::Value(key @ Value::Token(Token::Id | Token::Label)), Place::Search { .. } | Place::Vertex) => {
             key.clone()
         }
-        (Given::Value(key @ Value::Direction(Direction::Out | Direction::In)), Place::Search { edges: true }) => {
+        (Given::Value(key @ Value::Direction(Direction::Out | Direction::In)), Place::Search(ElementKind::Edge)) => {
             key.clone()
         }
         (other, place) => {
             let keys = match place {
-                Place::Search { edges: true } => "T.id, T.label, Direction.OUT, Direction.IN and property keys",
-                Place::Search { edges: false } | Place::Vertex => "T.id, T.label and property keys",
+                Place::Search(ElementKind::Edge) => "T.id, T.label, Direction.OUT, Direction.IN and property keys",
+                Place::Search(ElementKind::Vertex) | Place::Vertex => "T.id, T.label and property keys",
                 Place::Match => "property keys",
             };
             return Err(site.invalid(format_args!("the keys of this map are {keys}, not {}", describe(other))));

@@ -1,6 +1,6 @@
 //! From a chain of instructions to logical steps: which function reads which step.
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Direction, ElementKind, Error, Result};
 use mangrove_gremlin::{Bytecode, Instruction};
 
 use super::groups::{Call, groups};
@@ -11,7 +11,6 @@ use super::{
 };
 use crate::function::{CollectionFunction, Function, TextFunction};
 use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
-use mangrove_graph::Direction;
 
 /// A whole traversal.
 pub(super) fn root(instructions: &[Instruction]) -> Result<Traversal> {
@@ -82,8 +81,8 @@ fn step(call: &mut Call<'_>) -> Result<Step> {
         "call" => sources::service(call),
         "io" => files::file(call),
         "addE" => sources::add_edge(call),
-        "mergeV" => merges::upsert(call, false),
-        "mergeE" => merges::upsert(call, true),
+        "mergeV" => merges::upsert(call, ElementKind::Vertex),
+        "mergeE" => merges::upsert(call, ElementKind::Edge),
 
         "drop" => plain(call, Step::Drop),
         "out" => elements::expand(call, Direction::Out, false),

@@ -16,7 +16,7 @@ impl Lowering<'_> {
         let mut map =
             |map: &Option<MergeMap<Argument>>| map.as_ref().map(|map| self.merge_map(map, &mut computed)).transpose();
         let operator = Upsert {
-            edges: upsert.edges,
+            kind: upsert.kind,
             search: map(&upsert.search)?,
             on_create: map(&upsert.on_create)?,
             on_match: None,

@@ -3,7 +3,7 @@
 //! A new operator gets its line here, and one in [`nested`](super::nested), before anything compiles. The questions of the
 //! rules ([`Op::reads_order`], [`Op::keeps_state`], …) are answered from its line.
 
-use mangrove_graph::Token;
+use mangrove_graph::{ElementKind, Token};
 
 use super::{Computation, LocalKind, Op, Pipeline, Purpose};
 use crate::files::FileStep;
@@ -189,7 +189,7 @@ impl Op {
 
             Op::AddVertex { .. } => write("add vertex").makes_objects(),
             Op::AddEdge { .. } => write("add edge").makes_objects(),
-            Op::Upsert(upsert) if upsert.edges => write("find or make edges").makes_objects(),
+            Op::Upsert(upsert) if upsert.kind == ElementKind::Edge => write("find or make edges").makes_objects(),
             Op::Upsert(_) => write("find or make vertices").makes_objects(),
             Op::SetProperties(_) => write("set properties"),
             Op::SetProperty(_) => write("set property"),

@@ -5,6 +5,7 @@
 //! - `values(key).sum()` adds up an array of numbers where the property is one.
 //! - `order().limit(n)` keeps the first `n` while it sorts.
 
+use mangrove_graph::ElementKind;
 use mangrove_gremlin::Order;
 
 use crate::logical::{Operand, Reduction};
@@ -32,10 +33,10 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
             Some(Op::CountExpand { direction: *direction, labels: labels.clone() })
         }
         (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
-            count_all(false, access)
+            count_all(ElementKind::Vertex, access)
         }
         (Op::Edges { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
-            count_all(true, access)
+            count_all(ElementKind::Edge, access)
         }
         (Op::Values(keys), Op::Reduce(reduction))
             if !matches!(reduction, Reduction::Count | Reduction::Fold) && keys.len() == 1 =>
@@ -54,13 +55,13 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
 }
 
 /// The count of what is found, where the pages know it.
-fn count_all(edges: bool, access: &Access) -> Option<Op> {
+fn count_all(kind: ElementKind, access: &Access) -> Option<Op> {
     let labels = match access {
         Access::All => None,
         Access::Labels(names) => Some(names.clone()),
         _ => return None,
     };
-    Some(Op::CountAll { edges, labels })
+    Some(Op::CountAll { kind, labels })
 }
 
 /// A high end that is one, as far as is known now: not the negative number that means "to the end". A

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::{
-    EdgeId, Error, ErrorKind, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+    EdgeId, ElementKind, Error, ErrorKind, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
@@ -22,15 +22,6 @@ use crate::test::within_values;
 
 /// Batches of a scan that one call may look at in vain before others get their turn.
 const FRUITLESS_BATCHES: usize = 16;
-
-/// Vertices or edges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// `V()`
-    Vertices,
-    /// `E()`
-    Edges,
-}
 
 /// What the access of a source looks for in this run.
 enum Finder {
@@ -54,7 +45,7 @@ enum Search {
 
 /// A source.
 pub struct Source {
-    kind: Kind,
+    kind: ElementKind,
     access: Access,
     /// All conditions, with those that the access answers.
     conditions: Vec<Condition>,
@@ -73,8 +64,8 @@ pub struct Source {
 
 impl Source {
     /// Vertices or edges, found this way, that meet these conditions.
-    pub fn new(kind: Kind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
-        if kind == Kind::Edges && matches!(access, Access::Index { .. }) {
+    pub fn new(kind: ElementKind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
+        if kind == ElementKind::Edge && matches!(access, Access::Index { .. }) {
             return Err(Error::bug("the planner looks up only vertices in an index"));
         }
         Ok(Source {
@@ -184,12 +175,12 @@ impl Source {
     fn scan(&self, labels: &LabelFilter, cursor: &mut ScanCursor, environment: &Environment) -> Result<(Column, bool)> {
         let (view, share) = (&environment.view, environment.share);
         Ok(match self.kind {
-            Kind::Vertices => {
+            ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::with_capacity(BATCH_ROWS);
                 let over = view.scan_vertices(labels, share, cursor, BATCH_ROWS, &mut ids)?;
                 (Column::Vertices(ids), over)
             }
-            Kind::Edges => {
+            ElementKind::Edge => {
                 let mut ids: Vec<EdgeId> = Vec::with_capacity(BATCH_ROWS);
                 let over = view.scan_edges(labels, share, cursor, BATCH_ROWS, &mut ids)?;
                 (Column::Edges(ids), over)
@@ -209,12 +200,12 @@ impl Source {
         };
         let (view, share) = (&environment.view, environment.share);
         Ok(match self.kind {
-            Kind::Vertices => {
+            ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::new();
                 let over = view.scan_vertices_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
                 (Column::Vertices(ids), over)
             }
-            Kind::Edges => {
+            ElementKind::Edge => {
                 let mut ids: Vec<EdgeId> = Vec::new();
                 let over = view.scan_edges_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
                 (Column::Edges(ids), over)
@@ -231,11 +222,11 @@ impl Source {
             return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
         }
         Ok(match self.kind {
-            Kind::Vertices => {
+            ElementKind::Vertex => {
                 view.count_vertices(&labels, share)?;
                 Search::Found(Column::Vertices(Vec::new()), 0)
             }
-            Kind::Edges => {
+            ElementKind::Edge => {
                 view.count_edges(&labels, share)?;
                 Search::Found(Column::Edges(Vec::new()), 0)
             }
@@ -323,7 +314,7 @@ fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Fil
 
 /// The elements of these ids that this node serves, in the order of the ids. A value that is no id names nothing.
 fn find(
-    kind: Kind,
+    kind: ElementKind,
     ids: &[Value],
     distinct: bool,
     user_ids: &mut Vec<UserId>,
@@ -333,7 +324,7 @@ fn find(
     user_ids.clear();
     user_ids.extend(ids.iter().filter_map(|id| environment.ids.read(id)));
     Ok(match kind {
-        Kind::Vertices => {
+        ElementKind::Vertex => {
             let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
             view.retain_vertices(&mut here)?;
             let mut found = Vec::with_capacity(user_ids.len());
@@ -345,7 +336,7 @@ fn find(
             }
             Column::Vertices(here)
         }
-        Kind::Edges => {
+        ElementKind::Edge => {
             let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
             view.retain_edges(&mut here)?;
             let mut found = Vec::with_capacity(user_ids.len());
@@ -469,8 +460,8 @@ fn index_range(test: &Test, environment: &Environment) -> Result<IndexRange> {
 
 /// How many elements there are on this node, for each row.
 pub struct CountAll {
-    /// Edges instead of vertices.
-    pub edges: bool,
+    /// What is counted.
+    pub kind: ElementKind,
     /// Only with one of these labels.
     pub labels: Option<Vec<Name>>,
 }
@@ -481,10 +472,9 @@ impl crate::row::RowOperator for CountAll {
             None => LabelFilter::Any,
             Some(names) => environment.view.label_filter(names),
         };
-        let count = if self.edges {
-            environment.view.count_edges(&labels, environment.share)?
-        } else {
-            environment.view.count_vertices(&labels, environment.share)?
+        let count = match self.kind {
+            ElementKind::Vertex => environment.view.count_vertices(&labels, environment.share)?,
+            ElementKind::Edge => environment.view.count_edges(&labels, environment.share)?,
         };
         let values = vec![Value::I64(count as i64); rows.len()];
         Ok(rows.with_objects(Column::Values(values)))

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::compare::order;
-use mangrove_graph::{KeyId, LabelSetId, Value};
+use mangrove_graph::{ElementKind, KeyId, LabelSetId, Value};
 
 use super::writes::Image;
-use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, WriteSet};
+use super::{Item, ItemSet, NewestNames, Predicate, WriteSet};
 
 /// The most timestamps that merged writes may span: changes are dated with 16 bits.
 pub const MERGED_SPAN_MAX: u64 = 1 << 16;
@@ -97,7 +97,7 @@ impl<T: PartialEq> Dated<T> {
 }
 
 /// Values of one key that elements of one label set have or had.
-type ImageGroup = (bool, KeyId, LabelSetId);
+type ImageGroup = (ElementKind, KeyId, LabelSetId);
 
 /// What the transactions of a span of timestamps wrote: each item once, with the timestamp of its last change.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Changes {
     fn add(&mut self, writes: &WriteSet, date: u16) {
         writes.items().each(|item| self.items.push((item.fingerprint(), date)));
         for Image { kind, key, labels, value } in writes.images() {
-            let group = (*kind == ElementKind::Vertex, *key, *labels);
+            let group = (*kind, *key, *labels);
             self.images.entry(group).or_default().push((value.clone(), date));
         }
     }
@@ -214,9 +214,8 @@ impl MergedWrites {
     /// Returns true if a predicate may have another answer because of what was written after a moment. Large write sets
     /// are not looked at.
     pub fn meet_after(&self, moment: u64, predicate: &Predicate) -> bool {
-        self.images.iter().any(|((is_vertex, key, labels), values)| {
-            let kind = if *is_vertex { ElementKind::Vertex } else { ElementKind::Edge };
-            predicate.takes(kind, *key, *labels)
+        self.images.iter().any(|((kind, key, labels), values)| {
+            predicate.takes(*kind, *key, *labels)
                 && values.iter().any(|(value, date)| self.timestamp(date) > moment && predicate.holds(value))
         })
     }
@@ -238,7 +237,7 @@ fn gallop(ascending: &[u64], wanted: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{ElementRef, TabletId, VertexId};
+    use mangrove_graph::{ElementId, TabletId, VertexId};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
@@ -261,7 +260,7 @@ mod tests {
     }
 
     fn item(n: u64) -> Item {
-        Item::cell(ElementRef::Vertex(VertexId::new(TabletId(1), n)), KeyId(1))
+        Item::cell(ElementId::Vertex(VertexId::new(TabletId(1), n)), KeyId(1))
     }
 
     #[test]

@@ -34,7 +34,7 @@ use std::hash::BuildHasher;
 
 use mangrove_graph::compare::order;
 use mangrove_graph::{
-    Direction, EdgeId, ElementRef, IndexRange, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId,
+    Direction, EdgeId, ElementId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId,
 };
 
 pub use merged::{MERGED_SPAN_MAX, MergedWrites, ReadMoments};
@@ -99,58 +99,31 @@ pub struct Item {
     id: u64,
 }
 
-/// Vertices or edges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ElementKind {
-    /// Vertices.
-    Vertex,
-    /// Edges.
-    Edge,
-}
-
-impl From<ElementRef> for ElementKind {
-    fn from(element: ElementRef) -> Self {
-        match element {
-            ElementRef::Vertex(_) => ElementKind::Vertex,
-            ElementRef::Edge(_) => ElementKind::Edge,
-        }
+fn pick(kind: ElementKind, vertex: Kind, edge: Kind) -> Kind {
+    match kind {
+        ElementKind::Vertex => vertex,
+        ElementKind::Edge => edge,
     }
 }
 
-impl ElementKind {
-    fn pick(self, vertex: Kind, edge: Kind) -> Kind {
-        match self {
-            ElementKind::Vertex => vertex,
-            ElementKind::Edge => edge,
-        }
-    }
-}
-
-fn bits(element: ElementRef) -> u64 {
-    match element {
-        ElementRef::Vertex(id) => id.to_bits(),
-        ElementRef::Edge(id) => id.to_bits(),
-    }
-}
-
-fn of_element(element: ElementRef, vertex: Kind, edge: Kind, key: u32) -> Item {
-    let kind = ElementKind::from(element).pick(vertex, edge);
-    Item { facet: Facet::new(kind, key, 0), id: bits(element) }
+fn of_element(element: ElementId, vertex: Kind, edge: Kind, key: u32) -> Item {
+    let kind = pick(element.kind(), vertex, edge);
+    Item { facet: Facet::new(kind, key, 0), id: element.to_bits() }
 }
 
 impl Item {
     /// Whether the element exists.
-    pub fn existence(element: ElementRef) -> Self {
+    pub fn existence(element: ElementId) -> Self {
         of_element(element, Kind::Vertex, Kind::Edge, 0)
     }
 
     /// The values of one key.
-    pub fn cell(element: ElementRef, key: KeyId) -> Self {
+    pub fn cell(element: ElementId, key: KeyId) -> Self {
         of_element(element, Kind::VertexCell, Kind::EdgeCell, key.0)
     }
 
     /// The values of all keys.
-    pub fn cells(element: ElementRef) -> Self {
+    pub fn cells(element: ElementId) -> Self {
         of_element(element, Kind::VertexCells, Kind::EdgeCells, 0)
     }
 
@@ -162,19 +135,19 @@ impl Item {
 
     /// The elements of one label set or any.
     pub fn scan(kind: ElementKind, labels: Option<LabelSetId>) -> Self {
-        let kind = kind.pick(Kind::VertexScan, Kind::EdgeScan);
+        let kind = pick(kind, Kind::VertexScan, Kind::EdgeScan);
         Item { facet: Facet::new(kind, 0, labels.map_or(ANY, |set| set.0)), id: 0 }
     }
 
     /// Which elements of one label set or any have this value.
     pub fn value(kind: ElementKind, key: KeyId, labels: Option<LabelSetId>, value: &Value) -> Self {
-        let kind = kind.pick(Kind::VertexValue, Kind::EdgeValue);
+        let kind = pick(kind, Kind::VertexValue, Kind::EdgeValue);
         Item { facet: Facet::new(kind, key.0, labels.map_or(ANY, |set| set.0)), id: hash_value(value) }
     }
 
     /// Which element has the id that a user chose.
     pub fn chosen_id(kind: ElementKind, id: &UserId) -> Self {
-        let kind = kind.pick(Kind::VertexId, Kind::EdgeId);
+        let kind = pick(kind, Kind::VertexId, Kind::EdgeId);
         Item { facet: Facet::new(kind, 0, 0), id: IdKey::of(id).hash() }
     }
 
@@ -183,8 +156,8 @@ impl Item {
     pub fn look_up(kind: ElementKind, id: &UserId) -> impl Iterator<Item = Item> + use<> {
         let automatic = match id {
             UserId::Int(n) => Some(Item::existence(match kind {
-                ElementKind::Vertex => ElementRef::Vertex(VertexId::from_external(n.number)),
-                ElementKind::Edge => ElementRef::Edge(EdgeId::from_external(n.number)),
+                ElementKind::Vertex => ElementId::Vertex(VertexId::from_external(n.number)),
+                ElementKind::Edge => ElementId::Edge(EdgeId::from_external(n.number)),
             })),
             _ => None,
         };

@@ -256,15 +256,14 @@ impl ItemSet {
 mod tests {
     use std::collections::BTreeSet;
 
-    use mangrove_graph::{ElementRef, KeyId, TabletId, Value, VertexId};
+    use mangrove_graph::{ElementId, ElementKind, KeyId, TabletId, Value, VertexId};
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::footprint::ElementKind;
 
-    fn vertex(n: u64) -> ElementRef {
-        ElementRef::Vertex(VertexId::new(TabletId(1 + (n % 3) as u16), n))
+    fn vertex(n: u64) -> ElementId {
+        ElementId::Vertex(VertexId::new(TabletId(1 + (n % 3) as u16), n))
     }
 
     fn item(rng: &mut SmallRng, range: u64) -> Item {

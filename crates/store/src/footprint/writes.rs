@@ -6,10 +6,10 @@
 
 use hashbrown::HashMap;
 use mangrove_graph::compare::order;
-use mangrove_graph::{Direction, ElementRef, KeyId, LabelSetId, UserId, Value};
+use mangrove_graph::{Direction, ElementId, ElementKind, KeyId, LabelSetId, UserId, Value};
 use smallvec::SmallVec;
 
-use super::{ElementKind, Item, ItemSet, NewestNames, Predicate, Signature};
+use super::{Item, ItemSet, NewestNames, Predicate, Signature};
 use crate::cell::{Content, RawCell};
 use crate::epoch;
 use crate::store::{Slot, Store};
@@ -34,7 +34,7 @@ pub(super) struct Image {
 }
 
 /// Smallest and largest image of a key and label set.
-type Spans = HashMap<(bool, KeyId, LabelSetId), (Value, Value), foldhash::fast::FixedState>;
+type Spans = HashMap<(ElementKind, KeyId, LabelSetId), (Value, Value), foldhash::fast::FixedState>;
 
 /// What a transaction writes; see the module.
 #[derive(Debug, Default)]
@@ -87,9 +87,8 @@ impl WriteSet {
     pub fn meets(&self, predicate: &Predicate) -> bool {
         let hit = |image: &Image| predicate.takes(image.kind, image.key, image.labels) && predicate.holds(&image.value);
         let spanned = |spans: &Spans| {
-            spans.iter().any(|((is_vertex, key, labels), (smallest, largest))| {
-                let kind = if *is_vertex { ElementKind::Vertex } else { ElementKind::Edge };
-                predicate.takes(kind, *key, *labels) && predicate.may_hold_between(smallest, largest)
+            spans.iter().any(|((kind, key, labels), (smallest, largest))| {
+                predicate.takes(*kind, *key, *labels) && predicate.may_hold_between(smallest, largest)
             })
         };
         self.images.iter().any(hit) || self.spans.as_deref().is_some_and(spanned)
@@ -117,7 +116,7 @@ impl WriteSet {
         let spans = self.spans.get_or_insert_default();
         for image in self.images.drain(..) {
             let Image { kind, key, labels, value } = image;
-            match spans.entry((kind == ElementKind::Vertex, key, labels)) {
+            match spans.entry((kind, key, labels)) {
                 hashbrown::hash_map::Entry::Vacant(entry) => {
                     entry.insert((value.clone(), value));
                 }
@@ -162,9 +161,9 @@ impl Store {
 
     /// An element that comes or goes, with all it has. `scanned` is the kind and label set of the last one: those of a
     /// large log are mostly alike, and what was named need not be named again.
-    fn name_element(&self, element: ElementRef, scanned: &mut Option<(ElementKind, LabelSetId)>, set: &mut WriteSet) {
+    fn name_element(&self, element: ElementId, scanned: &mut Option<(ElementKind, LabelSetId)>, set: &mut WriteSet) {
         let slot = self.slot(element).expect("a log names only elements that exist");
-        let (kind, labels) = (ElementKind::from(element), slot.core.label);
+        let (kind, labels) = (element.kind(), slot.core.label);
         set.add_label_set(kind, labels);
         set.items.add(Item::existence(element));
         if scanned.replace((kind, labels)) != Some((kind, labels)) {
@@ -177,7 +176,7 @@ impl Store {
         {
             set.items.add(Item::chosen_id(kind, &id));
         }
-        if let ElementRef::Edge(id) = element {
+        if let ElementId::Edge(id) = element {
             let (_, page) = self.edge_page(id).expect("the edge's slot was found");
             let (source, target) = page.ends(id.offset(), &epoch::pin());
             for labels in [Some(labels), None] {
@@ -200,7 +199,7 @@ impl Store {
     }
 }
 
-fn add_cell(slot: &Slot<'_>, element: ElementRef, key: KeyId, cell: RawCell, set: &mut WriteSet) {
+fn add_cell(slot: &Slot<'_>, element: ElementId, key: KeyId, cell: RawCell, set: &mut WriteSet) {
     set.add_label_set(element.into(), slot.core.label);
     slot.tablet.values.values(cell, |value| set.add_image(element.into(), key, slot.core.label, value));
 }

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{ElementRef, KeyId, Value, VertexId};
+use mangrove_graph::{ElementId, KeyId, Value, VertexId};
 
 use super::PropertyIndex;
 use super::key::IndexKey;
@@ -98,7 +98,7 @@ impl Store {
     /// everybody does who takes an entry out: see `property_index`.
     fn is_filed(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
-        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return false };
+        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return false };
         let pin = epoch::pin();
         let choices = |key: &KeyId| choices(&slot, *key, Versions::All, &pin);
         let values = wanted.values();
@@ -118,7 +118,7 @@ impl Store {
     /// memory and nothing else, since candidates are re-checked.
     pub fn unindex_value(&self, id: VertexId, key: KeyId, value: &Value) {
         let pin = epoch::pin();
-        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return };
+        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return };
         for index in self.indexes.load().iter() {
             let Some(place) = self.place_in(&index.info, slot.core.label, key) else { continue };
             each_key(index, &slot, Some((place, Some(value))), Versions::All, &pin, |key| {
@@ -131,7 +131,7 @@ impl Store {
     /// that no snapshot sees, while its properties are still there.
     pub fn unindex_vertex(&self, id: VertexId) {
         let pin = epoch::pin();
-        let Some(slot) = self.slot(ElementRef::Vertex(id)) else { return };
+        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return };
         for index in self.indexes.load().iter() {
             if self.place_in(&index.info, slot.core.label, index.info.keys[0]).is_some() {
                 each_key(index, &slot, None, Versions::All, &pin, |key| {

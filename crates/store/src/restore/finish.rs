@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{ElementRef, IndexInfo, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{ElementId, ElementKind, IndexInfo, LabelSetId, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
 use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};
@@ -17,7 +17,7 @@ use crate::edge_page::EdgePage;
 use crate::epoch;
 use crate::free_places::PageOf;
 use crate::id_index::IdKey;
-use crate::image::{PageKind, PageName, chosen_id};
+use crate::image::{PageName, chosen_id};
 use crate::pack::pack;
 use crate::page::{PageCore, VertexPage};
 use crate::property_index::PropertyIndex;
@@ -78,8 +78,8 @@ impl Restore {
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
         for (at, tablet) in tablets.into_iter().enumerate() {
             let (id, pages) = (TabletId(at as u16 + 1), tablet.into_inner());
-            store.settle_pages(id, PageKind::Vertices, pages.vertices, &mut vertices)?;
-            store.settle_pages(id, PageKind::Edges, pages.edges, &mut edges)?;
+            store.settle_pages(id, ElementKind::Vertex, pages.vertices, &mut vertices)?;
+            store.settle_pages(id, ElementKind::Edge, pages.edges, &mut edges)?;
         }
         store.choose_cursors(&mut vertices, &mut edges);
         let vertices = Staged::of(store.tablets.len(), vertices);
@@ -149,7 +149,7 @@ fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<
             has_element(core, id.offset()) && core.generation(id.offset()) == id.generation()
         })
     };
-    let name = PageName { tablet, kind: PageKind::Edges, number };
+    let name = PageName { tablet, kind: ElementKind::Edge, number };
     for (at, _) in elements(tablet, number, &page.core) {
         let (source, target) = page.ends(at, &epoch::pin());
         if source.tablet() != tablet {
@@ -183,7 +183,7 @@ impl Store {
     fn settle_pages<P: PageRecord>(
         &self,
         tablet: TabletId,
-        kind: PageKind,
+        kind: ElementKind,
         pages: Pages<P>,
         out: &mut Placed<P>,
     ) -> Outcome {
@@ -223,7 +223,7 @@ impl Store {
     /// Enters the elements of a tablet into the id indexes, and gives its free places to whoever wants one.
     fn enter_elements(&self, tablet: &Tablet) -> Outcome {
         for (number, page) in tablet.vertices.numbered() {
-            let name = PageName { tablet: tablet.id, kind: PageKind::Vertices, number: number as u32 };
+            let name = PageName { tablet: tablet.id, kind: ElementKind::Vertex, number: number as u32 };
             self.enter_page(name, tablet, &page.core, vertex)?;
             free_places(
                 name,
@@ -233,7 +233,7 @@ impl Store {
             );
         }
         for (number, page) in tablet.edges.numbered() {
-            let name = PageName { tablet: tablet.id, kind: PageKind::Edges, number: number as u32 };
+            let name = PageName { tablet: tablet.id, kind: ElementKind::Edge, number: number as u32 };
             self.enter_page(name, tablet, &page.core, edge)?;
             free_places(
                 name,
@@ -250,7 +250,7 @@ impl Store {
         name: PageName,
         tablet: &Tablet,
         core: &PageCore,
-        as_element: fn(u64) -> ElementRef,
+        as_element: fn(u64) -> ElementId,
     ) -> Outcome {
         if !core.has_user_ids() {
             return Ok(());
@@ -258,7 +258,7 @@ impl Store {
         let everything = Snapshot::committed(BASE_TS);
         for (at, bits) in elements(name.tablet, name.number, core) {
             let Some(id) = chosen_id(core, at, &tablet.values) else { continue };
-            let twin = |other: ElementRef| damage(name, format!("the id {id} of slot {at} is that of {other:?} too"));
+            let twin = |other: ElementId| damage(name, format!("the id {id} of slot {at} is that of {other:?} too"));
             let mut found = None;
             let check = |other: u64| {
                 if self.has_id(as_element(other), &id) {
@@ -305,7 +305,7 @@ impl Store {
     /// No two vertices have what an index keeps unique: nobody could have committed that.
     fn check_restored_unique(&self, index: &PropertyIndex) -> Outcome {
         let Some((vertex, values)) = self.first_duplicate(index, &Snapshot::committed(BASE_TS)) else { return Ok(()) };
-        let page = PageName { tablet: vertex.tablet(), kind: PageKind::Vertices, number: vertex.page() as u32 };
+        let page = PageName { tablet: vertex.tablet(), kind: ElementKind::Vertex, number: vertex.page() as u32 };
         let shown = self.shown(&index.info.keys, &values);
         Err(damage(page, format!("two vertices have {shown}, and index {} keeps that unique", index.info.id.0)))
     }

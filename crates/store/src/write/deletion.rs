@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use mangrove_graph::{Direction, EdgeId, ElementRef, LabelSetId, Result, VertexId};
+use mangrove_graph::{Direction, EdgeId, ElementId, LabelSetId, Result, VertexId};
 use smallvec::SmallVec;
 
 use super::{Write, Writer, conflict};
@@ -27,12 +27,12 @@ fn opposite(direction: Direction) -> Direction {
 impl Writer<'_> {
     /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
     pub fn delete_vertex(&mut self, id: VertexId) -> Result<()> {
-        if !self.end(ElementRef::Vertex(id))? {
+        if !self.end(ElementId::Vertex(id))? {
             return Ok(());
         }
         // Pairs with the fences in `insert_edge` and `write_cell`: see the module.
         fence(Ordering::SeqCst);
-        self.check_properties(ElementRef::Vertex(id))?;
+        self.check_properties(ElementId::Vertex(id))?;
         let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
         let pin = epoch::pin();
         for direction in [Direction::Out, Direction::In] {
@@ -98,16 +98,16 @@ impl Writer<'_> {
         if !visible(begin, end, &self.snapshot) {
             return Ok(false);
         }
-        self.claim_end(ElementRef::Edge(id), &page.core, id.offset())?;
+        self.claim_end(ElementId::Edge(id), &page.core, id.offset())?;
         self.mark_ended(neighbor, opposite(direction), page.core.label, id);
         fence(Ordering::SeqCst);
-        self.check_properties(ElementRef::Edge(id))?;
+        self.check_properties(ElementId::Edge(id))?;
         Ok(true)
     }
 
     /// Deletes an edge; nothing happens where this transaction sees no such edge.
     pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
-        let element = ElementRef::Edge(id);
+        let element = ElementId::Edge(id);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
@@ -133,7 +133,7 @@ impl Writer<'_> {
     }
 
     /// Claims the end word; false where this transaction sees no such element.
-    fn end(&mut self, element: ElementRef) -> Result<bool> {
+    fn end(&mut self, element: ElementId) -> Result<bool> {
         let Some(slot) = self.store.slot(element) else { return Ok(false) };
         if !slot.visible(&self.snapshot) {
             return Ok(false);
@@ -143,7 +143,7 @@ impl Writer<'_> {
     }
 
     /// Claims the end word of an element that this transaction sees.
-    fn claim_end(&mut self, element: ElementRef, core: &PageCore, at: usize) -> Result<()> {
+    fn claim_end(&mut self, element: ElementId, core: &PageCore, at: usize) -> Result<()> {
         loop {
             let words = core.versions(&self.pin, &self.store.memory);
             // SeqCst: the first half of Dekker's pattern together with the fences after it.
@@ -159,7 +159,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn check_properties(&self, element: ElementRef) -> Result<()> {
+    fn check_properties(&self, element: ElementId) -> Result<()> {
         let slot = self.store.slot(element).expect("the element was ended");
         let undo = slot.tablet.undo_under(&self.pin);
         let contested = slot.core.columns().any(|(_, c)| c.is_contested(slot.at, &self.snapshot, undo));

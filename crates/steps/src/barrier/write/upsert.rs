@@ -7,7 +7,7 @@
 mod map;
 mod search;
 
-use mangrove_graph::{Error, Result, Value, VertexId};
+use mangrove_graph::{ElementKind, Error, Result, Value, VertexId};
 use mangrove_gremlin::Cardinality;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::ComputedOperand;
@@ -41,7 +41,7 @@ const EDGE_LABEL: &str = "edge";
 
 /// The maps of an upsert, ready to be asked for each row.
 struct Maps<'a> {
-    edges: bool,
+    kind: ElementKind,
     always: Option<MapSource<'a>>,
     search: MapSource<'a>,
     on_create: Option<MapSource<'a>>,
@@ -56,7 +56,7 @@ impl Statement for FindOrMake {
         let always = (!plan.always.is_empty())
             .then(|| MergeMap { from: MergeFrom::Entries(plan.always.clone()), cardinality: None });
         let maps = Maps {
-            edges: plan.edges,
+            kind: plan.kind,
             always: always.as_ref().map(|m| MapSource::new(Some(m), "the strategy", scene)).transpose()?,
             search: MapSource::new(plan.search.as_ref(), "the argument", scene)?,
             on_create: on_create.as_ref().map(|m| MapSource::new(Some(m), "option(onCreate)", scene)).transpose()?,
@@ -100,6 +100,10 @@ impl Results {
 }
 
 impl Maps<'_> {
+    fn of_edges(&self) -> bool {
+        self.kind == ElementKind::Edge
+    }
+
     fn apply(
         &self,
         rows: &Rows,
@@ -108,15 +112,15 @@ impl Maps<'_> {
         results: &mut Results,
         scene: &Scene<'_>,
     ) -> Result<()> {
-        let mut wanted = self.search.entries(rows, row, self.edges)?;
+        let mut wanted = self.search.entries(rows, row, self.of_edges())?;
         if let Some(always) = &self.always {
             for mark in always.entries(rows, row, false)?.properties {
                 wanted.properties.retain(|(name, ..)| *name != mark.0);
                 wanted.properties.push(mark);
             }
         }
-        let ends = if self.edges { self.resolve_ends(&mut wanted, rows, row, search)? } else { [None, None] };
-        let found: Vec<Value> = if self.edges {
+        let ends = if self.of_edges() { self.resolve_ends(&mut wanted, rows, row, search)? } else { [None, None] };
+        let found: Vec<Value> = if self.of_edges() {
             search.edges(&wanted, ends)?.into_iter().map(Value::Edge).collect()
         } else {
             search.vertices(&wanted)?.into_iter().map(Value::Vertex).collect()
@@ -127,7 +131,7 @@ impl Maps<'_> {
         }
         let mut made = wanted;
         if let Some(on_create) = &self.on_create {
-            let mut more = on_create.entries(rows, row, self.edges)?;
+            let mut more = on_create.entries(rows, row, self.of_edges())?;
             // The same vertex may be named by its id here and by itself there.
             for (named, known) in more.ends.iter_mut().zip(ends) {
                 if let (Some(given), Some(vertex)) = (&named, known)
@@ -138,7 +142,7 @@ impl Maps<'_> {
             }
             made.complete(more)?;
         }
-        let object = if self.edges {
+        let object = if self.of_edges() {
             let ends = self.resolve_ends(&mut made, rows, row, search)?;
             make_edge(&made, ends, scene)?
         } else {

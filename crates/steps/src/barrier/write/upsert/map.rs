@@ -54,18 +54,18 @@ impl<'a> MapSource<'a> {
         Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
     }
 
-    /// What it says for a row.
-    pub fn entries(&self, rows: &Rows, row: usize, edges: bool) -> Result<Entries> {
+    /// What it says for a row. `with_ends`: directions may be keys; their values are the ends of an edge.
+    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<Entries> {
         let mut found = Entries::default();
         match &self.from {
             From::Fixed(entries) => {
                 for (key, value, cardinality) in entries {
-                    self.put(&mut found, key, value, *cardinality, edges)?;
+                    self.put(&mut found, key, value, *cardinality, with_ends)?;
                 }
             }
-            From::Whole(value) => self.put_all(&mut found, value, edges)?,
-            From::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, edges)?,
-            From::Current => self.put_all(&mut found, &rows.object(row), edges)?,
+            From::Whole(value) => self.put_all(&mut found, value, with_ends)?,
+            From::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, with_ends)?,
+            From::Current => self.put_all(&mut found, &rows.object(row), with_ends)?,
         }
         Ok(found)
     }
@@ -78,10 +78,12 @@ impl<'a> MapSource<'a> {
     }
 
     /// Null is the empty map.
-    fn put_all(&self, found: &mut Entries, map: &Value, edges: bool) -> Result<()> {
+    fn put_all(&self, found: &mut Entries, map: &Value, with_ends: bool) -> Result<()> {
         match map {
             Value::Null => Ok(()),
-            Value::Map(entries) => entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, edges)),
+            Value::Map(entries) => {
+                entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, with_ends))
+            }
             other => Err(Error::invalid(format!(
                 "{} of a merge step must be a Map, and is a {}",
                 self.what,
@@ -96,7 +98,7 @@ impl<'a> MapSource<'a> {
         key: &Value,
         value: &Value,
         cardinality: Option<Cardinality>,
-        edges: bool,
+        with_ends: bool,
     ) -> Result<()> {
         let what = self.what;
         match (key, value) {
@@ -116,8 +118,8 @@ impl<'a> MapSource<'a> {
                     other.type_name()
                 )));
             }
-            (Value::Direction(Direction::Out), end) if edges => found.ends[0] = Some(end.clone()),
-            (Value::Direction(Direction::In), end) if edges => found.ends[1] = Some(end.clone()),
+            (Value::Direction(Direction::Out), end) if with_ends => found.ends[0] = Some(end.clone()),
+            (Value::Direction(Direction::In), end) if with_ends => found.ends[1] = Some(end.clone()),
             (Value::String(name), value) => {
                 if name.is_empty() {
                     return Err(Error::invalid("Property key can not be the empty string"));
