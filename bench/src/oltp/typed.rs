@@ -6,7 +6,7 @@ use mangrove::{
     Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Isolation, LabelFilter, LabelSetId,
     Result, ScanCursor, Share, Transaction, Value, ValueRows, VertexId,
 };
-use mangrove_graph::view::{IndexRange, PropertyRow};
+use mangrove_graph::{IndexRange, PropertyRow};
 
 use super::draw::Arguments;
 use super::graph::{Graph, NAME, NOTE, UPDATED, WEIGHT, label_of};

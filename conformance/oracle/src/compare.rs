@@ -5,8 +5,7 @@
 //! its own. Floats are the same within a tolerance, as sums may be taken in any order; the widths up to 32
 //! bits are one, as a sum of bytes widens at a point that depends on that order.
 
-use mangrove_graph::structure::Tree;
-use mangrove_graph::{Detached, Token, Value};
+use mangrove_graph::{Detached, Token, Tree, Value};
 use smol_str::SmolStr;
 
 use crate::graph::AUTOMATIC_ID_MIN;

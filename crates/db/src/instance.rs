@@ -12,8 +12,7 @@
 use std::sync::{Arc, Weak};
 
 use mangrove_flow::{NodeRuntime, QueryContext};
-use mangrove_graph::view::{IndexInfo, Share};
-use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_graph::{Error, ErrorKind, GraphView, IndexInfo, Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;

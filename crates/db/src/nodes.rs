@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use mangrove_flow::nodes::Nodes;
 use mangrove_flow::{NodeRuntime, QueryContext};
-use mangrove_graph::view::Share;
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_steps::build;
 use mangrove_steps::detach::{Detail, detach};
@@ -57,7 +56,7 @@ pub(crate) fn run(
 mod owned {
     use std::sync::Arc;
 
-    use mangrove_graph::view::*;
+    use mangrove_graph::*;
     use mangrove_graph::{
         AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers,
         Result, TabletId, UserId, Value, ValueColumns, VertexId,

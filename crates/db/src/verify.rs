@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_durable::verify::Verified;
-use mangrove_graph::view::Share;
 use mangrove_graph::{
     Direction, EdgeId, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange,
-    LabelFilter, Result, ScanCursor, Value, ValueRows, VertexId, compare,
+    LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
 };
 use mangrove_txn::{RecentOptions, TransactionManager};
 

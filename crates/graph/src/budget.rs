@@ -1,17 +1,17 @@
-//! One budget of memory for a process.
+//! The memory budget of a process.
 //!
-//! Everybody who holds much memory draws it from the same [`MemoryBudget`]: graphs, transactions, queries, variables, loads, and
-//! messages on their way. A draw that would lift the sum above the limit is refused with [`ErrorKind::MemoryLimit`]; so work
-//! ends with an error before the system ends the process.
+//! Graphs, transactions, queries, variables, loads and messages draw the memory they hold from one [`MemoryBudget`]. A draw that
+//! would lift the sum above the limit is refused with [`ErrorKind::MemoryLimit`]. So a request ends with an error before
+//! the system ends the process.
 //!
-//! - A [`Draw`] gives back what it has when it is dropped. It can grow and shrink.
-//! - Graphs count what they have allocated already ([`Draw::count`]), and are asked before they add more
-//!   ([`MemoryBudget::check_graphs`]). So a graph exceeds the limit by what one write allocates, and nobody else does.
-//! - Graphs may take [seven eighths](MemoryBudget::graphs_limit_bytes). The last eighth is for queries, also those
-//!   that delete: a graph that has filled its share can still be read and made smaller.
+//! - **GRAPH-7.** Draws never lift the sum above the limit, and a [`Draw`] gives back all that it has when it is dropped.
+//! - A graph counts memory after it has allocated it ([`Draw::count`]), and asks before it allocates more
+//!   ([`MemoryBudget::check_graphs`]). So a graph may exceed the limit by what one write allocates. Nothing else may.
+//! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left for
+//!   queries, those that delete included: a graph that has filled its share can still be read and made smaller.
 //!
-//! A program that embeds the database has no budget unless it asks for one: a draw from [`MemoryBudget::unlimited`] touches
-//! nothing that is shared.
+//! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`] writes no
+//! memory that threads share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use crate::error::{Error, ErrorKind, Result};
 pub enum Purpose {
     /// Elements, indexes and old versions of graphs.
     Graphs,
-    /// What recent commits wrote, kept for as long as serializable transactions are checked against it; read sets, and logs
-    /// of writes, of transactions that run.
+    /// Read sets and write logs of running transactions, and the write sets of recent commits, which are kept for as long as
+    /// serializable transactions are checked against them.
     Transactions,
-    /// What the operators of running queries hold.
+    /// Rows and tables that the operators of running queries hold.
     Queries,
     /// Variables of scripts.
     Variables,
-    /// What loads of files hold beside the graph.
+    /// Memory of file loads beside the graph.
     Loads,
-    /// Messages that are being received, and answers that are held back or wait for their readers.
+    /// Messages that are being received, and answers that wait to be sent.
     Messages,
 }
 
 impl Purpose {
-    /// Each of them.
+    /// All purposes.
     pub const ALL: [Purpose; 6] = [
         Purpose::Graphs,
         Purpose::Transactions,
@@ -49,7 +49,7 @@ impl Purpose {
         Purpose::Messages,
     ];
 
-    /// A word for metrics.
+    /// The name of the purpose in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Graphs => "graphs",
@@ -61,7 +61,7 @@ impl Purpose {
         }
     }
 
-    /// Who needs more, in an error.
+    /// The subject of the error if a draw is refused.
     fn asker(self) -> &'static str {
         match self {
             Purpose::Graphs => "a graph",
@@ -74,25 +74,26 @@ impl Purpose {
     }
 }
 
-/// The graphs' share is the limit less this part of it.
+/// One part in this many of the limit is not for graphs.
 const KEPT_FOR_QUERIES: u64 = 8;
 
 #[derive(Debug)]
 struct Counters {
     limit: AtomicU64,
-    /// The sum of what is drawn for all purposes.
+    /// The bytes in use for all purposes together.
     used: AtomicU64,
     peak: AtomicU64,
     refused: AtomicU64,
     by_purpose: [AtomicU64; Purpose::ALL.len()],
 }
 
-// Relaxed throughout: the counters publish nothing but themselves, and each is right by itself.
+// Relaxed throughout: the counters publish no other memory, and no reader needs two of them to agree.
 impl Counters {
-    /// Adds to the sum and returns true, unless it would exceed the limit.
+    /// Adds to the sum and returns true, or returns false if the sum would exceed the limit.
     fn try_add(&self, purpose: Purpose, bytes: u64) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
+        // GRAPH-7: the test and the addition are one atomic step.
         let added = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         added.inspect(|before| self.note(purpose, bytes, before + bytes)).is_ok()
     }
@@ -101,7 +102,7 @@ impl Counters {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The error of a draw that does not fit.
+    /// Counts a refusal and makes the error of a draw that does not fit.
     #[cold]
     fn refusal(&self, purpose: Purpose, bytes: u64) -> Error {
         self.count_refusal();
@@ -134,7 +135,7 @@ impl Counters {
     }
 }
 
-/// How much memory a process may use, and what uses it. Cloning gives another handle to the same budget.
+/// How much memory a process may use, and how much is in use for each purpose. A clone is another handle to the same budget.
 ///
 /// ```
 /// use mangrove_graph::budget::{MemoryBudget, Purpose};
@@ -160,12 +161,12 @@ impl fmt::Debug for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Counts nothing and refuses nothing.
+    /// A budget that counts nothing and refuses nothing.
     pub fn unlimited() -> Self {
         MemoryBudget(None)
     }
 
-    /// A budget of so many bytes.
+    /// A budget with a limit in bytes.
     pub fn of(limit_bytes: u64) -> Self {
         MemoryBudget(Some(Arc::new(Counters {
             limit: AtomicU64::new(limit_bytes),
@@ -181,61 +182,61 @@ impl MemoryBudget {
         self.0.is_none()
     }
 
-    /// The limit; `None` where nothing is counted.
+    /// The limit; `None` for an unlimited budget.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.0.as_ref().map(|counters| counters.limit.load(Ordering::Relaxed))
     }
 
-    /// Changes the limit, for draws from now on. What is drawn already stays; a budget that counts nothing goes on so.
+    /// Changes the limit for the draws that follow. Earlier draws stay. An unlimited budget stays unlimited.
     pub fn set_limit(&self, bytes: u64) {
         if let Some(counters) = &self.0 {
             counters.limit.store(bytes, Ordering::Relaxed);
         }
     }
 
-    /// What is in use.
+    /// The bytes in use.
     pub fn used_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |counters| counters.used.load(Ordering::Relaxed))
     }
 
-    /// What is in use for one purpose.
+    /// The bytes in use for one purpose.
     pub fn used_for(&self, purpose: Purpose) -> u64 {
         self.0.as_ref().map_or(0, |counters| counters.by_purpose[purpose as usize].load(Ordering::Relaxed))
     }
 
-    /// What is left for those who draw.
+    /// The bytes that can still be drawn.
     pub fn left_bytes(&self) -> u64 {
         self.limit_bytes().map_or(u64::MAX, |limit| limit.saturating_sub(self.used_bytes()))
     }
 
-    /// The most that was in use at a time.
+    /// The most bytes that were in use at one time.
     pub fn peak_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |counters| counters.peak.load(Ordering::Relaxed))
     }
 
-    /// How often a draw, or a write to a graph, was refused.
+    /// The number of draws, and of writes to graphs, that were refused.
     pub fn refusal_count(&self) -> u64 {
         self.0.as_ref().map_or(0, |counters| counters.refused.load(Ordering::Relaxed))
     }
 
-    /// A draw of nothing, to be grown.
+    /// A draw of 0 bytes, for its holder to grow.
     pub fn account(&self, purpose: Purpose) -> Draw {
         Draw { budget: self.clone(), purpose, bytes: 0 }
     }
 
-    /// Draws bytes. Fails when that is more than the limit leaves.
+    /// Draws bytes. Fails if they would exceed the limit.
     pub fn draw(&self, purpose: Purpose, bytes: u64) -> Result<Draw> {
         let mut draw = self.account(purpose);
         draw.grow(bytes)?;
         Ok(draw)
     }
 
-    /// How much all graphs together may use.
+    /// The bytes that all graphs together may use.
     pub fn graphs_limit_bytes(&self) -> Option<u64> {
         self.limit_bytes().map(graphs_share)
     }
 
-    /// An error where graphs use as much as they may. It lasts until something is deleted.
+    /// Fails if the graphs have used up their share. The error lasts until elements are deleted.
     pub fn check_graphs_share(&self) -> Result<()> {
         let Some(counters) = &self.0 else { return Ok(()) };
         let limit = counters.limit.load(Ordering::Relaxed);
@@ -253,7 +254,7 @@ impl MemoryBudget {
         ))
     }
 
-    /// An error where nothing may be added to a graph: the graphs have used up their share, or all work together the limit.
+    /// Fails if nothing may be added to a graph: the graphs have used up their share, or the process has used up its limit.
     pub fn check_graphs(&self) -> Result<()> {
         let Some(counters) = &self.0 else { return Ok(()) };
         self.check_graphs_share().inspect_err(|_| counters.count_refusal())?;
@@ -276,7 +277,7 @@ fn graphs_share(limit: u64) -> u64 {
     limit - limit / KEPT_FOR_QUERIES
 }
 
-/// What somebody has drawn from a budget. Dropping it gives it back.
+/// Memory drawn from a budget for one holder. Dropping it gives it back (GRAPH-7).
 #[derive(Debug)]
 pub struct Draw {
     budget: MemoryBudget,
@@ -285,17 +286,17 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// How much it is. A budget without a limit counts here, too.
+    /// The bytes drawn. A draw from an unlimited budget counts them, too.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Draws more. After an error it is as it was.
+    /// Draws more bytes. An error changes nothing.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         self.grow_generously(bytes, bytes)
     }
 
-    /// Draws a wish, or where that does not fit as much more as is needed. After an error it is as it was.
+    /// Draws `wish` more bytes or, if they do not fit, `needed` more. An error changes nothing.
     pub fn grow_generously(&mut self, needed: u64, wish: u64) -> Result<()> {
         let mut drawn = wish;
         if let Some(counters) = self.budget.0.as_ref().filter(|_| wish > 0)
@@ -310,7 +311,7 @@ impl Draw {
         Ok(())
     }
 
-    /// Gives some of it back, and all of it where that is less.
+    /// Gives bytes back, at most all there are.
     pub fn shrink(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         if let Some(counters) = self.budget.0.as_ref().filter(|_| bytes > 0) {
@@ -319,7 +320,7 @@ impl Draw {
         self.bytes -= bytes;
     }
 
-    /// Makes it so much. After an error it is as it was.
+    /// Grows or shrinks the draw to `bytes`. An error changes nothing.
     pub fn resize(&mut self, bytes: u64) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),
@@ -344,7 +345,7 @@ impl Draw {
         }
     }
 
-    /// Takes a part out of it, or all where it is less, as a draw of its own.
+    /// Splits off `bytes`, at most all there are, as a draw of its own.
     #[must_use = "dropping the part gives it back"]
     pub fn split(&mut self, bytes: u64) -> Draw {
         let bytes = bytes.min(self.bytes);

@@ -1,8 +1,10 @@
-//! The names of a graph: labels, label sets and property keys, interned.
+//! The names of a graph, interned: labels, label sets and property keys.
 //!
-//! The catalog only grows. A name keeps its number for the life of the graph, so numbers may be kept in
-//! plans and records without a version. It is read when a plan is made and when results are named, not a
-//! row at a time, so one read-write lock serves.
+//! - **GRAPH-6.** The catalog only grows: a name keeps its number for the life of the graph. So plans, records and cursors may
+//!   keep numbers without a version.
+//!
+//! The catalog is read when a plan is made and when results get their names, not for each row. So one read-write lock for
+//! each kind of name is enough. No other lock is taken while one of them is held.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +14,7 @@ use smol_str::{SmolStr, SmolStrBuilder};
 
 use crate::ids::{KeyId, LabelId, LabelSetId};
 
-/// The separator between the labels of a set as Gremlin shows it.
+/// The separator between the labels of a set, as Gremlin writes it.
 pub const LABEL_SEPARATOR: &str = "::";
 
 #[derive(Default)]
@@ -30,6 +32,7 @@ impl Names {
         if let Some(id) = self.get(name) {
             return id;
         }
+        // GRAPH-6: the next number is a new one, since names are never removed.
         let id = u32::try_from(self.by_id.len()).expect("fewer than 2^32 names fit in memory");
         let name = SmolStr::from(name);
         self.by_id.push(name.clone());
@@ -44,13 +47,13 @@ struct LabelSets {
     by_id: Vec<(Box<[LabelId]>, SmolStr)>,
 }
 
-/// Labels, label sets and keys of one graph.
+/// The labels, label sets and property keys of one graph.
 #[derive(Default)]
 pub struct Catalog {
     labels: RwLock<Names>,
     keys: RwLock<Names>,
     sets: RwLock<LabelSets>,
-    /// How many sets and keys there are, for those who ask once a transaction: a lock's word would go from core to core.
+    /// The numbers of sets and keys. Every transaction reads them, and taking a lock would move its word from core to core.
     set_count: AtomicUsize,
     key_count: AtomicUsize,
 }
@@ -61,12 +64,12 @@ impl Catalog {
         Self::default()
     }
 
-    /// The label of this name, if it was ever used.
+    /// The label of a name, if there is one.
     pub fn label(&self, name: &str) -> Option<LabelId> {
         self.labels.read().get(name).map(LabelId)
     }
 
-    /// The label of this name, made where it is new.
+    /// The label of a name, which is made if it is new.
     pub fn intern_label(&self, name: &str) -> LabelId {
         match self.label(name) {
             Some(id) => id,
@@ -79,24 +82,24 @@ impl Catalog {
         self.labels.read().by_id[id.0 as usize].clone()
     }
 
-    /// How many labels there are.
+    /// The number of labels. Their ids are the numbers below it.
     pub fn label_count(&self) -> usize {
         self.labels.read().by_id.len()
     }
 
-    /// The key of this name, if it was ever used.
+    /// The key of a name, if there is one.
     pub fn key(&self, name: &str) -> Option<KeyId> {
         self.keys.read().get(name).map(KeyId)
     }
 
-    /// The key of this name, made where it is new.
+    /// The key of a name, which is made if it is new.
     pub fn intern_key(&self, name: &str) -> KeyId {
         match self.key(name) {
             Some(id) => id,
             None => {
                 let mut keys = self.keys.write();
                 let id = KeyId(keys.intern(name));
-                // Release, under the lock: before anybody is told the id.
+                // Release, and under the lock: a thread that has met the id reads a count above it (`key_count`, Acquire).
                 self.key_count.store(keys.by_id.len(), Ordering::Release);
                 id
             }
@@ -108,12 +111,12 @@ impl Catalog {
         self.keys.read().by_id[id.0 as usize].clone()
     }
 
-    /// How many keys there are.
+    /// The number of keys. Their ids are the numbers below it.
     pub fn key_count(&self) -> usize {
         self.key_count.load(Ordering::Acquire)
     }
 
-    /// The set of these labels, made where it is new. Order and duplicates do not matter.
+    /// The set of these labels, which is made if it is new. Order and duplicates do not matter.
     pub fn intern_label_set(&self, labels: &[LabelId]) -> LabelSetId {
         let mut sorted = labels.to_vec();
         sorted.sort_unstable();
@@ -135,23 +138,23 @@ impl Catalog {
         let id = LabelSetId(u32::try_from(sets.by_id.len()).expect("fewer than 2^32 label sets fit in memory"));
         sets.by_id.push((sorted.clone().into(), text.finish()));
         sets.by_labels.insert(sorted.into(), id);
-        // Release, under the lock: before anybody is told the id.
+        // Release, and under the lock: a thread that has met the id reads a count above it (`label_set_count`, Acquire).
         self.set_count.store(sets.by_id.len(), Ordering::Release);
         id
     }
 
-    /// The set that Gremlin writes as `a::b` (or just `a`), made where it is new.
+    /// The set that Gremlin writes as `a::b` or `a`, which is made if it is new.
     pub fn intern_label_text(&self, text: &str) -> LabelSetId {
         let labels: Vec<LabelId> = text.split(LABEL_SEPARATOR).map(|name| self.intern_label(name)).collect();
         self.intern_label_set(&labels)
     }
 
-    /// The set as Gremlin shows it: its names joined by `::`.
+    /// A set as Gremlin writes it: the names of its labels joined by `::`.
     pub fn label_set_name(&self, id: LabelSetId) -> SmolStr {
         self.sets.read().by_id[id.0 as usize].1.clone()
     }
 
-    /// The labels of a set, ascending.
+    /// The labels of a set, in ascending order of their ids.
     pub fn labels_of(&self, id: LabelSetId) -> Vec<LabelId> {
         self.sets.read().by_id[id.0 as usize].0.to_vec()
     }
@@ -165,7 +168,7 @@ impl Catalog {
             .collect()
     }
 
-    /// All sets there are: ids from 0 up to this number.
+    /// The number of label sets. Their ids are the numbers below it.
     pub fn label_set_count(&self) -> usize {
         self.set_count.load(Ordering::Acquire)
     }

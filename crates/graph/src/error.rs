@@ -1,13 +1,13 @@
-//! Errors at the borders between rooms.
+//! Errors, as all crates return them at their borders.
 //!
-//! One small, stable classification by what the caller can do next ([`Remedy`]), and a finer [`ErrorKind`]
-//! that names the cause. The message is one or two clear sentences: what was wrong, where, and the way
-//! out. Adding detail to a message is free; adding a kind or a remedy is a design decision.
+//! [`Remedy`] is a small, stable classification by what the caller can do next. [`ErrorKind`] is a finer one that names the
+//! cause; each kind has one remedy. The message is one or two sentences: what was wrong, where, and the way out. Adding detail
+//! to a message is free. Adding a kind or a remedy is a design decision.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A result of this project.
+/// The result type of all crates.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a caller can do about an error.
@@ -16,19 +16,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Remedy {
     /// Another transaction won: run the transaction again.
     RetryTransaction,
-    /// A limit was reached or a service is unreachable: later, or with a higher limit.
+    /// A limit was reached or a service is unreachable: run the request again later, or with a higher limit.
     RetryLater,
-    /// The request is wrong and will stay wrong.
+    /// The request is wrong: it would fail again. Change it.
     FixRequest,
-    /// This handle was closed.
+    /// The handle was closed: open another one.
     Reopen,
-    /// It may have happened or not: look before doing it again.
+    /// The request may have been carried out: look before sending it again.
     CheckOutcome,
-    /// It has happened: do not do it again.
+    /// The request has been carried out: do not send it again.
     DoNotRepeat,
-    /// Stored bytes contradict their checksum or format: take them from a backup.
+    /// Stored bytes contradict their checksum or format: restore a backup.
     RestoreData,
-    /// This is a bug in Mangrove.
+    /// Mangrove has a bug: report it.
     ReportBug,
 }
 
@@ -36,27 +36,27 @@ pub enum Remedy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The text or frame does not parse.
+    /// A script or a message cannot be parsed.
     Syntax,
-    /// An unknown step, source, strategy or argument, or one in the wrong place.
+    /// An unknown step, source, strategy or argument, or one in the wrong position.
     Unsupported,
-    /// A value of the wrong type or out of range, met in a request.
+    /// A value in a request has the wrong type or is out of range.
     InvalidArgument,
-    /// A run-time failure in a step: wrong kind of object, arithmetic overflow, ….
+    /// A step failed while the query ran: an object of the wrong kind, arithmetic overflow and so on.
     Evaluation,
-    /// An element with this id exists already.
+    /// An element with the id exists already.
     DuplicateId,
     /// An element that is needed does not exist.
     NotFound,
-    /// Who asks may not do that.
+    /// The user does not have the right that the request needs.
     Forbidden,
-    /// Another transaction changed the same thing first.
+    /// Another transaction changed what this one read or writes.
     Conflict,
-    /// The transaction was open for longer than snapshots are kept.
+    /// The transaction was open longer than snapshots are kept.
     Expired,
     /// The query ran longer than its time limit.
     Timeout,
-    /// The query or the database needs more memory than its limit.
+    /// The query or the process needs more memory than its limit.
     MemoryLimit,
     /// The query was cancelled.
     Cancelled,
@@ -66,19 +66,19 @@ pub enum ErrorKind {
     Io,
     /// The database takes no writes now: its disk is full, read-only, or has failed.
     ReadOnly,
-    /// It is not known whether the transaction is committed.
+    /// The connection or the log failed during a commit: the transaction may be committed or not.
     OutcomeUnknown,
-    /// The request failed after a transaction of it was committed, or its results could not be delivered: what it committed
-    /// stays, so it must not be sent again as it is.
+    /// The request failed after it had committed a transaction, or its results could not be delivered. The commit stays, so the
+    /// client must not send the same request again.
     Committed,
     /// A file of the database is damaged, or was written by a version that this one does not know.
     Damaged,
-    /// Something that cannot happen did.
+    /// A condition that the code relies on does not hold.
     Bug,
 }
 
 impl ErrorKind {
-    /// What a caller can do about it.
+    /// What a caller can do about an error of this kind.
     pub fn remedy(self) -> Remedy {
         match self {
             ErrorKind::Syntax
@@ -136,7 +136,7 @@ impl Error {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// [`ErrorKind::Timeout`]: a query that was to take so long, and to wait included, has not ended.
+    /// [`ErrorKind::Timeout`]: a query did not end within its time limit, which includes the time that it waited.
     pub fn time_limit(limit: Duration) -> Self {
         let message = format!(
             "the query did not end within its time limit of {} ms; ask for less, or raise the limit: the request's option \
@@ -161,7 +161,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What the caller can do.
+    /// What the caller can do about it.
     pub fn remedy(&self) -> Remedy {
         self.0.kind.remedy()
     }
@@ -171,33 +171,33 @@ impl Error {
         &self.0.message
     }
 
-    /// Which of several reasons of its kind this error has, by a name for programs: why a transaction was aborted.
+    /// A name for programs that tells errors of one kind apart, such as why a transaction was aborted.
     pub fn reason(&self) -> Option<&'static str> {
         self.0.reason
     }
 
-    /// The same error with a reason; see [`Error::reason`].
+    /// The same error with a [reason](Error::reason).
     #[must_use]
     pub fn because(mut self, reason: &'static str) -> Self {
         self.0.reason = Some(reason);
         self
     }
 
-    /// The same error with another sentence at its end.
+    /// The same error with another sentence after its message.
     #[must_use]
     pub fn and(mut self, sentence: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {sentence}", self.0.message);
         self
     }
 
-    /// The same error with the step that met it, in parentheses at its end.
+    /// The same error with the step that failed, in parentheses after its message.
     #[must_use]
     pub fn within(mut self, step: impl fmt::Display) -> Self {
         self.0.message = format!("{} (in the step `{step}`)", self.0.message);
         self
     }
 
-    /// The same error with words in front that say where it was met.
+    /// The same error with text before its message that says where it happened.
     #[must_use]
     pub fn context(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);

@@ -1,67 +1,61 @@
-//! Identifiers.
+//! Internal ids: how the engine names elements, labels, keys and indexes.
 //!
-//! Inside the engine everything is an integer. A vertex or an edge is named by 64 bits:
-//!
-//! ```text
-//! tablet 16 | generation 10 | place 38        generation and place together: the slot, 48 bits
-//! ```
-//!
-//! The tablet says where the element lives (which node serves it, which executor prefers it); an edge lives
-//! in the tablet of its source vertex. The place is where its records lie: a page and an offset in it. When
-//! an element is gone for everybody, another one may get its place, under the next *generation*: so no id is
-//! ever given twice, and one that somebody kept from before names nothing any more.
-//!
-//! Users see another number, the *external* form, for elements whose id they did not choose: the same 64
-//! bits in another order, from 65,536 up:
+//! Inside the engine everything is named by an integer. A vertex or an edge is named by 64 bits:
 //!
 //! ```text
-//! high place 11 | generation 10 | low place 27 | tablet 16
+//! tablet 16 | generation 10 | slot index 38      generation and slot index together are the slot, 48 bits
 //! ```
 //!
-//! Small graphs get small numbers, and every client language that keeps integers in a double (JavaScript:
-//! 53 bits) reads them exactly for the first 2^27 places a tablet, whatever their generation.
+//! The tablet says which share of the graph the element lives in; an edge lives in the tablet of its source vertex. The slot
+//! index says where in the tablet its records lie: on which page, and at which offset of the page. When no snapshot sees an
+//! element any more, another element may get its slot index, under the next *generation*. So no id is ever given twice,
+//! and an id that a client kept from before names nothing.
+//!
+//! A client that did not choose an id for an element sees its *external number*: the same 64 bits in another order, plus
+//! 65,536.
+//!
+//! ```text
+//! high slot index 11 | generation 10 | low slot index 27 | tablet 16
+//! ```
+//!
+//! Small graphs get small numbers. A client language that keeps integers in a double (JavaScript: 53 bits) reads the numbers
+//! exactly for the first 2^27 slot indexes of a tablet, whatever their generation.
 
 use std::fmt;
 
-use smol_str::SmolStr;
-use uuid::Uuid;
-
-use crate::value::Value;
-
 const SLOT_BITS: u32 = 48;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
-/// Where the generation begins in a slot.
+/// The position in a slot at which the bits of the generation begin.
 pub const GENERATION_SHIFT: u32 = 38;
-const PLACE_BITS: u32 = GENERATION_SHIFT;
-const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+const INDEX_BITS: u32 = GENERATION_SHIFT;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 /// The largest generation of a slot.
-pub const GENERATION_MAX: u16 = (1 << (SLOT_BITS - PLACE_BITS)) - 1;
-/// Bits of the place that lie below the generation in external numbers.
-const LOW_PLACE_BITS: u32 = 27;
-const LOW_PLACE_MASK: u64 = (1 << LOW_PLACE_BITS) - 1;
-/// Added to external numbers, so that those of the first slots are not the small numbers that users like to
-/// choose themselves.
+pub const GENERATION_MAX: u16 = (1 << (SLOT_BITS - INDEX_BITS)) - 1;
+/// The bits of the slot index that lie below the generation in external numbers.
+const LOW_INDEX_BITS: u32 = 27;
+const LOW_INDEX_MASK: u64 = (1 << LOW_INDEX_BITS) - 1;
+/// Added to external numbers, so that those of the first slots are not the small numbers that clients choose themselves.
 const EXTERNAL_BASE: u64 = 1 << 16;
-/// Slots of one page: the unit in which a tablet lays out vertices and edges (see `store`).
+/// The most slots that a page has: the unit in which a tablet lays out vertices and edges.
 pub const PAGE_SLOTS: u64 = 1024;
 
-/// A slot as external numbers have it: the generation between the low and the high bits of the place.
+/// A slot as external numbers contain it: the generation lies between the high and the low bits of the slot index.
 #[inline]
 fn shuffle_slot(slot: u64) -> u64 {
-    let (generation, place) = (slot >> PLACE_BITS, slot & PLACE_MASK);
-    let high = (place >> LOW_PLACE_BITS) << (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS);
-    high | (generation << LOW_PLACE_BITS) | (place & LOW_PLACE_MASK)
+    let (generation, index) = (slot >> INDEX_BITS, slot & INDEX_MASK);
+    let high = (index >> LOW_INDEX_BITS) << (LOW_INDEX_BITS + SLOT_BITS - INDEX_BITS);
+    high | (generation << LOW_INDEX_BITS) | (index & LOW_INDEX_MASK)
 }
 
-/// The other way round.
+/// The inverse of [`shuffle_slot`].
 #[inline]
 fn unshuffle_slot(shuffled: u64) -> u64 {
-    let generation = (shuffled >> LOW_PLACE_BITS) & u64::from(GENERATION_MAX);
-    let high = (shuffled >> (LOW_PLACE_BITS + SLOT_BITS - PLACE_BITS)) << LOW_PLACE_BITS;
-    (generation << PLACE_BITS) | high | (shuffled & LOW_PLACE_MASK)
+    let generation = (shuffled >> LOW_INDEX_BITS) & u64::from(GENERATION_MAX);
+    let high = (shuffled >> (LOW_INDEX_BITS + SLOT_BITS - INDEX_BITS)) << LOW_INDEX_BITS;
+    (generation << INDEX_BITS) | high | (shuffled & LOW_INDEX_MASK)
 }
 
-/// Which share of the graph an element lives in.
+/// The number of a tablet: a share of the graph, in which an element lives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TabletId(pub u16);
 
@@ -73,8 +67,8 @@ macro_rules! element_id {
         pub struct $name(u64);
 
         impl $name {
-            /// An id from its tablet and slot. Panics when `slot` needs more than 48 bits: slots are
-            /// handed out by the store, never taken from outside.
+            /// The id of a tablet and a slot. Panics if `slot` needs more than 48 bits: the store makes slots, no request
+            /// contains one.
             #[inline]
             pub fn new(tablet: TabletId, slot: u64) -> Self {
                 assert!(slot <= SLOT_MASK, "slot {slot} needs more than 48 bits");
@@ -85,45 +79,45 @@ macro_rules! element_id {
             #[inline]
             pub fn tablet(self) -> TabletId { TabletId((self.0 >> SLOT_BITS) as u16) }
 
-            /// The slot inside the tablet: generation and place.
+            /// The slot inside the tablet: generation and slot index.
             #[inline]
             pub fn slot(self) -> u64 { self.0 & SLOT_MASK }
 
-            /// How many elements had the place before this one.
+            /// The number of elements that had the slot index before this one.
             #[inline]
-            pub fn generation(self) -> u16 { (self.slot() >> PLACE_BITS) as u16 }
+            pub fn generation(self) -> u16 { (self.slot() >> INDEX_BITS) as u16 }
 
-            /// The same place in another generation, at most [`GENERATION_MAX`].
+            /// The same slot index in another generation. Panics above [`GENERATION_MAX`].
             #[inline]
             pub fn with_generation(self, generation: u16) -> Self {
                 assert!(generation <= GENERATION_MAX, "generation {generation} needs more than 10 bits");
-                Self((self.0 & !(SLOT_MASK ^ PLACE_MASK)) | (u64::from(generation) << PLACE_BITS))
+                Self((self.0 & !(SLOT_MASK ^ INDEX_MASK)) | (u64::from(generation) << INDEX_BITS))
             }
 
-            /// The page of the place: `place / PAGE_SLOTS`.
+            /// The number of the page: slot index divided by [`PAGE_SLOTS`].
             #[inline]
-            pub fn page(self) -> usize { ((self.0 & PLACE_MASK) / PAGE_SLOTS) as usize }
+            pub fn page(self) -> usize { ((self.0 & INDEX_MASK) / PAGE_SLOTS) as usize }
 
-            /// The position inside the page: `place % PAGE_SLOTS`.
+            /// The offset inside the page: slot index modulo [`PAGE_SLOTS`].
             #[inline]
             pub fn offset(self) -> usize { (self.0 % PAGE_SLOTS) as usize }
 
-            /// The 64 bits as they are kept inside the engine.
+            /// The 64 bits of the id.
             #[inline]
             pub fn to_bits(self) -> u64 { self.0 }
 
-            /// The id with these bits; whether it names anything is for the store to say.
+            /// The id with these bits. It need not name an element: the store decides that.
             #[inline]
             pub fn from_bits(bits: u64) -> Self { Self(bits) }
 
-            /// The number a user sees when the id was not chosen by the user.
+            /// The external number: what a client sees if it did not choose an id.
             #[inline]
             pub fn external(self) -> i64 {
                 let bits = (shuffle_slot(self.slot()) << (64 - SLOT_BITS)) | u64::from(self.tablet().0);
                 bits.wrapping_add(EXTERNAL_BASE) as i64
             }
 
-            /// The id behind an external number.
+            /// The id of an external number. Every number is one of an id, which need not name an element.
             #[inline]
             pub fn from_external(external: i64) -> Self {
                 let bits = (external as u64).wrapping_sub(EXTERNAL_BASE);
@@ -144,7 +138,7 @@ element_id! {
     VertexId, "v"
 }
 element_id! {
-    /// The internal id of an edge: given once, stable as long as the edge lives.
+    /// The internal id of an edge.
     EdgeId, "e"
 }
 
@@ -200,7 +194,7 @@ impl ElementId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LabelId(pub u32);
 
-/// An interned set of labels. A vertex has one (Gremlin shows `a::b`), and so has an edge.
+/// An interned set of labels. A vertex has one (Gremlin writes a set of two `a::b`), and so has an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LabelSetId(pub u32);
 
@@ -208,136 +202,9 @@ pub struct LabelSetId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeyId(pub u32);
 
-/// A property index.
+/// The number of a property index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IndexId(pub u32);
-
-/// An id as its user knows it. Integers of every width are one number line: `1`, `1L` and `1.0` name the
-/// same element, as TinkerPop's id managers have it; a string of digits is another id.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum UserId {
-    /// A whole number. `narrow` says that it was given as a 32-bit integer and is shown as one; it takes
-    /// no part in equality.
-    Int(IntId),
-    /// A string.
-    String(SmolStr),
-    /// A UUID.
-    Uuid(Uuid),
-}
-
-/// The integer of [`UserId::Int`] with the width it is shown in.
-#[derive(Clone, Copy, Debug)]
-pub struct IntId {
-    /// The number.
-    pub number: i64,
-    /// Shown as a 32-bit integer.
-    pub narrow: bool,
-}
-
-impl PartialEq for IntId {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-impl Eq for IntId {}
-impl std::hash::Hash for IntId {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.number.hash(state);
-    }
-}
-
-/// How the ids that a traversal names are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IdRule {
-    /// As they are: the string `"1"` is another id than the number 1.
-    #[default]
-    Any,
-    /// A string that spells a 64-bit integer names that integer, for clients that know ids as text only.
-    Numbers,
-}
-
-impl IdRule {
-    /// The value that a value stands for where an id is meant.
-    pub fn canonical(self, value: &Value) -> Value {
-        match (self, value) {
-            (IdRule::Numbers, Value::String(text)) => text.parse().map_or_else(|_| value.clone(), Value::I64),
-            (IdRule::Numbers, Value::List(values)) => {
-                Value::list(values.iter().map(|value| self.canonical(value)).collect())
-            }
-            _ => value.clone(),
-        }
-    }
-
-    /// The id in a value, as [`UserId::from_value`] reads it after that.
-    pub fn read(self, value: &Value) -> Option<UserId> {
-        match (self, value) {
-            (IdRule::Numbers, Value::String(_)) => UserId::from_value(&self.canonical(value)),
-            _ => UserId::from_value(value),
-        }
-    }
-}
-
-impl UserId {
-    /// A 64-bit integer id.
-    pub fn int(number: i64) -> Self {
-        UserId::Int(IntId { number, narrow: false })
-    }
-
-    /// The id in a value: integers of any width, whole floats, strings and UUIDs; nothing else is an id.
-    pub fn from_value(value: &Value) -> Option<Self> {
-        Some(match value {
-            Value::I8(n) => UserId::int(i64::from(*n)),
-            Value::I16(n) => UserId::int(i64::from(*n)),
-            Value::I32(n) => UserId::Int(IntId { number: i64::from(*n), narrow: true }),
-            Value::I64(n) => UserId::int(*n),
-            Value::F32(n) => UserId::int(whole(f64::from(*n))?),
-            Value::F64(n) => UserId::int(whole(*n)?),
-            Value::BigInt(n) => UserId::int(i64::try_from(n.as_ref()).ok()?),
-            Value::String(s) => UserId::String(s.clone()),
-            Value::Uuid(u) => UserId::Uuid(*u),
-            _ => return None,
-        })
-    }
-
-    /// The value a user sees.
-    pub fn to_value(&self) -> Value {
-        match self {
-            UserId::Int(IntId { number, narrow: true }) => match i32::try_from(*number) {
-                Ok(n) => Value::I32(n),
-                Err(_) => Value::I64(*number),
-            },
-            UserId::Int(IntId { number, .. }) => Value::I64(*number),
-            UserId::String(s) => Value::String(s.clone()),
-            UserId::Uuid(u) => Value::Uuid(*u),
-        }
-    }
-}
-
-fn whole(n: f64) -> Option<i64> {
-    // 2^53: beyond it a double no longer names one integer.
-    (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64)
-}
-
-impl From<i64> for UserId {
-    fn from(number: i64) -> Self {
-        UserId::int(number)
-    }
-}
-impl From<&str> for UserId {
-    fn from(s: &str) -> Self {
-        UserId::String(s.into())
-    }
-}
-
-impl fmt::Display for UserId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UserId::Int(n) => write!(f, "{}", n.number),
-            UserId::String(s) => write!(f, "{s}"),
-            UserId::Uuid(u) => write!(f, "{u}"),
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -353,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn every_generation_of_a_place_is_an_id_of_its_own_that_a_double_keeps() {
-        for place in [0, 1, 1_024, (1 << 27) - 2] {
-            let first = EdgeId::new(TabletId(64), place);
+    fn every_generation_of_a_slot_index_is_an_id_of_its_own_that_a_double_keeps() {
+        for index in [0, 1, 1_024, (1 << 27) - 2] {
+            let first = EdgeId::new(TabletId(64), index);
             for generation in [0, 1, 2, GENERATION_MAX] {
                 let id = first.with_generation(generation);
                 assert_eq!((id.tablet(), id.page(), id.offset()), (first.tablet(), first.page(), first.offset()));
@@ -367,14 +234,5 @@ mod tests {
         for bits in [0, 1, u64::MAX, 1 << 63, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210] {
             assert_eq!(EdgeId::from_external(EdgeId::from_bits(bits).external()).to_bits(), bits);
         }
-    }
-
-    #[test]
-    fn integers_of_every_width_are_one_id() {
-        assert_eq!(UserId::from_value(&Value::I32(1)), UserId::from_value(&Value::I64(1)));
-        assert_eq!(UserId::from_value(&Value::F64(1.0)), Some(UserId::int(1)));
-        assert_eq!(UserId::from_value(&Value::F64(1.5)), None);
-        assert_ne!(UserId::from_value(&Value::I32(1)), UserId::from_value(&Value::String("1".into())));
-        assert_eq!(UserId::from_value(&Value::I32(7)).unwrap().to_value(), Value::I32(7));
     }
 }

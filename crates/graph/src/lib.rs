@@ -1,46 +1,44 @@
-//! The vocabulary every room of the house shares: ids, values, the catalog of names, errors, and the
-//! read interface ([`GraphView`]) behind which a graph lives in memory today and on a disk or on object
-//! storage later.
+//! The vocabulary that all crates share: ids, values and how they compare, the catalog of names, errors, the memory budget, and
+//! [`GraphView`], the read interface of a graph.
 //!
-//! Nothing here knows how a graph is stored, what a traversal is, or what a transaction does. This crate
-//! imports no other crate of the workspace.
+//! | to understand | read |
+//! |---|---|
+//! | how a graph is read, and the laws that every implementation keeps | [`view`] |
+//! | what a property holds and what a traversal carries | [`value`], [`compare`], [`numeric`] |
+//! | how elements are named inside the engine | [`ids`] |
+//!
+//! This crate does not know how a graph is stored, what a traversal is, or what a transaction does. It imports no other
+//! crate of the workspace.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod adjacency;
 pub mod budget;
 pub mod catalog;
 pub mod codec;
-pub mod columns;
 pub mod compare;
-pub mod datetime;
 pub mod error;
 pub mod ids;
-pub mod numbers;
 pub mod numeric;
 pub mod pieces;
-pub mod property_id;
-pub mod structure;
+mod user_id;
 pub mod value;
 pub mod view;
 
-pub use adjacency::{AdjacencyRequest, AdjacencyRuns};
 pub use budget::{Draw, MemoryBudget, Purpose};
-pub use catalog::Catalog;
-pub use columns::{RowValues, ValueColumns};
-pub use datetime::{DateTime, Duration};
+pub use catalog::{Catalog, LABEL_SEPARATOR};
 pub use error::{Error, ErrorKind, Remedy, Result};
 pub use ids::{
-    EdgeId, ElementId, ElementKind, IdRule, IndexId, KeyId, LabelId, LabelSetId, TabletId, UserId, VertexId,
+    EdgeId, ElementId, ElementKind, GENERATION_MAX, GENERATION_SHIFT, IndexId, KeyId, LabelId, LabelSetId, PAGE_SLOTS,
+    TabletId, VertexId,
 };
-pub use numbers::{NumberType, Numbers};
-pub use structure::{GraphValue, Tree};
+pub use user_id::{IdRule, IntId, UserId};
 pub use value::{
-    Detached, DetachedVertexProperty, Direction, PathValue, PropertyOwner, PropertyValue, Token, Value,
-    VertexPropertyValue,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, PathValue, PropertyOwner,
+    PropertyValue, Token, Tree, Value, VertexPropertyValue, vertex_property_id,
 };
 pub use view::{
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, PropertyRow, ScanCursor,
-    Share, Statistics, ValueRows,
+    AdjacencyRequest, AdjacencyRuns, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange,
+    LabelFilter, NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Statistics, ValueColumns, ValueRows,
+    check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };

@@ -1,9 +1,11 @@
-//! Arithmetic over numbers of mixed types.
+//! Comparison and arithmetic of numbers of different types.
 //!
-//! Two operands meet in the wider of their types; a float on either side makes the result a float. An
-//! integer result that does not fit is promoted (byte, short, int, long) and past 64 bits is an error,
-//! never a wrapped number. Big integers and decimals stay exact. Source: TinkerPop 3.8 `NumberHelper`
-//! semantics as described in its documentation.
+//! - Two operands are computed in the wider of their types. A float operand makes the result a float.
+//! - An integer result that does not fit gets the next wider type (byte, short, int, long). A result of more than 64 bits is an
+//!   error; no result wraps around.
+//! - Big integers and decimals are exact, up to [`DIGITS_MAX`] digits.
+//!
+//! Source: TinkerPop 3.8, the documented semantics of `NumberHelper`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use num_traits::{FromPrimitive, ToPrimitive, Zero};
 use crate::error::{Error, Result};
 use crate::value::Value;
 
-/// Compares two numbers by value, exactly; `None` if one is NaN or no number.
+/// Compares two numbers by value, exactly. `None` if one is NaN or no number.
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (integer(a), integer(b)) {
         (Some(x), Some(y)) => return Some(x.cmp(&y)),
@@ -35,7 +37,7 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
             }
         }
     }
-    // Big numbers are left: infinities first, since no decimal holds them, then exactly.
+    // What is left are big numbers. Infinities come first, since no decimal holds them; the others are compared exactly.
     for (value, other_is_b) in [(a, true), (b, false)] {
         if let Some(f) = float(value) {
             if f.is_nan() {
@@ -50,7 +52,7 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     Some(decimal(a)?.cmp(&decimal(b)?))
 }
 
-/// The integer that equals a number of any type, where 64 bits hold it.
+/// The integer that equals a number of any type; `None` if there is none of 64 bits.
 pub fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::F32(_) | Value::F64(_) => {
@@ -60,7 +62,7 @@ pub fn whole(value: &Value) -> Option<i64> {
         }
         Value::BigInt(n) => i64::try_from(n.as_ref()).ok(),
         Value::Decimal(n) => {
-            // Without zeros at its end, a whole number has no digit behind the point.
+            // Without zeros at its end, a whole number has no digit after the point.
             let (digits, scale) = n.normalized().into_bigint_and_exponent();
             let zeros = u32::try_from(scale.checked_neg()?).ok()?;
             i64::try_from(&digits).ok()?.checked_mul(10_i64.checked_pow(zeros)?)
@@ -73,7 +75,7 @@ fn compare_integer_float(x: i64, y: f64) -> Option<Ordering> {
     if y.is_nan() {
         return None;
     }
-    // 2^63 as a double: at or above it, or below its negative, every i64 lies on one side.
+    // 2^63 as a double: every i64 lies below it, and at or above its negative.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if y >= LIMIT {
         return Some(Ordering::Less);
@@ -85,7 +87,7 @@ fn compare_integer_float(x: i64, y: f64) -> Option<Ordering> {
     Some(x.cmp(&whole).then_with(|| 0.0_f64.partial_cmp(&y.fract()).unwrap_or(Ordering::Equal)))
 }
 
-/// The integer in a value of at most 64 bits.
+/// The integer in a value of an integer type of at most 64 bits.
 pub fn integer(v: &Value) -> Option<i64> {
     Some(match v {
         Value::I8(n) => i64::from(*n),
@@ -105,7 +107,7 @@ fn float(v: &Value) -> Option<f64> {
     }
 }
 
-/// The number as a double, rounded where it must be; `None` if it is no number.
+/// The double nearest to a number; `None` if the value is no number.
 pub fn to_f64(v: &Value) -> Option<f64> {
     match v {
         Value::BigInt(n) => n.to_f64(),
@@ -125,9 +127,9 @@ fn decimal(v: &Value) -> Option<BigDecimal> {
     })
 }
 
-/// The decimal that a float is written as, so that `0.4` is the decimal 0.4 and not the binary fraction nearest to it. From
-/// 2^53 on a double is an integer and taken exactly. All numbers stay in one order: no digits reach past an integer that
-/// a double is compared with.
+/// The decimal with the digits that a float is printed with: `0.4` becomes the decimal 0.4, not the binary fraction nearest to
+/// it. From 2^53 on, a double is an integer and is converted exactly. Numbers stay in one order: below 2^53 the printed digits
+/// of a double never cross an integer.
 fn decimal_digits(f: f64) -> Option<BigDecimal> {
     const INTEGERS_FROM: f64 = 9_007_199_254_740_992.0;
     if f.abs() < INTEGERS_FROM { format!("{f:e}").parse().ok() } else { BigDecimal::from_f64(f) }
@@ -140,7 +142,7 @@ fn big(v: &Value) -> Option<BigInt> {
     }
 }
 
-/// The width of a number type: operands meet in the wider one.
+/// The width of a number's type: an operation computes in the wider of two.
 fn width(v: &Value) -> Option<u8> {
     Some(match v {
         Value::I8(_) => 1,
@@ -155,7 +157,7 @@ fn width(v: &Value) -> Option<u8> {
     })
 }
 
-/// An integer result in the wider operand's type, or the next that holds it.
+/// An integer result in the type of width `at_least`, or in the next wider type that holds it.
 fn narrow(n: i128, at_least: u8) -> Option<Value> {
     Some(match at_least {
         1 if i8::try_from(n).is_ok() => Value::I8(n as i8),
@@ -178,17 +180,17 @@ pub enum Operation {
     Divide,
 }
 
-/// The most digits of a number that is computed with: the time that an operation takes grows with their square.
+/// The most decimal digits of an operand or a result. The time of an operation grows with the square of the digits.
 pub const DIGITS_MAX: u64 = 40_000;
 
-/// Bits of a number of [`DIGITS_MAX`] digits.
+/// The bits of a number of [`DIGITS_MAX`] digits.
 const BITS_MAX: u64 = DIGITS_MAX * 1000 / 301;
 
 fn too_many_digits() -> Error {
     Error::evaluation(format!("a number would have more than {DIGITS_MAX} digits; use doubles, or smaller numbers"))
 }
 
-/// Fails for a big number of too many digits.
+/// Fails for a big number of too many digits, or a decimal of too large a scale.
 fn check_digits(number: &Value) -> Result<()> {
     let fits = match number {
         Value::BigInt(number) => number.bits() <= BITS_MAX,
@@ -201,11 +203,15 @@ fn check_digits(number: &Value) -> Result<()> {
     if fits { Ok(()) } else { Err(too_many_digits()) }
 }
 
-/// The largest scale of a decimal that is computed with: numbers meet in the larger scale of the two.
+/// The largest scale of a decimal operand: two decimals are computed in the larger of their scales.
 const SCALE_MAX: u64 = 100_000;
 
-/// `a op b` in the wider of the two types. Errors: an operand that is no number, 64-bit overflow, integer
-/// division by zero, an operand or a result of more than [`DIGITS_MAX`] digits.
+/// `a op b`, in the wider of the two types.
+///
+/// # Errors
+///
+/// If an operand is no number, a result of integers needs more than 64 bits, an integer is divided by zero, or an operand or the
+/// result has more than [`DIGITS_MAX`] digits.
 pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     [a, b].into_iter().try_for_each(check_digits)?;
     let result = unchecked_arithmetic(op, a, b)?;
@@ -236,7 +242,7 @@ fn unchecked_arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     if wide > 10 {
         let (x, y) = (to_f64(a).unwrap_or(f64::NAN), to_f64(b).unwrap_or(f64::NAN));
         let result = float_operation(op, x, y);
-        // A float that overflows continues as a double; so does one beside an integer wider than its mantissa.
+        // A float result that overflows becomes a double. So does one of a float and a long, which is wider than its mantissa.
         let as_float = result as f32;
         let stays = wide == 11 && wa.min(wb) != 4 && (as_float.is_finite() || !result.is_finite());
         return Ok(if stays { Value::F32(as_float) } else { Value::F64(result) });
@@ -267,7 +273,8 @@ fn unchecked_arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     narrow(result, wide).ok_or_else(|| Error::evaluation("long overflow: the result needs more than 64 bits"))
 }
 
-/// The quotient of decimals: exact if it ends, else rounded to the places of the longer operand, and to ten at least.
+/// The quotient of two decimals: exact if it has finitely many digits. If not, it is rounded to as many digits after the point
+/// as the longer operand has, and at least to ten.
 fn divided(x: &BigDecimal, y: &BigDecimal) -> BigDecimal {
     const PLACES_MIN: i64 = 10;
     let quotient = x / y;
@@ -287,7 +294,8 @@ fn float_operation(op: Operation, x: f64, y: f64) -> f64 {
     }
 }
 
-/// A number in the wider of its type and another's, where it can be (a decimal has no infinity).
+/// A number in the wider of its own type and that of another. A number that the wider type does not hold stays as it is (a
+/// decimal has no infinity).
 pub fn widened(number: &Value, other: &Value) -> Value {
     let zero = match other {
         Value::I8(_) => Value::I8(0),

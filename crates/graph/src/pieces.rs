@@ -1,21 +1,22 @@
-//! Sorting in pieces: between two of them the caller looks at the limits of its query, so that a query that was cancelled,
-//! or whose time is over, ends at once and not when everything is sorted.
+//! A stable sort in pieces: between two pieces it calls a function of the caller, which may end it.
+//!
+//! An operator passes a function that checks the limits of its query. So a query that was cancelled, or whose time is over, ends
+//! after one more piece and not after the whole sort.
 
 use std::cmp::Ordering;
 
-/// How many items are compared one with another between two looks at the limits. Comparing two long texts takes
-/// microseconds.
+/// Items of a piece if a comparison may take microseconds, as of two long texts.
 pub const COMPARED: usize = 1 << 12;
 
-/// How many items whose comparison takes nanoseconds.
+/// Items of a piece if a comparison takes nanoseconds.
 pub const WORDS: usize = 1 << 17;
 
-/// Pieces of one item, for collections. How they compare means nothing after their query has ended
-/// ([`compare::watch`](crate::compare::watch)): the sorting of the standard library may then panic, merging does not.
+/// Pieces of one item, for collections. After their query has ended, comparisons of collections contradict each other (see
+/// `compare::watch`). The sort of the standard library may panic then; merging does not.
 pub const MERGED: usize = 1;
 
-/// Sorts items; equal ones stay in the order in which they came. Each piece is sorted by itself, and then pieces are merged.
-/// Fails when `check` does, which is called between pieces; the items are then in any order.
+/// Sorts items; equal items keep their order. Pieces are sorted one by one and then merged. `check` is called between pieces. If
+/// it fails, the sort ends with its error, and the items are in any order.
 pub fn sort<T: Copy, E>(
     items: &mut Vec<T>,
     piece: usize,
@@ -43,7 +44,7 @@ pub fn sort<T: Copy, E>(
     Ok(())
 }
 
-/// Appends two sorted pieces as one; of equal items the first piece's come first.
+/// Appends two sorted pieces as one sorted piece. Equal items of the first piece come before those of the second.
 fn merge<T: Copy, E>(
     mut first: &[T],
     mut second: &[T],
@@ -52,7 +53,7 @@ fn merge<T: Copy, E>(
     compare: &impl Fn(&T, &T) -> Ordering,
     merged: &mut Vec<T>,
 ) -> Result<(), E> {
-    // Pieces that follow one another already are most of an ordered input.
+    // In an input that is ordered already, most pieces follow one another as they are.
     if let (Some(last), Some(next)) = (first.last(), second.first())
         && !compare(next, last).is_lt()
     {

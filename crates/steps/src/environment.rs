@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_flow::QueryContext;
-use mangrove_graph::view::Share;
-use mangrove_graph::{Error, ErrorKind, GraphView, IdRule, Result, UserId, Value};
+use mangrove_graph::{Error, ErrorKind, GraphView, IdRule, Result, Share, UserId, Value};
 use mangrove_gremlin::Operator;
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::files::FileFormat;

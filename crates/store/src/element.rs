@@ -1,7 +1,6 @@
 //! Vertices and edges alike: what batched reads need to know of an element's id.
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{EdgeId, ElementId, VertexId};
+use mangrove_graph::{EdgeId, ElementId, PAGE_SLOTS, VertexId};
 
 use crate::id_index::IdIndex;
 use crate::page::PageCore;

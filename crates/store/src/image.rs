@@ -21,8 +21,7 @@
 //!
 //! Not here: bytes (`durable`), and the names of labels and keys, of which an image has the numbers.
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
+use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, Value, VertexId};
 use smol_str::SmolStr;
 
 use crate::cell::{Content, ValueRegion};

@@ -7,8 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{KeyId, Numbers};
+use mangrove_graph::{KeyId, Numbers, PAGE_SLOTS};
 
 use crate::cell::{CellKind, RawCell, ValueRegion, number_type};
 use crate::column::{Column, Plain};

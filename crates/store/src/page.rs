@@ -30,7 +30,7 @@ use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
-pub(crate) use mangrove_graph::ids::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
+pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
 /// What vertices and edges have in common.
 #[derive(Debug)]

@@ -27,8 +27,9 @@ mod finish;
 use std::fmt;
 
 use hashbrown::HashMap;
-use mangrove_graph::ids::{GENERATION_MAX, PAGE_SLOTS};
-use mangrove_graph::{EdgeId, ElementId, ElementKind, KeyId, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{
+    EdgeId, ElementId, ElementKind, GENERATION_MAX, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId,
+};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::bulk::Paged;

@@ -9,11 +9,11 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::view::check_places;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, Error, ErrorKind, ExpandCursor,
     ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
     PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
+    check_value_outputs,
 };
 
 use crate::epoch;
@@ -76,7 +76,7 @@ impl GraphView for StoreView<'_> {
         found: &mut Vec<Option<VertexId>>,
         values: &mut [ValueRows],
     ) -> Result<()> {
-        check_places(keys, values)?;
+        check_value_outputs(keys, values)?;
         look_up(self, &epoch::pin(), ids, keys, values, |vertex| found.push(vertex));
         Ok(())
     }

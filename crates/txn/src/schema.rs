@@ -11,8 +11,9 @@
 //! is there is looked at in a snapshot of a moment at which the rule was in force; if something breaks it, the rule
 //! is taken back and the error names the element.
 
-use mangrove_graph::view::{GraphView, LabelFilter, PropertyRow, ScanCursor, Share};
-use mangrove_graph::{ElementId, ElementKind, KeyId, LabelSetId, Result, Value};
+use mangrove_graph::{
+    ElementId, ElementKind, GraphView, KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Value,
+};
 use mangrove_store::schema::{Image, Rule, RuleId, Rules, RulesInForce};
 
 use crate::manager::{Isolation, Shared, TransactionManager, TransactionOptions};

@@ -3,12 +3,11 @@
 //! For a serializable transaction that may write, every read says what could change it: see `tracking`. What is
 //! immutable (labels, ids, the ends of edges) is read without a trace.
 
-use mangrove_graph::columns::{ValueColumns, edge_columns_of_rows, vertex_columns_of_rows};
-use mangrove_graph::view::look_up_in_steps;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
     Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
-    ScanCursor, Share, Statistics, UserId, Value, ValueRows, VertexId,
+    ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
+    look_up_in_steps, vertex_columns_of_rows,
 };
 
 use mangrove_store::footprint::{Item, Predicate};

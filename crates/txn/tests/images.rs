@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::{check_consistent, check_memory, edges, find, vertices};
-use mangrove_graph::ids::GENERATION_MAX;
 use mangrove_graph::{
-    EdgeId, ElementId, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value, VertexId,
+    EdgeId, ElementId, GENERATION_MAX, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value,
+    VertexId,
 };
 use mangrove_store::image::{PageImage, PageName};
 use mangrove_store::restore::{Damage, Restore, Restored};

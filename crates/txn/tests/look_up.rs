@@ -3,8 +3,7 @@
 mod common;
 
 use common::Graph;
-use mangrove_graph::view::look_up_in_steps;
-use mangrove_graph::{GraphView, KeyId, UserId, Value, ValueRows, VertexId};
+use mangrove_graph::{GraphView, KeyId, UserId, Value, ValueRows, VertexId, look_up_in_steps};
 use mangrove_store::WriteCardinality;
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
@@ -102,6 +101,6 @@ fn a_key_without_a_place_for_its_values_is_refused() {
     let reader = graph.manager.begin_read().unwrap();
     let mut found = Vec::new();
     let error = reader.look_up_vertices(&[UserId::int(1)], &[graph.name], &mut found, &mut []).unwrap_err();
-    assert!(error.to_string().contains("1 keys are to go to 0 places"), "{error}");
+    assert!(error.to_string().contains("1 keys are to go to 0 outputs"), "{error}");
     assert!(found.is_empty());
 }

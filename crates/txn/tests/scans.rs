@@ -6,10 +6,9 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Graph, edges, expand, small_sizes, vertices};
-use mangrove_graph::columns::{edge_columns_of_rows, vertex_columns_of_rows};
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
-    ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId,
+    ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows, vertex_columns_of_rows,
 };
 use mangrove_store::{BulkColumn, ColumnData, StoreOptions, WriteCardinality};
 use mangrove_txn::Transaction;

@@ -40,8 +40,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use mangrove_graph::structure::{GraphValue, Tree};
-use mangrove_graph::{Error, ErrorKind, Value};
+use mangrove_graph::{Error, ErrorKind, GraphValue, Tree, Value};
 use mangrove_gremlin::{Argument, Bytecode};
 use smol_str::SmolStr;
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::structure::{GraphValue, Tree};
-use mangrove_graph::{Detached, DetachedVertexProperty, PathValue, Token, Value, VertexId};
+use mangrove_graph::{Detached, DetachedVertexProperty, GraphValue, PathValue, Token, Tree, Value, VertexId};
 use smol_str::SmolStr;
 
 use super::{Interpreter, Outcome};

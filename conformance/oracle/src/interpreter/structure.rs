@@ -1,8 +1,7 @@
 //! `tree` and `subgraph`: results that are structures of their own.
 
-use mangrove_graph::Value;
 use mangrove_graph::compare::equivalent;
-use mangrove_graph::structure::{GraphValue, Tree};
+use mangrove_graph::{GraphValue, Tree, Value};
 
 use super::by::round_robin;
 use super::step::{Step, string};

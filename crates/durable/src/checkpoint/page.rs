@@ -12,8 +12,7 @@
 //! Numbers are varints where no width is given. A slot that is a difference is signed. Sources lie in the tablet of the
 //! page.
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_store::Content;
 use mangrove_store::image::{ColumnImage, ColumnValues, PageImage, PageName, SlotSet};
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::codec::{Malformed, Reader, put_scalar, put_signed, put_text, put_varint, read_scalar, scalar};
-use mangrove_graph::ids::IntId;
-use mangrove_graph::{KeyId, UserId, Value};
+use mangrove_graph::{IntId, KeyId, UserId, Value};
 use mangrove_store::{Content, MultiProperty, MultiValue};
 use uuid::Uuid;
 

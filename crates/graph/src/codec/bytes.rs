@@ -1,4 +1,4 @@
-//! Bytes, integers and text.
+//! Bytes, integers and text: the functions that append them, and the [`Reader`] that takes them from untrusted bytes (GRAPH-10).
 
 use std::fmt;
 
@@ -13,28 +13,28 @@ pub fn put_varint(mut n: u64, out: &mut Vec<u8>) {
     out.push(n as u8);
 }
 
-/// Appends a signed varint: numbers near 0, of either sign, are short.
+/// Appends a signed varint. Numbers near 0, of either sign, are short.
 pub fn put_signed(n: i64, out: &mut Vec<u8>) {
     put_varint(((n << 1) ^ (n >> 63)) as u64, out);
 }
 
-/// Appends bytes with their length in front.
+/// Appends the length of some bytes, then the bytes.
 pub fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// Appends text with its length in bytes in front.
+/// Appends the length of a text in bytes, then the text.
 pub fn put_text(text: &str, out: &mut Vec<u8>) {
     put_bytes(text.as_bytes(), out);
 }
 
-/// Bytes that nobody writes: where, counted from the beginning of what was read, and what is wrong with them.
+/// The error for bytes that no writer of this format produces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed {
-    /// The offset of the byte at which it was noticed.
+    /// The offset of the byte at which the reader noticed it, from the beginning of what it reads.
     pub at: u64,
-    /// What was met there.
+    /// What is wrong there.
     pub what: &'static str,
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// What [`Malformed::what`] says where collections lie in one another deeper than [`Value::NESTING_MAX`].
+/// The [`Malformed::what`] of collections on more than [`Value::NESTING_MAX`] levels.
 pub const TOO_DEEP: &str = "collections nested too deep";
 
-/// Reads from bytes, front to back.
+/// Reads bytes from their beginning to their end.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -58,7 +58,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From the beginning.
+    /// A reader at the beginning of the bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { bytes, at: 0, depth: 0 }
     }
@@ -68,34 +68,34 @@ impl<'a> Reader<'a> {
         self.at as u64
     }
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// Whether nothing is left.
+    /// Returns true if no byte is left.
     pub fn is_at_end(&self) -> bool {
         self.left() == 0
     }
 
-    /// The error for what is here.
+    /// An error at the next byte.
     pub fn malformed(&self, what: &'static str) -> Malformed {
         Malformed { at: self.position(), what }
     }
 
-    /// Fails when something is left.
+    /// Fails if bytes are left.
     pub fn expect_end(&self) -> Result<(), Malformed> {
         if self.is_at_end() { Ok(()) } else { Err(self.malformed("bytes after the end")) }
     }
 
-    /// The next bytes.
+    /// The next `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let taken = self.bytes[self.at..].get(..count).ok_or(self.malformed("fewer bytes than their length says"))?;
         self.at += count;
         Ok(taken)
     }
 
-    /// The next bytes, of a number known beforehand.
+    /// The next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let taken = self.take(N)?;
         Ok(taken.try_into().expect("as many as were asked for"))
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// A count of things of which each takes at least one byte.
+    /// A count of items of which each takes at least one byte: a count above the bytes that are left is an error (GRAPH-10).
     pub fn count(&mut self) -> Result<usize, Malformed> {
         let count = self.varint()?;
         match usize::try_from(count) {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As many items, one after the other.
+    /// Reads `count` items, one after the other.
     pub fn repeat<T>(
         &mut self,
         count: usize,
@@ -162,8 +162,8 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
-    /// Reads what lies in a collection, one level deeper. Reading takes stack for each level, so there is a limit: what
-    /// is storable ([`Value::is_storable`]) stays within it.
+    /// Reads the content of a collection, one level deeper. Reading takes stack for each level, so their number is bounded. A
+    /// storable value ([`Value::is_storable`]) stays within the bound.
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Malformed>) -> Result<T, Malformed> {
         if self.depth > Value::NESTING_MAX {
             return Err(self.malformed(TOO_DEEP));
@@ -174,13 +174,13 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Bytes with their length in front.
+    /// A length, and as many bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let count = self.count()?;
         self.take(count)
     }
 
-    /// Text with its length in front.
+    /// A length in bytes, and as much text.
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
         let at = self.malformed("text that is not UTF-8");
         std::str::from_utf8(self.bytes()?).map_err(|_| at)

@@ -1,13 +1,14 @@
-//! Numbers, text and scalar values as bytes: what the log, the checkpoints and the messages between nodes share.
+//! Numbers, text and scalar values as bytes: the encoding that the log, the checkpoints and messages between nodes share.
 //!
-//! Integers are varints (seven bits a byte, least significant first, the top bit set on all but the last), signed ones
-//! zigzag-coded before; text and bytes have their length in front; a scalar is a tag byte and its content. The tags
-//! are part of the format of files: a number that was given to a type is never given to another. Which tags stand for
-//! collections and elements is for the format around to say; [`scalar::is_free`] tells which numbers it may take.
+//! Integers are varints: seven bits a byte, least significant first, with the top bit set on all bytes but the last. Signed
+//! integers are zigzag-coded first. Text and bytes follow their length. A scalar is a tag byte, followed by its content.
 //!
-//! Reading trusts the bytes with nothing: every length is compared with what is there, nesting is bounded, and memory
-//! taken is in proportion to what is read. An error says at which byte it was and what was wrong; whoever read the
-//! file or the message knows the rest.
+//! - **GRAPH-9.** Tags are part of the format of files: a number that stands for a type is never used for another. Tags that are
+//!   [free](scalar::is_free) here are the surrounding format's, for collections and elements.
+//! - **GRAPH-10.** A reader trusts no byte. It compares every length with the bytes that are left, bounds the levels of
+//!   nesting, and allocates in proportion to what it reads.
+//!
+//! An error says at which byte it was noticed and what was wrong. The reader of the file or the message adds which one it was.
 
 mod bytes;
 pub mod scalar;

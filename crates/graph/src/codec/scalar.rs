@@ -1,4 +1,4 @@
-//! The scalar values of Gremlin: everything that is storable and holds no other value.
+//! The scalar values of Gremlin as bytes: all values that a property may hold and that contain no other value.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::{Malformed, Reader, put_bytes, put_signed, put_text, put_varint};
 use crate::{DateTime, Duration, Value};
 
+// GRAPH-9: these numbers are in files.
 const FALSE: u8 = 1;
 const TRUE: u8 = 2;
 const I8: u8 = 3;
@@ -27,12 +28,12 @@ const DATE_TIME: u8 = 15;
 const DURATION: u8 = 16;
 const F32_ARRAY: u8 = 20;
 
-/// Whether a tag may stand for something else than a scalar in the format around.
+/// Returns true if the surrounding format may use a tag for something that is no scalar.
 pub const fn is_free(tag: u8) -> bool {
     !matches!(tag, FALSE..=DURATION | F32_ARRAY)
 }
 
-/// Appends a scalar with its tag; says `false`, and appends nothing, if the value is none.
+/// Appends a scalar with its tag and returns true. If the value is no scalar, appends nothing and returns false.
 pub fn put_scalar(value: &Value, out: &mut Vec<u8>) -> bool {
     match value {
         Value::Bool(v) => out.push(if *v { TRUE } else { FALSE }),
@@ -93,7 +94,7 @@ fn put_fixed(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Reads the scalar whose tag was just read, or nothing if the tag is free.
+/// Reads the scalar whose tag was just read; `None` if the tag is free.
 pub fn read_scalar(tag: u8, reader: &mut Reader<'_>) -> Result<Option<Value>, Malformed> {
     Ok(Some(match tag {
         FALSE => Value::Bool(false),

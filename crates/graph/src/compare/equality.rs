@@ -1,4 +1,6 @@
-//! Equality and equivalence.
+//! Equality and equivalence: when two values are the same.
+//!
+//! Collections are compared by recursion. Between members each comparison asks its [`Pace`] whether the query still runs.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -8,10 +10,9 @@ use std::sync::Arc;
 
 use super::watch::{MEMBERS_AT_ONCE, Pace};
 use super::{Sameness, hash, is_number};
-use crate::structure::{GraphValue, Tree};
-use crate::value::Value;
+use crate::value::{GraphValue, Tree, Value};
 
-/// Whether two values are the same.
+/// Returns true if two values are the same.
 pub(super) fn is_same<P: Pace>(by: Sameness, a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::List(x), Value::List(y)) => is_one(by, x, y) || is_same_in_order::<P>(by, x, y),
@@ -60,7 +61,8 @@ fn is_equivalent_scalar(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two collections are one in memory, and so the same: what holds NaN is equivalent to itself, and not equal.
+/// Returns true if two collections share their memory, which makes them equivalent. It does not make them equal: a list that
+/// holds NaN is not equal to itself.
 fn is_one<T>(by: Sameness, a: &Arc<T>, b: &Arc<T>) -> bool {
     by == Sameness::Equivalent && Arc::ptr_eq(a, b)
 }
@@ -69,18 +71,18 @@ fn is_same_in_order<P: Pace>(by: Sameness, x: &[Value], y: &[Value]) -> bool {
     in_order::<P, _>(x, y, |x, y| x.iter().zip(y).all(|(x, y)| is_same::<P>(by, x, y)))
 }
 
-/// Whether two sequences are equally long and the same, part by part.
+/// Returns true if two sequences are equally long and `is_same` holds for each pair of their parts.
 fn in_order<P: Pace, T>(x: &[T], y: &[T], is_same: impl Fn(&[T], &[T]) -> bool) -> bool {
     let mut parts = x.chunks(MEMBERS_AT_ONCE).zip(y.chunks(MEMBERS_AT_ONCE));
     x.len() == y.len() && parts.all(|(x, y)| P::has_time_for(x.len()) && is_same(x, y))
 }
 
-/// Whether a value is the same as one of others.
+/// Returns true if a value is the same as one of `values`.
 pub(super) fn is_among<'a, P: Pace>(by: Sameness, value: &Value, values: impl Iterator<Item = &'a Value>) -> bool {
     values.take_while(|_| P::has_time_for(1)).any(|other| is_same::<P>(by, value, other))
 }
 
-/// With more members than this, sets and maps are compared by hash.
+/// Sets and maps with more members than this are compared by hash.
 const COMPARED_PAIRWISE_MAX: usize = 16;
 
 /// A member of a set, or a key of a map, in a hash table.
@@ -108,7 +110,7 @@ impl<P: Pace> Eq for Member<'_, P> {}
 
 type Seeds = foldhash::fast::RandomState;
 
-/// Whether every value of a set is in another.
+/// Returns true if every value of a set is in another set.
 fn is_subset<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
     if all.len() <= COMPARED_PAIRWISE_MAX {
         return of.iter().all(|x| is_among::<P>(by, x, all.iter()));
@@ -118,7 +120,7 @@ fn is_subset<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
     of.iter().all(|x| P::has_time_for(1) && all.contains(&member(x)))
 }
 
-/// Whether every entry of a map is in another.
+/// Returns true if every entry of a map is in another map.
 fn is_submap<P: Pace>(by: Sameness, of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
     let is_entry = |(k, v): &(Value, Value), (k2, v2): &(Value, Value)| {
         P::has_time_for(2) && is_same::<P>(by, k, k2) && is_same::<P>(by, v, v2)
@@ -132,7 +134,7 @@ fn is_submap<P: Pace>(by: Sameness, of: &[(Value, Value)], all: &[(Value, Value)
     of.iter().all(|(k, v)| P::has_time_for(2) && all.get(&key(k)).is_some_and(|there| is_same::<P>(by, v, there)))
 }
 
-/// Whether two trees have the same branches, in whatever order.
+/// Returns true if two trees have the same branches, in any order.
 fn is_same_tree<P: Pace>(a: &Tree, b: &Tree) -> bool {
     let by = Sameness::Equivalent;
     if a.branches.len() != b.branches.len() {
@@ -150,8 +152,15 @@ fn is_same_tree<P: Pace>(a: &Tree, b: &Tree) -> bool {
         .all(|(k, below)| P::has_time_for(1) && all.get(&key(k)).is_some_and(|there| is_same_tree::<P>(below, there)))
 }
 
-/// Whether two graphs have the same vertices and edges, in whatever order.
+/// Returns true if two graphs have the same vertices and edges, in any order.
 fn is_same_graph<P: Pace>(a: &GraphValue, b: &GraphValue) -> bool {
     let same = |a: &[Value], b: &[Value]| a.len() == b.len() && is_subset::<P>(Sameness::Equivalent, a, b);
     same(&a.vertices, &b.vertices) && same(&a.edges, &b.edges)
+}
+
+impl Tree {
+    /// The tree below a key, which is found by equivalence.
+    pub fn get(&self, key: &Value) -> Option<&Tree> {
+        self.branches.iter().find(|(known, _)| super::equivalent(known, key)).map(|(_, below)| below)
+    }
 }

@@ -1,7 +1,8 @@
-//! Hashes that agree with equality, or with equivalence.
+//! Hashes that agree with equality or with equivalence (GRAPH-8).
 //!
-//! After its query has ended a collection is hashed by its place in memory. The hash agrees with nothing then, but it is
-//! spread: a table that grows at that time hashes all its keys again, and would take minutes if many had the same hash.
+//! After its query has ended, a collection is hashed by its address in memory. Such a hash agrees with nothing, but it is
+//! well spread. A table that grows at that time hashes all its keys again, which would take minutes if many keys had one
+//! hash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -9,16 +10,15 @@ use std::sync::LazyLock;
 use super::watch::{MEMBERS_AT_ONCE, Pace};
 use super::{Sameness, is_number};
 use crate::numeric::to_f64;
-use crate::structure::Tree;
-use crate::value::Value;
+use crate::value::{Tree, Value};
 
-/// What members of sets and maps are hashed with: the same for all of a process, and unknown outside it.
+/// The seeds for members of sets and maps: one for the whole process, unknown outside it.
 static MEMBERS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
 
-/// Feeds a hasher so that values that are the same have the same hash.
+/// Feeds a hasher so that the same values have the same hash.
 pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut H) {
     if by == Sameness::Equal && is_number(value) {
-        // Numbers that are equal have the same nearest double; unequal ones may share it.
+        // Equal numbers have the same nearest double. Unequal ones may have it, too.
         return match to_f64(value) {
             Some(0.0) | None => 0_u64.hash(state),
             Some(f) => f.to_bits().hash(state),
@@ -35,7 +35,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         Value::BigInt(v) => v.hash(state),
         Value::F32(v) => float_bits(f64::from(*v)).hash(state),
         Value::F64(v) => float_bits(*v).hash(state),
-        // Decimals equal by value may differ in scale: the normal form hashes alike.
+        // Decimals of one value may have different scales; they have one normal form.
         Value::Decimal(v) => v.normalized().hash(state),
         Value::Char(v) => v.hash(state),
         Value::String(v) => v.hash(state),
@@ -44,7 +44,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         Value::DateTime(v) => v.instant().hash(state),
         Value::Duration(v) => v.hash(state),
         Value::List(v) => in_order::<P, H, _>(v, state, |value, state| feed::<P, H>(by, value, state)),
-        // Order does not matter for sets and maps: the sum of their members' hashes has none.
+        // The order of the members of a set or map does not matter, nor does that of the summands.
         Value::Set(v) => sum::<P, _>(v, |value| alone::<P>(by, value)).hash(state),
         Value::Map(v) => {
             let entry = |(key, value): &(Value, Value)| alone::<P>(by, key).rotate_left(1) ^ alone::<P>(by, value);
@@ -72,7 +72,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         Value::Path(v) => in_order::<P, H, _>(&v.objects, state, |value, state| feed::<P, H>(by, value, state)),
         Value::Tree(v) => of_tree::<P>(v).hash(state),
         Value::Graph(v) => {
-            // As graphs are compared: vertices and edges under equivalence, either way.
+            // Graphs are compared with their elements under equivalence, for equality too.
             let element = |value: &Value| alone::<P>(Sameness::Equivalent, value);
             sum::<P, _>(&v.vertices, element).hash(state);
             sum::<P, _>(&v.edges, element).hash(state);
@@ -93,19 +93,19 @@ fn in_order<P: Pace, H: Hasher, T>(members: &[T], state: &mut H, mut feed: impl 
     }
 }
 
-/// Where something is in memory.
+/// The address of something in memory.
 fn place<T: ?Sized>(part: &T) -> usize {
     std::ptr::from_ref(part).addr()
 }
 
-/// The hash of one member of a set or map. It cannot go on with the state of the whole: that depends on order.
+/// The hash of one member of a set or map. It has a state of its own, since the state of the whole depends on the order.
 fn alone<P: Pace>(by: Sameness, value: &Value) -> u64 {
     let mut state = MEMBERS.build_hasher();
     feed::<P, _>(by, value, &mut state);
     state.finish()
 }
 
-/// A hash in which the order of the members plays no part.
+/// A hash that does not depend on the order of the members.
 fn sum<P: Pace, T>(members: &[T], hash: impl Fn(&T) -> u64) -> u64 {
     let mut sum = members.len() as u64;
     for part in members.chunks(MEMBERS_AT_ONCE) {
@@ -117,7 +117,7 @@ fn sum<P: Pace, T>(members: &[T], hash: impl Fn(&T) -> u64) -> u64 {
     sum
 }
 
-/// As trees are compared: keys under equivalence, either way.
+/// Feeds a tree. Trees are compared with their keys under equivalence, for equality too.
 fn of_tree<P: Pace>(tree: &Tree) -> u64 {
     sum::<P, _>(&tree.branches, |(key, below)| {
         alone::<P>(Sameness::Equivalent, key).rotate_left(1) ^ of_tree::<P>(below).rotate_left(7)

@@ -1,14 +1,17 @@
-//! How Gremlin compares values: equality, equivalence, comparability, orderability.
+//! How Gremlin compares values. There are four questions:
 //!
-//! - *Equality* (`eq`, `within`, ids): numbers by value across types (`1 == 1.0`), NaN equal to nothing,
-//!   collections pairwise, elements by id.
-//! - *Equivalence* (`dedup`, `group`, set and map keys): as equality, but NaN is equivalent to itself and
-//!   numbers of different types differ (`1`, `1L` and `1.0` are three).
-//! - *Comparability* (`lt`, `gt`, …): only within a type family; anything else is simply false.
-//! - *Orderability* (`order`): a total order over everything, type families in a fixed sequence.
+//! | question | asked by | answer |
+//! |---|---|---|
+//! | *equality* | `eq`, `within`, ids | numbers by value across types (`1 == 1.0`), NaN equals nothing, collections by their members, elements by id |
+//! | *equivalence* | `dedup`, `group`, keys of sets and maps | as equality, but numbers of different types differ (`1`, `1L`, `1.0` are three), and NaN is equivalent to NaN |
+//! | *comparability* | `lt`, `gt` and so on | an order within a type family; values of two families are not comparable, and the test is false |
+//! | *orderability* | `order` | a total order over all values: first by type family, then within the family |
 //!
-//! Each is here twice: what a query computes uses [`watched`], which ends with the query; what a graph stores and looks
-//! up is compared to the end.
+//! - **GRAPH-8.** [`order`] is total: any two values are ordered, `order(a, b)` is the reverse of `order(b, a)`, and it is
+//!   transitive. Values that are [`equal`] have one [`hash_equal`], and equivalent values one [`hash_equivalent`].
+//!
+//! Each question has two functions. Those in [`watched`] end with the query that they are asked for, and compare what a query
+//! has computed. The others always come to an end with an answer, and compare what a graph stores and looks up.
 //!
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 
@@ -23,47 +26,47 @@ use std::hash::{Hash, Hasher};
 use crate::value::Value;
 use watch::{Unwatched, Watched};
 
-/// When two values are the same.
+/// The two meanings of "the same value".
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sameness {
-    /// As [`equal`] has it.
+    /// Equality, as [`equal`] decides it.
     Equal,
-    /// As [`equivalent`] has it.
+    /// Equivalence, as [`equivalent`] decides it.
     Equivalent,
 }
 
-/// `eq`: by value, numbers across types; NaN equals nothing.
+/// Returns true if two values are equal (`eq`): numbers by value across types; NaN equals nothing.
 pub fn equal(a: &Value, b: &Value) -> bool {
     equality::is_same::<Unwatched>(Sameness::Equal, a, b)
 }
 
-/// `dedup`, grouping and map keys: as [`equal`], but types must match and NaN is equivalent to NaN.
+/// Returns true if two values are equivalent (`dedup`, `group`, keys): as [`equal`], but types must match, and NaN is equivalent to
+/// NaN.
 pub fn equivalent(a: &Value, b: &Value) -> bool {
     equality::is_same::<Unwatched>(Sameness::Equivalent, a, b)
 }
 
-/// Feeds a hasher so that values that are [`equal`] have the same hash; some that are not do, too.
+/// Feeds a hasher so that [`equal`] values have the same hash (GRAPH-8).
 pub fn hash_equal<H: Hasher>(value: &Value, state: &mut H) {
     hash::feed::<Unwatched, H>(Sameness::Equal, value, state);
 }
 
-/// A hash that agrees with [`equivalent`].
+/// Feeds a hasher so that [`equivalent`] values have the same hash (GRAPH-8).
 pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
     hash::feed::<Unwatched, H>(Sameness::Equivalent, value, state);
 }
 
-/// `lt`, `lte`, `gt`, `gte`: `None` where the two are not comparable (the test is then false).
+/// The order of two comparable values (`lt`, `lte`, `gt`, `gte`); `None` if they are not comparable, which makes the test false.
 pub fn comparable(a: &Value, b: &Value) -> Option<Ordering> {
     order::comparable::<Unwatched>(a, b)
 }
 
-/// `order()`: a total order over all values.
+/// The total order over all values, as `order()` sorts by it (GRAPH-8).
 pub fn order(a: &Value, b: &Value) -> Ordering {
     order::order::<Unwatched>(a, b)
 }
 
-/// The same for values that a query has made, which may be as large as its user likes: they end with the query
-/// ([`watch`]).
+/// The same functions for values that a query has made, which may be of any size: they end with the query (see [`watch`]).
 pub mod watched {
     use super::watch::Pace;
     use super::{Ordering, Sameness, Value, Watched, equality, order as orders};
@@ -73,12 +76,12 @@ pub mod watched {
         equality::is_same::<Watched>(Sameness::Equal, a, b)
     }
 
-    /// Whether a value is [`equal`] to one of these.
+    /// Returns true if a value is [`equal`] to one of `values`.
     pub fn is_among<'a>(value: &Value, values: impl Iterator<Item = &'a Value>) -> bool {
         equality::is_among::<Watched>(Sameness::Equal, value, values)
     }
 
-    /// The value of a key, which is [`equivalent`] to the one that is asked for.
+    /// The value under the key that is [`equivalent`] to `key`.
     pub fn value_of<'a>(entries: &'a [(Value, Value)], key: &Value) -> Option<&'a Value> {
         let mut entries = entries.iter().take_while(|_| Watched::has_time_for(1));
         entries.find(|(known, _)| equivalent(known, key)).map(|(_, value)| value)
@@ -100,7 +103,7 @@ pub mod watched {
     }
 }
 
-/// A value as a key of a hash table, under [`watched::equal`]: what holds NaN is never found.
+/// A value as a key of a hash table, under [`watched::equal`]. A key that holds NaN is never found.
 #[derive(Clone, Debug)]
 pub struct Equal(pub Value);
 
@@ -136,7 +139,7 @@ impl Hash for Equivalent {
     }
 }
 
-/// Whether the value is a number of any width.
+/// Returns true for a number of any type.
 pub fn is_number(v: &Value) -> bool {
     v.is_number()
 }

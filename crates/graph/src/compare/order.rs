@@ -1,4 +1,4 @@
-//! Comparability and orderability.
+//! Comparability and orderability: the order within a type family, and the total order over all values (GRAPH-8).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -6,20 +6,19 @@ use std::cmp::Ordering;
 use super::is_number;
 use super::watch::Pace;
 use crate::pieces;
-use crate::structure::Tree;
-use crate::value::{Direction, Token, Value};
+use crate::value::{Direction, Token, Tree, Value};
 
-/// `lt`, `lte`, `gt`, `gte`: `None` where the two are not comparable (the test is then false).
+/// The order of two comparable values; `None` if they are not comparable.
 pub(super) fn comparable<P: Pace>(a: &Value, b: &Value) -> Option<Ordering> {
     if is_number(a) && is_number(b) {
         return crate::numeric::compare(a, b);
     }
     match (a, b) {
         (Value::Null, Value::Null) => Some(Ordering::Equal),
-        // A token has its place among the texts of an order, and is no text.
+        // A total order has tokens among the texts, but a token is no text.
         _ if is_token(a) != is_token(b) => None,
         _ if family(a) == family(b) && !matches!(a, Value::Null) => match (a, b) {
-            // Collections that hold something incomparable are incomparable themselves.
+            // Collections with members that are not comparable are not comparable themselves.
             (Value::List(x), Value::List(y)) => {
                 for (x, y) in x.iter().zip(y.iter()) {
                     if !P::has_time_for(1) {
@@ -38,7 +37,7 @@ pub(super) fn comparable<P: Pace>(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// A total order over all values.
+/// The total order over all values: by type family, then within the family.
 pub(super) fn order<P: Pace>(a: &Value, b: &Value) -> Ordering {
     family(a).cmp(&family(b)).then_with(|| within_family::<P>(a, b))
 }
@@ -84,7 +83,7 @@ fn is_token(value: &Value) -> bool {
     matches!(value, Value::Token(_) | Value::Direction(_))
 }
 
-/// A text or a token as it is spelled: in an order both stand among each other, as the keys of an `elementMap()` do.
+/// The spelling of a text or a token. A total order mixes the two by it, as the keys of an `elementMap()` need.
 fn spelled(value: &Value) -> Cow<'_, str> {
     Cow::Borrowed(match value {
         Value::String(text) => text,
@@ -100,7 +99,7 @@ fn spelled(value: &Value) -> Cow<'_, str> {
     })
 }
 
-/// Which of a text and tokens that are spelled alike comes first.
+/// The order of a text and of tokens with the same spelling.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Token(_) => 1,
@@ -109,7 +108,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// NaN after everything else, so that the order is total.
+/// The order of numbers. NaN comes after all other numbers, which makes the order total.
 fn order_numbers(a: &Value, b: &Value) -> Ordering {
     match (is_nan(a), is_nan(b)) {
         (false, false) => crate::numeric::compare(a, b).unwrap_or(Ordering::Equal),
@@ -129,17 +128,17 @@ fn order_all<P: Pace>(a: &[Value], b: &[Value]) -> Ordering {
     order_each::<P, _>(a, b, order::<P>)
 }
 
-/// Sequences by their first members that differ, then by how many there are.
+/// The order of two sequences: that of their first members that differ, then that of their lengths.
 fn order_each<P: Pace, T>(a: &[T], b: &[T], order: impl Fn(&T, &T) -> Ordering) -> Ordering {
     let order = |(a, b)| if P::has_time_for(1) { order(a, b) } else { Ordering::Less };
     a.iter().zip(b).map(order).find(|o| o.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// The members in order, by what `key` takes of each.
+/// The members, sorted by the value that `key` takes of each.
 fn sorted<P: Pace, T>(members: &[T], key: impl Fn(&T) -> &Value) -> Vec<&T> {
     let mut sorted: Vec<&T> = members.iter().collect();
     let check = || if P::has_time_for(1) { Ok(()) } else { Err(()) };
-    // Where it fails, nobody asks for the order any more.
+    // If it fails, the query has ended, and the caller discards the order.
     let _ = pieces::sort(&mut sorted, pieces::MERGED, check, |a, b| order::<P>(key(a), key(b)));
     sorted
 }
@@ -149,19 +148,19 @@ fn order_sets<P: Pace>(a: &[Value], b: &[Value]) -> Ordering {
     order_each::<P, _>(&sorted(a), &sorted(b), |a, b| order::<P>(a, b))
 }
 
-/// Maps by their entries in order of their keys.
+/// The order of two maps: that of their entries, sorted by key.
 fn order_maps<P: Pace>(a: &[(Value, Value)], b: &[(Value, Value)]) -> Ordering {
     let sorted = |entries| sorted::<P, _>(entries, |(key, _)| key);
     order_each::<P, _>(&sorted(a), &sorted(b), |(k, v), (k2, v2)| order::<P>(k, k2).then_with(|| order::<P>(v, v2)))
 }
 
-/// Trees by their branches in order of their keys: the keys first, then what is below each.
+/// The order of two trees: that of their branches, sorted by key. A key is compared before the tree below it.
 fn order_trees<P: Pace>(a: &Tree, b: &Tree) -> Ordering {
     let [a, b] = [a, b].map(|tree| sorted::<P, _>(&tree.branches, |(key, _)| key));
     order_each::<P, _>(&a, &b, |(k, t), (k2, t2)| order::<P>(k, k2).then_with(|| order_trees::<P>(t, t2)))
 }
 
-/// The place of the value's type family in the total order.
+/// The position of the value's type family in the total order.
 fn family(v: &Value) -> u8 {
     match v {
         Value::Null => 0,

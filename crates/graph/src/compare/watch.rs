@@ -1,27 +1,31 @@
 //! Comparisons that end with the query they are made for.
 //!
-//! A few kilobytes may hold millions of values, because collections share their members; sets of sets may have to be
-//! compared each with each. So one call may take minutes. Hash tables and sorting take no error from what they call.
-//! Therefore whoever runs a query tells its thread how to ask whether it has ended ([`begin`]), and what compares collections asks now and
-//! then. From then on comparisons answer at once, whatever the values are. Such an answer means
-//! nothing: whoever runs the query looks at [`is_interrupted`] after each call, and throws away what the call made.
+//! Collections share their members, so a few kilobytes may hold millions of values, and sets of sets may have to be compared
+//! each with each. One comparison may take minutes. Hash tables and sorts cannot pass on an error of a comparison. So:
+//!
+//! 1. The executor that runs a query tells its thread how to ask whether the query has ended ([`begin`]).
+//! 2. Comparisons of collections ask, at most [`VALUES_AT_ONCE`] values apart.
+//! 3. Once the query has ended, comparisons answer at once. Their answers mean nothing and contradict each other.
+//! 4. The executor looks at [`is_interrupted`] after each call of an operator. If it is true, it discards the call's output.
+//!
+//! All state is in thread-local variables: a query on another thread is not affected.
 
 use std::cell::Cell;
 
-/// How many values are compared between two questions whether the query has ended: milliseconds at most.
+/// The values that are compared before the query is asked again whether it has ended: milliseconds at most.
 pub const VALUES_AT_ONCE: usize = 1 << 16;
 
-/// How many members of one collection are compared at once.
+/// The members of one collection that are compared before the time that is left is looked at.
 pub(super) const MEMBERS_AT_ONCE: usize = 1 << 12;
 
 thread_local! {
-    /// How many values may be compared before the query is asked; 0 from when it has ended.
+    /// The values that may be compared before the query is asked; 0 after it has ended.
     static LEFT: Cell<usize> = const { Cell::new(VALUES_AT_ONCE) };
     static INTERRUPTED: Cell<bool> = const { Cell::new(false) };
     static HAS_ENDED: Cell<fn() -> bool> = const { Cell::new(never) };
 }
 
-/// While it is here, this thread runs a query.
+/// As long as it lives, this thread runs a query.
 #[must_use]
 pub struct Watch(());
 
@@ -29,7 +33,7 @@ fn never() -> bool {
     false
 }
 
-/// Begins to run a query on this thread; the function says whether it was cancelled, or its time is over.
+/// Begins to run a query on this thread. `has_ended` returns true if it was cancelled or its time is over.
 pub fn begin(has_ended: fn() -> bool) -> Watch {
     INTERRUPTED.set(false);
     LEFT.set(VALUES_AT_ONCE);
@@ -45,18 +49,18 @@ impl Drop for Watch {
     }
 }
 
-/// Whether the query of this thread ended while values were compared for it.
+/// Returns true if the query of this thread ended while values were compared for it.
 pub fn is_interrupted() -> bool {
     INTERRUPTED.get()
 }
 
-/// Whether comparisons look at the query of their thread.
+/// Whether a comparison ends with the query of its thread: [`Watched`] or [`Unwatched`].
 pub(super) trait Pace {
-    /// Whether there is time to look at so many more values.
+    /// Returns true if so many more values may be compared.
     fn has_time_for(values: usize) -> bool;
 }
 
-/// Comparisons that come to their end.
+/// Comparisons that always come to an answer.
 pub(super) struct Unwatched;
 
 /// Comparisons that end with the query of their thread.

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
-use mangrove_graph::value::PathValue;
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Duration, Error, ErrorKind, Result, Value};
+use mangrove_graph::{
+    DateTime, Detached, DetachedVertexProperty, Duration, Error, ErrorKind, PathValue, Result, Value,
+};
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 use uuid::Uuid;

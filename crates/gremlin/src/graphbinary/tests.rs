@@ -166,7 +166,7 @@ fn sample_edge() -> Value {
 
 fn sample_path() -> Value {
     let labels = vec![vec!["a".into(), "b".into()], Vec::new()];
-    Value::Path(mangrove_graph::value::PathValue { objects: vec![sample_vertex(), Value::I32(1)], labels }.into())
+    Value::Path(mangrove_graph::PathValue { objects: vec![sample_vertex(), Value::I32(1)], labels }.into())
 }
 
 /// Every kind of value a response may hold.

@@ -3,8 +3,7 @@
 //! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; who
 //! sends them on anyway truncates to where it began.
 
-use mangrove_graph::value::PathValue;
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, Result, Value};
+use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, PathValue, Result, Value};
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::value::PathValue;
-use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result, Tree, Value};
+use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, PathValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
 use super::json::{Json, Kind};

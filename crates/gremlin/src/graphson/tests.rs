@@ -1,8 +1,7 @@
 //! GraphSON against gremlinpython's text, the reference server's, itself, and noise.
 
-use mangrove_graph::value::PathValue;
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, Token, Tree,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, PathValue, Token, Tree,
 };
 use proptest::prelude::*;
 use smol_str::SmolStr;

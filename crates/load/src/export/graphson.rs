@@ -4,9 +4,9 @@
 //! Edges are written while the list of a vertex is read, label by label, so a vertex with millions of edges
 //! needs no more memory than one with ten.
 
-use mangrove_graph::property_id::vertex_property_id;
 use mangrove_graph::{
     Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result, VertexId,
+    vertex_property_id,
 };
 
 use super::elements::{BATCH, EdgeRow, Names, Selection, VertexRow, by_key};

@@ -3,8 +3,7 @@
 //! A *name* (label, key, step label, side effect) must be known when the traversal is compiled; a *value*
 //! may be a parameter. Each function says in its error what was given and what would be right.
 
-use mangrove_graph::value::Detached;
-use mangrove_graph::{Error, Result, UserId, Value, numeric};
+use mangrove_graph::{Detached, Error, Result, UserId, Value, numeric};
 use mangrove_gremlin::Argument;
 
 use super::NESTING_MAX;

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use mangrove_graph::value::Detached;
-use mangrove_graph::{Error, Result, Token, UserId, Value};
+use mangrove_graph::{Detached, Error, Result, Token, UserId, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
 
 use super::arguments::{child, describe, ids, misfit, name, operand};

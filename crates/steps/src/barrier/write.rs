@@ -150,7 +150,7 @@ fn label_set(label: &Value, scene: &Scene<'_>) -> Result<LabelSetId> {
     let Value::String(text) = label else {
         return Err(Error::invalid(format!("a label must be a string, not a {}", label.type_name())));
     };
-    if text.split(mangrove_graph::catalog::LABEL_SEPARATOR).any(str::is_empty) {
+    if text.split(mangrove_graph::LABEL_SEPARATOR).any(str::is_empty) {
         return Err(Error::invalid("a label must not be empty"));
     }
     Ok(scene.environment.view.catalog().intern_label_text(text))

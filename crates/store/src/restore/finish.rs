@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove_graph::ids::PAGE_SLOTS;
-use mangrove_graph::{ElementId, ElementKind, IndexInfo, LabelSetId, TabletId, UserId, VertexId};
+use mangrove_graph::{ElementId, ElementKind, IndexInfo, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use parking_lot::Mutex;
 
 use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};

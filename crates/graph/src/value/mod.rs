@@ -1,13 +1,17 @@
 //! Values: what a property holds and what a traversal carries.
 //!
-//! One type serves both, so that nothing is converted between store, dataflow and wire. The *storable*
-//! part (see [`Value::is_storable`]) are the scalars and collections of a property; the rest are what a
-//! traversal meets on its way: elements, properties, paths, tokens. A value is 32 bytes; what does not
-//! fit is shared behind an `Arc`, so cloning never copies a collection.
+//! One type serves both, so store, dataflow and wire convert nothing between them. The *storable* values
+//! ([`Value::is_storable`]) are the scalars and collections that a property may hold. The others are what a traversal meets:
+//! elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`, so cloning never
+//! copies a collection.
 //!
-//! How values compare is not one question but four (equality, equivalence, comparability, orderability);
-//! the answers are in [`crate::compare`]. Arithmetic is in [`crate::numeric`]. The derived `PartialEq` is
-//! structural: same variant, same content (floats by value); use it in tests, not for Gremlin.
+//! Whether two values are the same is four questions (equality, equivalence, comparability, orderability); `compare` answers
+//! them. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use it;
+//! Gremlin's steps do not.
+
+mod datetime;
+mod property_id;
+mod structure;
 
 use std::sync::Arc;
 
@@ -16,15 +20,17 @@ use num_bigint::BigInt;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use crate::datetime::{DateTime, Duration};
 use crate::ids::{EdgeId, KeyId, VertexId};
-use crate::structure::{GraphValue, Tree};
+
+pub use datetime::{DateTime, Duration};
+pub use property_id::vertex_property_id;
+pub use structure::{GraphValue, Tree};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Value {
-    /// The absent value that is nevertheless there.
+    /// Gremlin's `null`: a value, unlike a missing property.
     #[default]
     Null,
     /// A boolean.
@@ -59,14 +65,13 @@ pub enum Value {
     Duration(Duration),
     /// A list.
     List(Arc<Vec<Value>>),
-    /// A set in insertion order. Who builds one removes duplicates (`compare::equivalent`) first.
+    /// A set in insertion order. The code that builds one leaves out members that are equivalent (`compare::equivalent`).
     Set(Arc<Vec<Value>>),
-    /// A map in insertion order. Who builds one keeps keys unique under `compare::equivalent`.
+    /// A map in insertion order. The code that builds one keeps its keys unique under `compare::equivalent`.
     Map(Arc<Vec<(Value, Value)>>),
-    /// An entry of a map on its own, as `unfold()` takes it out. Detached results and the
-    /// wire show it as a map of one entry.
+    /// A single entry of a map, as `unfold()` takes it out. Clients see it as a map of one entry.
     Entry(Arc<(Value, Value)>),
-    /// A multiset: values with how many times each occurs, in insertion order (a Gremlin side effect).
+    /// A multiset, in insertion order: values, each with the number of times it occurs. A side effect of Gremlin.
     BulkSet(Arc<Vec<(Value, u64)>>),
     /// A packed array of 32-bit floats (an embedding, a feature vector).
     F32Array(Arc<[f32]>),
@@ -79,9 +84,9 @@ pub enum Value {
     VertexProperty(Arc<VertexPropertyValue>),
     /// A property of an edge, or a meta-property.
     Property(Arc<PropertyValue>),
-    /// The way a traverser came.
+    /// The path of a traverser.
     Path(Arc<PathValue>),
-    /// A tree of the ways that traversers came.
+    /// The paths of several traversers, as a tree.
     Tree(Arc<Tree>),
     /// A part of a graph.
     Graph(Arc<GraphValue>),
@@ -89,8 +94,8 @@ pub enum Value {
     Token(Token),
     /// `Direction.IN`, `OUT`: keys of an edge's `elementMap()`.
     Direction(Direction),
-    /// A vertex or edge with everything a client needs, taken out of its snapshot. Only the last
-    /// operator of a plan makes them; no step reads them.
+    /// An element or property with everything that a client needs, taken out of its snapshot. Only the last operator of a plan
+    /// makes them; no step reads them.
     Detached(Arc<Detached>),
 }
 
@@ -109,19 +114,19 @@ pub enum Token {
     Value,
 }
 
-/// Which way along an edge.
+/// The direction in which an edge is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From source to target.
     Out,
     /// From target to source.
     In,
-    /// Either way; a self-loop is met twice, as TinkerPop has it.
+    /// Both; a self-loop is met twice, as in TinkerPop.
     Both,
 }
 
 impl Direction {
-    /// The other way round.
+    /// The opposite direction.
     pub fn reverse(self) -> Self {
         match self {
             Direction::Out => Direction::In,
@@ -131,25 +136,25 @@ impl Direction {
     }
 }
 
-/// A property of a vertex as a traverser carries it: a copy of the value its snapshot saw.
+/// A property of a vertex, as a traverser carries it: a copy of what its snapshot showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexPropertyValue {
-    /// Whose property it is.
+    /// The vertex that has the property.
     pub vertex: VertexId,
     /// The key.
     pub key: KeyId,
-    /// Which of several values under the key (list and set cardinality); 0 for the only one.
+    /// The number of the value among several under the key (list and set cardinality); 0 for the only one.
     pub ordinal: u32,
     /// The value.
     pub value: Value,
-    /// Meta-properties, in key order of insertion.
+    /// Meta-properties, in the order in which their keys were added.
     pub meta: Arc<Vec<(KeyId, Value)>>,
 }
 
 /// A property of an edge, or a meta-property of a vertex property, as a traverser carries it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyValue {
-    /// Whose property it is: an edge, or the vertex property a meta-property belongs to.
+    /// The edge, or the vertex property, that has the property.
     pub owner: PropertyOwner,
     /// The key.
     pub key: KeyId,
@@ -157,7 +162,7 @@ pub struct PropertyValue {
     pub value: Value,
 }
 
-/// What a [`PropertyValue`] belongs to.
+/// The owner of a [`PropertyValue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PropertyOwner {
     /// An edge.
@@ -166,7 +171,7 @@ pub enum PropertyOwner {
     VertexProperty(VertexId, KeyId, u32),
 }
 
-/// A path: the objects in order, each with the labels its step bore.
+/// A path: its objects in order, each with the labels of the step that it comes from.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct PathValue {
     /// Objects, oldest first.
@@ -180,16 +185,16 @@ pub struct PathValue {
 pub enum Detached {
     /// A vertex.
     Vertex {
-        /// The id the user knows.
+        /// The id by which the user knows it.
         id: Value,
         /// The label (`a::b` for a set of two).
         label: SmolStr,
-        /// Its properties, or none where only references were asked for.
+        /// Its properties; none if only a reference was asked for.
         properties: Vec<DetachedVertexProperty>,
     },
     /// An edge with references to its ends.
     Edge {
-        /// The id the user knows.
+        /// The id by which the user knows it.
         id: Value,
         /// The label.
         label: SmolStr,
@@ -197,7 +202,7 @@ pub enum Detached {
         source: (Value, SmolStr),
         /// Id and label of the target.
         target: (Value, SmolStr),
-        /// Its properties, or none where only references were asked for.
+        /// Its properties; none if only a reference was asked for.
         properties: Vec<(SmolStr, Value)>,
     },
     /// A vertex property.
@@ -214,7 +219,7 @@ pub enum Detached {
 /// A vertex property taken out of its snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetachedVertexProperty {
-    /// Its id (see [`crate::property_id`]).
+    /// Its id (see [`vertex_property_id`]).
     pub id: Value,
     /// The key.
     pub key: SmolStr,
@@ -235,12 +240,12 @@ impl Value {
         Value::List(Arc::new(values))
     }
 
-    /// A map value; the caller keeps keys unique.
+    /// A map value. The caller keeps the keys unique under `compare::equivalent`.
     pub fn map(entries: Vec<(Value, Value)>) -> Self {
         Value::Map(Arc::new(entries))
     }
 
-    /// Whether it is a number of any width.
+    /// Returns true for a number of any type.
     pub fn is_number(&self) -> bool {
         matches!(
             self,
@@ -255,12 +260,12 @@ impl Value {
         )
     }
 
-    /// Collections that a property may hold lie in one another at most this deep: whoever reads or writes a value in a
-    /// file goes down into it.
+    /// The most levels of collections in a value that a property may hold. Reading and writing a value in a file takes stack for
+    /// each level.
     pub const NESTING_MAX: u32 = 256;
 
-    /// Whether a property may hold it: scalars, and collections of storable values, nested at most
-    /// [`Value::NESTING_MAX`] deep.
+    /// Returns true if a property may hold the value: scalars, and collections of storable values on at most
+    /// [`Value::NESTING_MAX`] levels.
     pub fn is_storable(&self) -> bool {
         self.is_storable_within(Self::NESTING_MAX)
     }
@@ -287,7 +292,7 @@ impl Value {
         }
     }
 
-    /// The name of the value's type, as error messages have it.
+    /// The name of the value's type, for error messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "null",

@@ -1,20 +1,19 @@
-//! The values of several keys by column: what maps of elements are made of.
+//! Values of several keys, a column for each key: what maps of elements are made from.
 //!
-//! A [`PropertyRow`] says everything of one property of one element, again and again which key it is. Who wants values
-//! and nothing else takes a column a key instead: each is read in one pass over the elements, and a map is then made
-//! row by row with one walk over all columns ([`ValueColumns::each_row`]).
+//! A [`PropertyRow`] names the key of each property again and again. A caller that needs only values takes columns instead: the
+//! view reads each column in one pass over the elements, and [`ValueColumns::each_row`] then walks all columns at once.
+//! Within a column, rows ascend (GRAPH-1).
 
-use crate::error::Result;
-use crate::ids::{EdgeId, KeyId, VertexId};
+use super::rows::{PropertyRow, ValueRows};
+use crate::ids::KeyId;
 use crate::value::Value;
-use crate::view::{GraphView, PropertyRow, ValueRows};
 
-/// A column a key; see [`GraphView::vertex_columns`].
+/// A column of values for each key, as [`GraphView::vertex_columns`](super::GraphView::vertex_columns) fills them.
 #[derive(Default, Debug)]
 pub struct ValueColumns {
     /// The keys, each once.
     keys: Vec<KeyId>,
-    /// The values of the key at the same place; those behind are empty and wait to be used again.
+    /// The column of the key at the same position. Columns after the last key are empty; their memory is used again.
     columns: Vec<ValueRows>,
 }
 
@@ -25,12 +24,12 @@ impl ValueColumns {
         self.columns.iter_mut().for_each(ValueRows::clear);
     }
 
-    /// The keys, in the order in which they were first asked for.
+    /// The keys, in the order in which their columns were made.
     pub fn keys(&self) -> &[KeyId] {
         &self.keys
     }
 
-    /// The column of a key, made where it is new.
+    /// The column of a key; an empty one is made if the key is new.
     pub fn column(&mut self, key: KeyId) -> &mut ValueRows {
         let at = self.keys.iter().position(|k| *k == key).unwrap_or_else(|| {
             self.keys.push(key);
@@ -42,24 +41,36 @@ impl ValueColumns {
         &mut self.columns[at]
     }
 
-    /// How many values.
+    /// Appends whole properties, a value each. Every one of `keys` gets a column, whether or not a property has it.
+    pub fn extend(&mut self, properties: Vec<PropertyRow>, keys: Option<&[KeyId]>) {
+        keys.into_iter().flatten().for_each(|key| {
+            self.column(*key);
+        });
+        for PropertyRow { row, key, value, .. } in properties {
+            let column = self.column(key);
+            column.row.push(row);
+            column.value.push(value);
+        }
+    }
+
+    /// The number of values in all columns.
     pub fn len(&self) -> usize {
         self.columns.iter().map(|column| column.row.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.columns.iter().all(|column| column.row.is_empty())
     }
 
-    /// Takes the values out row by row. `each` is shown every row up to `rows`, and takes the row's values from the
-    /// iterator: key by key, those of one key in their order. What it leaves is dropped.
+    /// Takes the values out row by row. `each` is called for the rows from 0 to `rows - 1`, and takes the row's values from the
+    /// iterator: key by key, those of one key in their order. Values that it leaves are dropped.
     pub fn each_row(&mut self, rows: usize, mut each: impl FnMut(usize, &mut RowValues<'_>)) {
         let keys = &self.keys[..];
         let columns = &mut self.columns[..keys.len()];
         let mut next = vec![0; keys.len()];
         for row in 0..rows {
-            let mut values = RowValues { keys, columns, next: &mut next, row: row as u32, place: 0 };
+            let mut values = RowValues { keys, columns, next: &mut next, row: row as u32, position: 0 };
             each(row, &mut values);
             values.by_ref().for_each(drop);
         }
@@ -67,27 +78,27 @@ impl ValueColumns {
     }
 }
 
-/// The values of one row: the place of the key among [`ValueColumns::keys`], the key, and the value.
+/// The values of one row. An item is the position of a key among [`ValueColumns::keys`], the key, and a value.
 pub struct RowValues<'a> {
     keys: &'a [KeyId],
     columns: &'a mut [ValueRows],
-    /// The next value of each column.
+    /// The position of the next value in each column.
     next: &'a mut [usize],
     row: u32,
-    place: usize,
+    position: usize,
 }
 
 impl RowValues<'_> {
-    /// How many keys the row has values under; right as long as nothing was taken.
+    /// The number of keys under which the row has values. Only right before the first value is taken.
     pub fn key_count(&self) -> usize {
         let columns = self.columns.iter().zip(self.next.iter());
         columns.filter(|(column, next)| column.row.get(**next) == Some(&self.row)).count()
     }
 
-    /// The next value under the key at a place, if there is one more.
+    /// The row's next value under the key at a position, if there is one more.
     #[inline]
-    pub fn next_of(&mut self, place: usize) -> Option<Value> {
-        let (column, next) = (&mut self.columns[place], &mut self.next[place]);
+    pub fn next_of(&mut self, position: usize) -> Option<Value> {
+        let (column, next) = (&mut self.columns[position], &mut self.next[position]);
         if column.row.get(*next) != Some(&self.row) {
             return None;
         }
@@ -101,50 +112,13 @@ impl Iterator for RowValues<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while self.place < self.keys.len() {
-            if let Some(value) = self.next_of(self.place) {
-                return Some((self.place, self.keys[self.place], value));
+        while self.position < self.keys.len() {
+            if let Some(value) = self.next_of(self.position) {
+                return Some((self.position, self.keys[self.position], value));
             }
-            self.place += 1;
+            self.position += 1;
         }
         None
-    }
-}
-
-/// [`GraphView::vertex_columns`] by whole properties, for views that have no shorter way.
-pub fn vertex_columns_of_rows<V: GraphView + ?Sized>(
-    view: &V,
-    vertices: &[VertexId],
-    keys: Option<&[KeyId]>,
-    out: &mut ValueColumns,
-) -> Result<()> {
-    let mut rows = Vec::new();
-    view.vertex_properties(vertices, keys, &mut rows)?;
-    into_columns(rows, keys, out);
-    Ok(())
-}
-
-/// [`GraphView::edge_columns`] by whole properties, for views that have no shorter way.
-pub fn edge_columns_of_rows<V: GraphView + ?Sized>(
-    view: &V,
-    edges: &[EdgeId],
-    keys: Option<&[KeyId]>,
-    out: &mut ValueColumns,
-) -> Result<()> {
-    let mut rows = Vec::new();
-    view.edge_properties(edges, keys, &mut rows)?;
-    into_columns(rows, keys, out);
-    Ok(())
-}
-
-fn into_columns(rows: Vec<PropertyRow>, keys: Option<&[KeyId]>, out: &mut ValueColumns) {
-    keys.into_iter().flatten().for_each(|key| {
-        out.column(*key);
-    });
-    for PropertyRow { row, key, value, .. } in rows {
-        let column = out.column(key);
-        column.row.push(row);
-        column.value.push(value);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Numbers of one type as plain arrays: what sums and comparisons over a property read.
 //!
-//! A [`Value`] is 32 bytes with a tag to look at; a property that is a number of the same type in every element,
-//! as most are, is read eight bytes at a time instead. Integers of all widths come as `i64` and floats as `f64`, both
-//! exactly; the type says what they were, since sums keep the type of their summands.
+//! A [`Value`] is 32 bytes with a tag to test. Most properties that are numbers have the same type in every element, and
+//! are read eight bytes at a time instead. Integers of all widths are held as `i64` and floats as `f64`, both exactly.
+//! [`Numbers::kind`] says what they were, since a sum has the type of its summands.
 
 use crate::value::Value;
 
@@ -37,12 +37,12 @@ impl NumberType {
         })
     }
 
-    /// Whether it is a float.
+    /// Returns true for a float type.
     pub fn is_float(self) -> bool {
         matches!(self, NumberType::F32 | NumberType::F64)
     }
 
-    /// An integer of this type. It must be one that the type holds.
+    /// A value of this integer type. The number must fit in the type.
     pub fn integer(self, number: i64) -> Value {
         match self {
             NumberType::I8 => Value::I8(number as i8),
@@ -52,7 +52,7 @@ impl NumberType {
         }
     }
 
-    /// A float of this type. It must be one that the type holds.
+    /// A value of this float type. The number must fit in the type.
     pub fn float(self, number: f64) -> Value {
         match self {
             NumberType::F32 => Value::F32(number as f32),
@@ -61,12 +61,12 @@ impl NumberType {
     }
 }
 
-/// Numbers of one type with the input rows they belong to. A row has as many entries as it has values.
+/// Numbers of one type with the input rows they belong to. An input row has as many entries as it has values.
 ///
 /// Either `integers` or `floats` is parallel to `row`, and the other is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Numbers {
-    /// The type; `None` as long as there are no numbers.
+    /// The type; `None` if and only if there are no numbers.
     pub kind: Option<NumberType>,
     /// The input row each belongs to, ascending.
     pub row: Vec<u32>,
@@ -85,17 +85,17 @@ impl Numbers {
         self.floats.clear();
     }
 
-    /// How many numbers.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.row.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.row.is_empty()
     }
 
-    /// The number at a position as a value.
+    /// The number at a position, as a value of its type.
     pub fn value(&self, at: usize) -> Option<Value> {
         let kind = self.kind?;
         match kind.is_float() {
@@ -104,7 +104,7 @@ impl Numbers {
         }
     }
 
-    /// Appends a value; false where it is of another type, or no number, and nothing was appended.
+    /// Appends a value and returns true, if it is a number of the type held so far. Otherwise appends nothing and returns false.
     pub fn push(&mut self, row: u32, value: &Value) -> bool {
         let Some(kind) = NumberType::of(value).filter(|kind| self.kind.is_none_or(|k| k == *kind)) else {
             return false;
@@ -119,7 +119,7 @@ impl Numbers {
         true
     }
 
-    /// Goes back to the first `len` numbers.
+    /// Keeps the first `len` entries.
     pub fn truncate(&mut self, len: usize) {
         self.row.truncate(len);
         self.integers.truncate(len);

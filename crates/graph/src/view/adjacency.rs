@@ -1,27 +1,12 @@
-//! Adjacency by the page, in place: what kernels that look at every edge read.
+//! Neighbors in place, a page at a time: for readers that look at every edge of a graph.
 //!
-//! [`GraphView::expand`](crate::GraphView::expand) copies neighbors into columns of rows, which operators need. A
-//! sum over all edges, a projection or an iteration of PageRank needs no copy: it gets slices of the store's own
-//! packed runs, as many vertices at a time as lie together.
+//! [`GraphView::expand`](crate::GraphView::expand) copies neighbors into columns of rows, which operators need. A sum over all
+//! edges, a projection or an iteration of PageRank needs no copy. It gets slices of the store's own packed runs, for as
+//! many vertices at a time as lie together. The slices are valid during one call of the reader's function.
 
 use std::ops::Range;
 
 use crate::ids::{EdgeId, VertexId};
-use crate::value::Direction;
-use crate::view::{LabelFilter, Share};
-
-/// What a walk over adjacency takes.
-#[derive(Clone, Debug)]
-pub struct AdjacencyRequest {
-    /// From which vertices.
-    pub vertices: LabelFilter,
-    /// Which way.
-    pub direction: Direction,
-    /// Along which edges.
-    pub labels: LabelFilter,
-    /// Of which tablets' vertices.
-    pub share: Share,
-}
 
 /// The neighbors of some vertices whose runs lie in one array.
 ///
@@ -35,24 +20,24 @@ pub struct AdjacencyRuns<'a> {
     start: u32,
     neighbors: &'a [VertexId],
     edges: &'a [EdgeId],
-    /// By vertex; empty where all have that of the first.
+    /// The generation of each vertex; empty if all have the generation of the first.
     generations: &'a [u16],
 }
 
 impl<'a> AdjacencyRuns<'a> {
-    /// The runs of vertices that follow one another from `first`, run by run from `start` to the first of `ends`, from
-    /// there to the next, and so on. Panics where an array ends before the last run does.
+    /// The runs of the vertices from `first` on. The first run lies in the arrays from `start` to `ends[0]`, the next from there
+    /// to `ends[1]`, and so on. Panics if an array ends before the last run does.
     pub fn new(first: VertexId, start: u32, ends: &'a [u32], neighbors: &'a [VertexId], edges: &'a [EdgeId]) -> Self {
         let last = ends.last().map_or(start, |end| *end) as usize;
         AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last], generations: &[] }
     }
 
-    /// The same of vertices that are of several generations, one for each of them. Panics where there are fewer.
+    /// Gives each vertex its own generation. Panics if there are fewer generations than vertices.
     pub fn of_generations(self, generations: &'a [u16]) -> Self {
         AdjacencyRuns { generations: &generations[..self.ends.len()], ..self }
     }
 
-    /// How many vertices.
+    /// The number of vertices.
     #[inline]
     pub fn vertex_count(&self) -> usize {
         self.ends.len()
@@ -61,7 +46,7 @@ impl<'a> AdjacencyRuns<'a> {
     /// The vertex at a position.
     #[inline]
     pub fn vertex(&self, position: usize) -> VertexId {
-        // Slots are the low bits of an id, and a page's vertices are neighbors in them.
+        // The slot index is in the low bits of an id, and vertices of a page follow one another there.
         let of_first = VertexId::from_bits(self.first.to_bits() + position as u64);
         match self.generations.get(position) {
             None => of_first,

@@ -1,14 +1,14 @@
-//! The id of a vertex property as a client sees it.
+//! The id of a vertex property, as a client sees it.
 //!
-//! A vertex property needs an id on the wire, but storing one would cost as much as the value. So it is
-//! spelled from what names the property anyway: `VERTEX:KEY` for the only value under a key, and
-//! `VERTEX:KEY:ORDINAL` where the key has several.
+//! The wire format asks for an id of every vertex property, but storing one would cost as much as the value. So the id is
+//! made from what names the property anyway: `VERTEX:KEY` for the only value under a key, and `VERTEX:KEY:ORDINAL`
+//! if the key has several.
 
 use smol_str::{SmolStr, format_smolstr};
 
-use crate::value::Value;
+use super::Value;
 
-/// The id of the property `key` (number `ordinal` of its values) of the vertex with this user-visible id.
+/// The id of value number `ordinal` under `key` of the vertex that users know by the id `vertex`.
 pub fn vertex_property_id(vertex: &Value, key: &str, ordinal: u32) -> Value {
     let owner: SmolStr = match vertex {
         Value::I32(n) => format_smolstr!("{n}"),

@@ -1,33 +1,28 @@
-//! Values that are structures of their own: the tree of `tree()` and the graph of `subgraph()`.
+//! The tree of `tree()` and the graph of `subgraph()`: values that are structures of their own.
 //!
-//! Both are results more than operands: a traversal builds one, and its client looks at it. Neither can be stored in a
-//! property. While a query runs they hold elements by their ids; a client gets them detached, as elements everywhere.
+//! Both are results: a traversal builds one, and its client looks at it. Neither can be stored in a property. While a query
+//! runs they hold elements by id; the client gets the elements detached.
 
-use crate::compare;
-use crate::value::Value;
+use super::Value;
 
-/// Nested branches: every key once on its level, in the order in which keys first came.
+/// Nested branches. A key occurs once on its level; keys are in the order in which they first came.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
-    /// What begins here, and what follows on each.
+    /// The keys of this level, each with the tree below it.
     pub branches: Vec<(Value, Tree)>,
 }
 
 impl Tree {
-    /// How deep a tree may be. Trees are compared, encoded and dropped by recursion, so whoever builds one checks.
+    /// The greatest depth of a tree, in levels. Trees are compared, encoded and dropped by recursion, so the code that builds
+    /// one checks the depth.
     pub const DEPTH_MAX: usize = 128;
 
-    /// What follows on a key.
-    pub fn get(&self, key: &Value) -> Option<&Tree> {
-        self.branches.iter().find(|(known, _)| compare::equivalent(known, key)).map(|(_, below)| below)
-    }
-
-    /// How many keys there are on all levels.
+    /// The number of keys on all levels.
     pub fn size(&self) -> usize {
         self.branches.iter().map(|(_, below)| 1 + below.size()).sum()
     }
 
-    /// Calls `f` for every key on every level, those below a key after it.
+    /// Calls `f` for every key on every level: for a key first, then for those below it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         for (key, below) in &self.branches {
             f(key);
@@ -53,6 +48,7 @@ pub struct GraphValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare;
 
     #[test]
     fn trees_are_equal_whatever_the_order_of_their_branches() {

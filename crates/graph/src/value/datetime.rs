@@ -1,11 +1,11 @@
-//! Points in time and lengths of time.
+//! Points in time and lengths of time, with their text in ISO 8601.
 
 use std::fmt;
 
 use time::{OffsetDateTime, UtcOffset};
 
-/// A point in time with the offset it is shown in. Two points with different offsets are equal when they
-/// are the same instant only under [`crate::compare`]; structurally they differ.
+/// A point in time, with the offset from UTC in which it is shown. Under `compare::equal` two points are equal if they are the
+/// same instant. Under the derived `PartialEq` their offsets must be the same, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DateTime {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -17,7 +17,7 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// UTC, from milliseconds since the epoch.
+    /// A point in UTC, in milliseconds since 1970.
     pub fn from_epoch_millis(millis: i64) -> Self {
         DateTime {
             seconds: millis.div_euclid(1000),
@@ -26,14 +26,17 @@ impl DateTime {
         }
     }
 
-    /// Milliseconds since the epoch, rounded down; `None` on overflow.
+    /// Milliseconds since 1970, rounded down; `None` on overflow.
     pub fn epoch_millis(self) -> Option<i64> {
         self.seconds.checked_mul(1000)?.checked_add(i64::from(self.nanos / 1_000_000))
     }
 
-    /// From ISO 8601 text, as TinkerPop's `datetime()` reads it: `2020-01-02T03:04:05.678+02:00` without its seconds, its
-    /// fraction, its offset (then UTC) or its time; a day of the year (`2020-002`) or a month alone (`2020-01`). A day
-    /// that its month lacks is the last one it has, and 24:00 is the next day. Years of more than four digits have a sign.
+    /// Reads ISO 8601 text as TinkerPop's `datetime()` does.
+    ///
+    /// - The full form is `2020-01-02T03:04:05.678+02:00`. Fraction, seconds, offset (then UTC) and time may be missing.
+    /// - The date may also be a day of the year (`2020-002`) or, without a time, a month (`2020-01`).
+    /// - A day that its month does not have stands for the last day of the month; 24:00 stands for the next day.
+    /// - A year of more than four digits has a sign.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, time) = match text.split_once(['T', 't']) {
             Some((date, time)) => (date, Some(time)),
@@ -53,14 +56,14 @@ impl DateTime {
         DateTime { seconds, nanos: 0, offset_seconds: 0 }
     }
 
-    /// The `time` crate's form; `None` where it cannot hold the year.
+    /// The point as a type of the `time` crate; `None` if that cannot hold the year.
     pub fn to_offset(self) -> Option<OffsetDateTime> {
         let nanos = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos);
         let offset = UtcOffset::from_whole_seconds(self.offset_seconds).ok()?;
         OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?.checked_to_offset(offset)
     }
 
-    /// The instant, for comparing.
+    /// The instant without its offset: seconds and nanoseconds, for comparing.
     pub fn instant(self) -> (i64, u32) {
         (self.seconds, self.nanos)
     }
@@ -77,13 +80,13 @@ impl fmt::Display for DateTime {
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// A number of so many digits and nothing else.
+/// The number that a text consists of, if `count` contains the number of its digits.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<i64> {
     let plain = count.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
 
-/// The days since 1970-01-01 of a date; one in front of a time has all its parts.
+/// The days from 1970-01-01 to a date. If the date is `whole`, its day must be given, as before a time.
 fn days_of(text: &str, whole: bool) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -115,9 +118,9 @@ fn days_of(text: &str, whole: bool) -> Option<i64> {
     }
 }
 
-/// The days from 1970-01-01 up to the first of a month, in the proleptic Gregorian calendar.
+/// The days from 1970-01-01 to the first day of a month, in the proleptic Gregorian calendar.
 fn days_before(year: i64, month: i64) -> i64 {
-    // Years that begin in March have their leap day at the end; 719,468 days lie between 0000-03-01 and 1970-01-01.
+    // A year that begins in March has its leap day at its end; 719,468 days lie between 0000-03-01 and 1970-01-01.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     year * 365 + leap_days + (153 * month + 2) / 5 - 719_468
@@ -128,7 +131,7 @@ fn month_days(year: i64, month: i64) -> i64 {
     days_before(next_year, next) - days_before(year, month)
 }
 
-/// `HH:MM[:SS[.fraction]]` in seconds and nanoseconds.
+/// Reads `HH:MM[:SS[.fraction]]` as seconds and nanoseconds.
 fn clock_of(text: &str) -> Option<(i64, u32)> {
     let (clock, fraction) = match text.split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),
@@ -151,7 +154,7 @@ fn clock_of(text: &str) -> Option<(i64, u32)> {
     valid.then_some((hours * 3_600 + minutes * 60 + seconds, u32::try_from(nanos).ok()?))
 }
 
-/// `Z`, `±HH:MM[:SS]` or `±HHMM` in seconds, at most 18 hours; nothing is UTC.
+/// Reads `Z`, `±HH:MM[:SS]` or `±HHMM` as seconds, at most 18 hours. Empty text is UTC.
 fn offset_of(text: &str) -> Option<i32> {
     const OFFSET_SECONDS_MAX: i64 = 18 * 3_600;
     let (sign, rest) = match text.as_bytes().first() {
@@ -173,7 +176,7 @@ fn offset_of(text: &str) -> Option<i32> {
 /// A length of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Duration {
-    /// Whole seconds, negative for backwards.
+    /// Whole seconds; negative if it leads back in time.
     pub seconds: i64,
     /// Nanoseconds added to them, 0 to 999,999,999.
     pub nanos: u32,

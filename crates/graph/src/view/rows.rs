@@ -1,0 +1,71 @@
+//! What the methods of [`GraphView`](super::GraphView) append to: neighbors, values and properties, with the input row of each.
+//!
+//! The caller owns these columns and uses them again. In each of them the `row` column ascends (GRAPH-1).
+
+use std::sync::Arc;
+
+use crate::ids::{EdgeId, KeyId, VertexId};
+use crate::value::Value;
+
+/// The neighbors that an expansion has met, as parallel columns.
+#[derive(Default, Debug)]
+pub struct Expansion {
+    /// The input row each belongs to, ascending.
+    pub row: Vec<u32>,
+    /// The vertex at the other end.
+    pub neighbor: Vec<VertexId>,
+    /// The edge; empty if the request did not ask for edges.
+    pub edge: Vec<EdgeId>,
+}
+
+impl Expansion {
+    /// Forgets the content and keeps the memory.
+    pub fn clear(&mut self) {
+        self.row.clear();
+        self.neighbor.clear();
+        self.edge.clear();
+    }
+
+    /// The number of neighbors.
+    pub fn len(&self) -> usize {
+        self.neighbor.len()
+    }
+
+    /// Returns true if there are no neighbors.
+    pub fn is_empty(&self) -> bool {
+        self.neighbor.is_empty()
+    }
+}
+
+/// Values of properties, as parallel columns. An input row has as many entries as it has values.
+#[derive(Default, Debug)]
+pub struct ValueRows {
+    /// The input row each belongs to, ascending.
+    pub row: Vec<u32>,
+    /// The value.
+    pub value: Vec<Value>,
+}
+
+impl ValueRows {
+    /// Forgets the content and keeps the memory.
+    pub fn clear(&mut self) {
+        self.row.clear();
+        self.value.clear();
+    }
+}
+
+/// One property of an element as [`GraphView::vertex_properties`] and [`GraphView::edge_properties`]
+/// return it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyRow {
+    /// The input row.
+    pub row: u32,
+    /// The key.
+    pub key: KeyId,
+    /// The number of the value among several under the key; 0 for edges.
+    pub ordinal: u32,
+    /// The value.
+    pub value: Value,
+    /// Meta-properties; empty for edges.
+    pub meta: Arc<Vec<(KeyId, Value)>>,
+}
