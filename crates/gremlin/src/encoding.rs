@@ -79,7 +79,7 @@ impl Encoding {
     /// The request in a message (without its media type).
     pub fn decode_request(self, message: &[u8]) -> Result<Request> {
         match self {
-            Encoding::GraphBinary | Encoding::GraphBinaryText => graphbinary::decode_message(message),
+            Encoding::GraphBinary | Encoding::GraphBinaryText => graphbinary::decode_request(message),
             Encoding::GraphSon(_) => graphson::decode_request(message),
         }
     }
@@ -137,6 +137,18 @@ pub fn split_frame(frame: &[u8]) -> Result<(Encoding, &[u8])> {
         ))
     })?;
     Ok((encoding, message))
+}
+
+/// The request in a binary WebSocket frame that must be GraphBinary, for clients and tests that know no other format.
+pub fn decode_graphbinary_frame(frame: &[u8]) -> Result<Request> {
+    match split_frame(frame)? {
+        (Encoding::GraphBinary | Encoding::GraphBinaryText, message) => graphbinary::decode_request(message),
+        (other, _) => Err(Error::unsupported(format!(
+            "the request is in `{}`; this decoder reads `{}`",
+            other.media_type(),
+            graphbinary::MIME_TYPE
+        ))),
+    }
 }
 
 #[cfg(test)]

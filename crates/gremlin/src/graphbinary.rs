@@ -23,7 +23,7 @@ mod writer;
 
 use mangrove_graph::{Result, Value};
 
-pub use self::request::{decode_message, decode_request, encode_request};
+pub use self::request::{decode_request, encode_request};
 pub use self::response::{decode_response, encode_response, open_response, set_result_count, write_items};
 use crate::bytecode::Argument;
 pub use crate::message::{Gremlin, MaterializeProperties, Request, Response, ResponseData, ResponseHead};

@@ -32,7 +32,7 @@ pub use bytecode::{
     Argument, Bytecode, Cardinality, Column, Comparison, Instruction, Merge, Operator, Order, Pick, Pop, Position,
     Predicate, Scope, TextOperation,
 };
-pub use encoding::{Encoding, as_texts, split_frame};
+pub use encoding::{Encoding, as_texts, decode_graphbinary_frame, split_frame};
 pub use parameters::{Parameters, bind};
 pub use print::Literal;
 pub use script::{

@@ -1,7 +1,7 @@
 //! Requests and responses of the Gremlin Server protocol, whatever format they are written in.
 //!
-//! The formats ([`graphbinary`](crate::graphbinary), [`graphson`](crate::graphson)) read and write them;
-//! [`Encoding`](crate::Encoding) chooses one by its media type.
+//! These types are the same for every format. `graphbinary` and `graphson` read and write them, and `Encoding` chooses a
+//! format by its media type.
 
 mod request;
 mod response;

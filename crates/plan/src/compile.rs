@@ -122,7 +122,9 @@ fn mutation(step: &Step) -> Option<&'static str> {
             ElementKind::Edge => "mergeE",
         }),
         // It may change the database; only the list of services and those of the graph are sure to change nothing.
-        Step::Call { service: Some(name), .. } if !crate::GRAPH_SERVICES.contains(&name.as_str()) => Some("call"),
+        Step::Call { service: Some(name), .. } if !crate::logical::GRAPH_SERVICES.contains(&name.as_str()) => {
+            Some("call")
+        }
         _ => None,
     }
 }

@@ -15,9 +15,6 @@
 
 pub mod compile;
 pub mod explain;
-pub mod expression;
-pub mod files;
-pub mod function;
 mod interleaving;
 pub mod limits;
 pub mod literals;
@@ -30,11 +27,9 @@ mod purity;
 pub mod requirements;
 pub mod rules;
 pub mod strategies;
-pub mod upsert;
-/// The services of `call()` that only read the graph: a source that may not write knows them too.
-pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
 
 pub use compile::compile;
+pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
 pub use lower::{GraphFacts, lower, lower_with};
 pub use options::PlanOptions;
 pub use physical::PhysicalPlan;

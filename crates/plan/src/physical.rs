@@ -22,13 +22,13 @@ pub use nested::Purpose;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope};
 pub use traits::Role;
 
-use crate::expression::{Expression, Part};
-use crate::files::FileStep;
-use crate::function::Function;
+use crate::logical::expression::{Expression, Part};
+use crate::logical::files::FileStep;
+use crate::logical::function::Function;
+use crate::logical::upsert::{MergeMap, Upsert};
 use crate::logical::{
     ChooseOption, Condition, EdgeEnd, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction, Segment, Test,
 };
-use crate::upsert::{MergeMap, Upsert};
 
 /// A whole plan.
 #[derive(Clone, Debug)]

@@ -14,30 +14,8 @@ mod properties;
 use mangrove_graph::{Direction, Error, Result, Value};
 
 use crate::limits::steps_in;
+use crate::logical::upsert::{MergeEntry, MergeFrom};
 use crate::logical::*;
-use crate::upsert::{MergeEntry, MergeFrom};
-
-/// The part of the graph a traversal sees.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Subset {
-    /// The strategy that asks for it, by its name.
-    pub strategy: &'static str,
-    /// What a vertex must have results for.
-    pub vertices: Option<Traversal>,
-    /// What an edge must have results for.
-    pub edges: Option<Traversal>,
-    /// What a vertex property must have results for.
-    pub properties: Option<Traversal>,
-    /// Whether an edge belongs to the part only if both its ends do.
-    pub checks_ends: bool,
-    /// Whether a hop from vertex to vertex leads only along edges that belong to the part. In a partition it does not: there
-    /// only elements that a traversal comes to are tested.
-    pub tests_hops: bool,
-    /// Whether new elements go on only if they belong to the part.
-    pub tests_new: bool,
-    /// What new elements get, and (with true) new vertex properties too.
-    pub mark: Option<(Name, Operand, bool)>,
-}
 
 impl Subset {
     /// The most steps that it puts after one.

@@ -74,7 +74,7 @@ pub fn query(bytes: &[u8]) -> bool {
 
 /// A request in GraphBinary whose traversal is run.
 pub fn request(bytes: &[u8]) -> bool {
-    let Ok(request) = graphbinary::decode_request(bytes) else { return false };
+    let Ok(request) = mangrove_gremlin::decode_graphbinary_frame(bytes) else { return false };
     let (Ok(gremlin), Ok(parameters)) = (request.gremlin(), request.bindings()) else { return false };
     match gremlin {
         Gremlin::Bytecode(bytecode) => on_database(|database, is_planned| {

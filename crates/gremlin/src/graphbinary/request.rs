@@ -6,25 +6,13 @@ use uuid::Uuid;
 use super::reader::{Elements, Reader};
 use super::{MIME_TYPE, code, writer};
 use crate::bytecode::Argument;
-use crate::encoding::{Encoding, split_frame};
 use crate::message::Request;
 
 /// The version of GraphBinary, with the bit that marks it as such.
 pub(super) const VERSION: u8 = 0x81;
 
-/// The request in a WebSocket frame, media type and all.
-pub fn decode_request(frame: &[u8]) -> Result<Request> {
-    match split_frame(frame)? {
-        (Encoding::GraphBinary | Encoding::GraphBinaryText, message) => decode_message(message),
-        (other, _) => Err(Error::unsupported(format!(
-            "the request is in `{}`; this decoder reads `{MIME_TYPE}`",
-            other.media_type()
-        ))),
-    }
-}
-
-/// The request in a message without its media type. Places in errors count from the version byte.
-pub fn decode_message(message: &[u8]) -> Result<Request> {
+/// The request in a message without its media type. Positions in errors count from the version byte.
+pub fn decode_request(message: &[u8]) -> Result<Request> {
     let mut reader = Reader::new(message, Elements::References).collecting_bindings();
     let version = reader.byte()?;
     if version != VERSION {

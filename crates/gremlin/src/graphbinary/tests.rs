@@ -6,6 +6,7 @@ use smol_str::SmolStr;
 use uuid::Uuid;
 
 use super::*;
+use crate::encoding::decode_graphbinary_frame;
 use crate::generate;
 use crate::limits::NESTING_MAX;
 use crate::parameters::bind;
@@ -25,7 +26,7 @@ fn captured_value(name: &str) -> Vec<u8> {
 
 fn captured_request(name: &str) -> Request {
     let frame = fixture(include_str!("../../tests/fixtures/requests.txt"), name);
-    decode_request(&frame).unwrap_or_else(|error| panic!("{name}: {error}"))
+    decode_graphbinary_frame(&frame).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[track_caller]
@@ -293,7 +294,7 @@ fn requests_are_written_as_gremlinpython_writes_them() {
     for name in ["steps", "write", "eval", "session", "commit", "close"] {
         let mut frame = Vec::new();
         encode_request(&captured_request(name), &mut frame).unwrap();
-        assert_eq!(decode_request(&frame).unwrap(), captured_request(name), "{name}");
+        assert_eq!(decode_graphbinary_frame(&frame).unwrap(), captured_request(name), "{name}");
     }
     // Without elements and strategies, which are written shorter, byte for byte.
     for name in ["steps", "write", "session", "commit", "close"] {
@@ -324,7 +325,7 @@ fn what_is_not_read_is_refused_by_name() {
     check_refused(&[0x27, 0, 1, 9], Syntax, "1 bytes follow the end");
     check_refused(&[0x1a, 0, 3, 0, 0, 0, 0, 1, b'x'], Unsupported, "`Order` has no `x`");
     check_refused(&[0x22, 0, 0x7f, 0, 0, 0, 0, 0, 0, 1, 1], InvalidArgument, "a decimal has the scale");
-    let json = decode_request(b"\x10application/json{}").unwrap_err();
+    let json = decode_graphbinary_frame(b"\x10application/json{}").unwrap_err();
     assert!(json.message().contains("in `application/vnd.gremlin-v3.0+json`"), "{json}");
 }
 
@@ -362,7 +363,7 @@ proptest! {
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode_argument(&bytes);
         let _ = decode_value(&bytes);
-        let _ = decode_request(&bytes);
+        let _ = decode_graphbinary_frame(&bytes);
         let _ = decode_response(&bytes);
     }
 

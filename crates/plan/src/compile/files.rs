@@ -5,7 +5,7 @@ use mangrove_gremlin::Argument as Given;
 
 use super::arguments::{describe, misfit, name, operand};
 use super::groups::{Call, Modulator};
-use crate::files::{FileFormat, FileStep};
+use crate::logical::files::{FileFormat, FileStep};
 use crate::logical::{Operand, Step};
 
 const READER: &str = "~tinkerpop.io.reader";

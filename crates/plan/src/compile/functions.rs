@@ -10,8 +10,8 @@ use super::groups::Call;
 use super::modulators::by;
 use super::predicates::test;
 use super::site::Site;
-use crate::expression::{self, Part};
-use crate::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
+use crate::logical::expression::{self, Part};
+use crate::logical::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
 use crate::logical::{Argument, By, Operand, Quantifier, Step};
 
 /// A function of a text with up to `most` arguments, at least `least`.

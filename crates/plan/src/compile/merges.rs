@@ -7,8 +7,8 @@ use super::arguments::{describe, misfit, operand};
 use super::functions::argument;
 use super::groups::{Call, Modulator};
 use super::site::Site;
+use crate::logical::upsert::{MergeEntry, MergeFrom, MergeMap, Upsert};
 use crate::logical::{Argument, Operand, Step};
-use crate::upsert::{MergeEntry, MergeFrom, MergeMap, Upsert};
 
 type Map = MergeMap<Argument>;
 

@@ -7,7 +7,7 @@ use regex::Regex;
 use super::NESTING_MAX;
 use super::arguments::{describe, id_operand, name, operand, too_deep};
 use super::site::Site;
-use crate::function::ValueType;
+use crate::logical::function::ValueType;
 use crate::logical::{LabelTest, Name, Operand, Test};
 
 /// How the operand of a comparison is read: a value, or an id.

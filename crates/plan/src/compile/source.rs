@@ -11,8 +11,8 @@ use smol_str::SmolStr;
 
 use super::arguments::{child, describe, integer, misfit, name, operand};
 use super::site::Site;
+use crate::logical::Subset;
 use crate::logical::{Condition, Configuration, Name, Operand, Sack, Step, StepNode, Test, Traversal};
-use crate::strategies::Subset;
 
 /// TinkerPop's strategies that do not change what a traversal means.
 #[rustfmt::skip] // A name a line would be pages of names.

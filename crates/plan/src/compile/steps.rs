@@ -9,7 +9,7 @@ use super::{
     NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
     matching, merges, sources,
 };
-use crate::function::{CollectionFunction, Function, TextFunction};
+use crate::logical::function::{CollectionFunction, Function, TextFunction};
 use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
 
 /// A whole traversal.

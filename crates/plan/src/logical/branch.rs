@@ -1,6 +1,8 @@
 //! `choose()` and `repeat()`.
 
-use super::{Name, Operand, Test, Traversal};
+use super::Traversal;
+use super::condition::Test;
+use super::operand::{Name, Operand};
 
 /// `choose(…)` and `branch(…)`.
 #[derive(Clone, Debug, PartialEq)]

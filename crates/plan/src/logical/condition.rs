@@ -2,8 +2,8 @@
 
 use mangrove_gremlin::{Comparison, TextOperation};
 
-use super::{Name, Operand};
-use crate::function::ValueType;
+use super::function::ValueType;
+use super::operand::{Name, Operand};
 
 /// A condition on an element.
 #[derive(Clone, Debug, PartialEq)]

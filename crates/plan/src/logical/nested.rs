@@ -3,10 +3,10 @@
 //! One match serves shared and exclusive references; it has no default, so that a step that is added says here what is
 //! nested in it.
 
+use super::upsert::MergeFrom;
 use super::{
     Argument, By, ChooseOn, Emit, Endpoint, LocalFunction, OrderBy, PropertyArgument, Step, StepNode, Traversal, Until,
 };
-use crate::upsert::MergeFrom;
 
 /// Which traversers a nested traversal is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 
 use mangrove_gremlin::{Order, Pop};
 
+use super::expression::Part;
+use super::function::{CollectionFunction, Function};
 use super::{By, EdgeEnd, Endpoint, LocalFunction, Lookup, Name, OrderBy, Reduction, Step};
-use crate::expression::Part;
-use crate::function::{CollectionFunction, Function};
 
 /// What a step does besides giving results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use mangrove_gremlin::Comparison;
 
 use super::Lowering;
 use super::order::Chain;
-use crate::expression::Part;
+use crate::logical::expression::Part;
 use crate::logical::*;
 use crate::physical::*;
 

@@ -4,9 +4,9 @@ use mangrove_graph::Result;
 
 use super::order::Chain;
 use super::{ComputedColumns, Lowering};
+use crate::logical::upsert::{MergeFrom, MergeMap, Upsert};
 use crate::logical::{Argument, ChooseOption};
 use crate::physical::*;
-use crate::upsert::{MergeFrom, MergeMap, Upsert};
 
 impl Lowering<'_> {
     /// The operator says in computed column 0 whether a row was found; rows that were go through a branch of their own, where

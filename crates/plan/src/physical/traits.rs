@@ -6,8 +6,8 @@
 use mangrove_graph::{ElementKind, Token};
 
 use super::{Computation, LocalKind, Op, Pipeline, Purpose};
-use crate::files::FileStep;
 use crate::logical::Reduction;
+use crate::logical::files::FileStep;
 
 /// What an operator does with the stream of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

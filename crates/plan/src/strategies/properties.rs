@@ -13,8 +13,8 @@
 use mangrove_gremlin::Column;
 
 use super::Subset;
-use crate::expression::Part;
-use crate::function::ValueType;
+use crate::logical::expression::Part;
+use crate::logical::function::ValueType;
 use crate::logical::*;
 
 fn node(step: Step) -> StepNode {

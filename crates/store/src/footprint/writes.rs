@@ -200,6 +200,6 @@ impl Store {
 }
 
 fn add_cell(slot: &Slot<'_>, element: ElementId, key: KeyId, cell: RawCell, set: &mut WriteSet) {
-    set.add_label_set(element.into(), slot.core.label);
-    slot.tablet.values.values(cell, |value| set.add_image(element.into(), key, slot.core.label, value));
+    set.add_label_set(element.kind(), slot.core.label);
+    slot.tablet.values.values(cell, |value| set.add_image(element.kind(), key, slot.core.label, value));
 }

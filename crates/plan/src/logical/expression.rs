@@ -5,7 +5,7 @@
 //! itself. Operators from loose to tight: `+ -`, `* / %`, a sign, `^` (to the right), a function of one operand, with or
 //! without parentheses.
 
-use crate::logical::Name;
+use super::operand::Name;
 
 /// The deepest nesting of an expression: it is evaluated by recursion.
 const NESTING_MAX: usize = 64;

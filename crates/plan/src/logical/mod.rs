@@ -5,60 +5,32 @@
 
 mod branch;
 mod condition;
+pub mod expression;
+pub mod files;
+pub mod function;
 mod nested;
+mod operand;
+mod subset;
 mod traits;
+pub mod upsert;
 
-use mangrove_graph::{Direction, Token, Value};
+use mangrove_graph::{Direction, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop, Position};
-use smol_str::SmolStr;
+
+use expression::{Expression, Part};
+use files::FileStep;
+use function::Function;
+use upsert::Upsert;
 
 pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
+pub use operand::{Name, Operand};
+pub use subset::Subset;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
-use crate::expression::{Expression, Part};
-use crate::files::FileStep;
-use crate::function::Function;
-use crate::strategies::Subset;
-use crate::upsert::Upsert;
-
-/// The name of a label, key, step label or side effect.
-pub type Name = SmolStr;
-
-/// A value that is known now, or when the plan runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Operand {
-    /// Known now.
-    Literal(Value),
-    /// The value of this parameter.
-    Parameter(Name),
-    /// The value of the literal of this number, which was taken out of the traversal: see [`literals`](crate::literals).
-    Lifted(u32),
-    /// A list with something else in it than literals.
-    List(Vec<Operand>),
-    /// A map with something else in it than literals.
-    Map(Vec<(Operand, Operand)>),
-    /// The vertex of this id, as a client sends one; null where there is none.
-    Vertex(Value),
-    /// The edge of this id.
-    Edge(Value),
-}
-
-impl Operand {
-    /// The integer, if it is known now and is one.
-    pub fn literal_integer(&self) -> Option<i64> {
-        match self {
-            Operand::Literal(value) => mangrove_graph::numeric::integer(value),
-            Operand::Parameter(_)
-            | Operand::Lifted(_)
-            | Operand::List(_)
-            | Operand::Map(_)
-            | Operand::Vertex(_)
-            | Operand::Edge(_) => None,
-        }
-    }
-}
+/// The services of `call()` that only read the graph. A source that may not write accepts these, too.
+pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
 
 /// A chain of steps.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,7 +8,8 @@
 use mangrove_graph::{ElementKind, Value};
 use mangrove_gremlin::Cardinality;
 
-use crate::logical::{Argument, Operand};
+use super::Argument;
+use super::operand::Operand;
 
 /// One of the maps.
 #[derive(Clone, Debug, PartialEq)]

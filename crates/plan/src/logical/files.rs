@@ -5,7 +5,7 @@
 
 use mangrove_graph::{Error, Result};
 
-use crate::logical::Operand;
+use super::operand::Operand;
 
 /// `io(path)` with its `with()`s, ended by `read()` or `write()`.
 #[derive(Clone, Debug, PartialEq)]
