@@ -13,7 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{
     Detached, DetachedVertexProperty, EdgeId, Error, GraphValue, GraphView, KeyId, PathValue, PropertyRow,
-    PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, property_id,
+    PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, vertex_property_id,
 };
 use mangrove_plan::logical::Name;
 
@@ -290,7 +290,7 @@ impl<'a> Elements<'a> {
         let key = self.names.key(key, self.view);
         let meta = if self.properties { meta } else { &[] };
         DetachedVertexProperty {
-            id: property_id::vertex_property_id(&self.references[owner].0, &key, ordinal),
+            id: vertex_property_id(&self.references[owner].0, &key, ordinal),
             meta: meta.iter().map(|(key, value)| (self.names.key(*key, self.view), value.clone())).collect(),
             value: value.clone(),
             key,

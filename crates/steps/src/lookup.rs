@@ -3,7 +3,7 @@
 //! A [`ComputedColumn`] has `None` where an object has nothing to give (the `by()` is *unproductive*). An object of a
 //! kind that can never give it is a mistake in the query, and an error.
 
-use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, property_id};
+use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, vertex_property_id};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 
@@ -153,7 +153,7 @@ fn property_tokens(
         column[*row] = Some(match (object, token) {
             (Value::VertexProperty(property), Token::Id) => {
                 let owner = owner_ids.next().ok_or_else(|| Error::bug("the view gave fewer ids than vertices"))?;
-                property_id::vertex_property_id(&owner, &names.key(property.key, view), property.ordinal)
+                vertex_property_id(&owner, &names.key(property.key, view), property.ordinal)
             }
             (Value::VertexProperty(property), Token::Label | Token::Key) => names.key_value(property.key, view),
             (Value::VertexProperty(property), Token::Value) => property.value.clone(),

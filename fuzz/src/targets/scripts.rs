@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use mangrove::{Database, ErrorKind, Limits, Parameters, Prepared, QueryOptions, Result};
 use mangrove_graph::DateTime;
 use mangrove_gremlin::message::Gremlin;
-use mangrove_gremlin::{ParseOptions, Statement, Terminal, graphbinary, parse};
+use mangrove_gremlin::{ParseOptions, Statement, Terminal, decode_graphbinary_frame, parse};
 use uuid::Uuid;
 
 use super::wire::written_everywhere;
@@ -74,7 +74,7 @@ pub fn query(bytes: &[u8]) -> bool {
 
 /// A request in GraphBinary whose traversal is run.
 pub fn request(bytes: &[u8]) -> bool {
-    let Ok(request) = mangrove_gremlin::decode_graphbinary_frame(bytes) else { return false };
+    let Ok(request) = decode_graphbinary_frame(bytes) else { return false };
     let (Ok(gremlin), Ok(parameters)) = (request.gremlin(), request.bindings()) else { return false };
     match gremlin {
         Gremlin::Bytecode(bytecode) => on_database(|database, is_planned| {

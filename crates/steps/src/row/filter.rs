@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Value, ValueRows, property_id};
+use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Value, ValueRows, vertex_property_id};
 use mangrove_plan::logical::{Condition, Name};
 
 use super::RowOperator;
@@ -273,7 +273,7 @@ fn scatter_ids(
     view.vertex_user_ids(&owners, &mut ids)?;
     for ((row, property), owner) in properties.into_iter().zip(&ids) {
         let key = names.key(property.key, view);
-        passes[row] = test.holds(&property_id::vertex_property_id(owner, &key, property.ordinal));
+        passes[row] = test.holds(&vertex_property_id(owner, &key, property.ordinal));
     }
     Ok(())
 }
