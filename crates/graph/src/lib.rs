@@ -18,6 +18,7 @@ pub mod catalog;
 pub mod codec;
 pub mod compare;
 pub mod error;
+mod hash;
 pub mod ids;
 pub mod numeric;
 pub mod pieces;
@@ -28,6 +29,7 @@ pub mod view;
 pub use budget::{Draw, MemoryBudget, Purpose};
 pub use catalog::{Catalog, LABEL_SEPARATOR};
 pub use error::{Error, ErrorKind, Remedy, Result};
+pub use hash::{FastMap, FastSet};
 pub use ids::{
     EdgeId, ElementId, ElementKind, GENERATION_MAX, GENERATION_SHIFT, IndexId, KeyId, LabelId, LabelSetId, PAGE_SLOTS,
     TabletId, VertexId,
