@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mangrove::{Database, Error, ErrorKind, Limits, LoadOptions, Parameters, Prepared, QueryOptions, Result, Value};
+use mangrove::{
+    Database, Error, ErrorKind, LoadOptions, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value,
+};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -138,7 +140,7 @@ struct Side {
 
 impl Side {
     fn new(way: Way, limit_seconds: f64) -> Self {
-        let limits = Limits { time_nanos: Some((limit_seconds * 1e9) as u64), ..Limits::default() };
+        let limits = QueryLimits { time_nanos: Some((limit_seconds * 1e9) as u64), ..QueryLimits::default() };
         Side {
             way,
             options: QueryOptions { limits, ..QueryOptions::default() },

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mangrove::{Database, Limits, Parameters, Prepared, QueryOptions, Result, Transaction};
+use mangrove::{Database, Parameters, Prepared, QueryLimits, QueryOptions, Result, Transaction};
 use serde_json::Value as Json;
 
 use crate::json::{from_json, to_json};
@@ -26,7 +26,7 @@ impl<'a> Runner<'a> {
     /// The same, with a limit to the time of each read.
     #[must_use]
     pub fn with_time_limit(mut self, seconds: u64) -> Self {
-        self.options.limits = Limits { time_nanos: Some(seconds * 1_000_000_000), ..self.options.limits };
+        self.options.limits = QueryLimits { time_nanos: Some(seconds * 1_000_000_000), ..self.options.limits };
         self
     }
 

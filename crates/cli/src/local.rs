@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove::{
-    Database, Error, Isolation, Limits, QueryOptions, Result, ResultStream, Transaction, TransactionOptions,
+    Database, Error, Isolation, QueryLimits, QueryOptions, Result, ResultStream, Transaction, TransactionOptions,
 };
 
 use crate::connection::Ask;
@@ -48,7 +48,7 @@ impl Local {
         let (source, isolation) = source_of(named)?;
         let time_nanos = ask.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         let options = QueryOptions {
-            limits: Limits { time_nanos, ..Limits::default() },
+            limits: QueryLimits { time_nanos, ..QueryLimits::default() },
             materialize: ask.materialize,
             cancel: Arc::clone(&self.cancel),
             isolation,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_durable::recovery::RecoveryProgress;
-use mangrove_flow::Limits;
+use mangrove_flow::QueryLimits;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::{ExecutorLoad, Executors};
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result, Value};
@@ -62,7 +62,7 @@ impl Default for DatabaseOptions {
 pub struct QueryOptions {
     /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
     /// counts too: the shorter one holds, and 0 names none.
-    pub limits: Limits,
+    pub limits: QueryLimits,
     /// What elements in the results carry.
     pub materialize: Materialize,
     /// Setting it ends the query at its next message.
@@ -86,7 +86,7 @@ const RETRIES_DEFAULT: u32 = 10;
 impl Default for QueryOptions {
     fn default() -> Self {
         QueryOptions {
-            limits: Limits::default(),
+            limits: QueryLimits::default(),
             materialize: Materialize::default(),
             cancel: Arc::default(),
             inline_messages: INLINE_MESSAGES,
@@ -535,12 +535,12 @@ impl Database {
 }
 
 /// What a query with these options may use, with the limit its traversal names.
-pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> Limits {
+pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
     // Zero names no limit of its own.
     let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
     let time_nanos = match (options.limits.time_nanos, named) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    Limits { time_nanos, ..options.limits }
+    QueryLimits { time_nanos, ..options.limits }
 }

@@ -4,28 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::Clock;
-use mangrove_flow::{Leftovers, Limits, NodeRuntime, Progress, QueryContext};
+use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, QueryLimits};
 use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
-use mangrove_steps::detach::{Detail, detach};
-use mangrove_steps::environment::{Files, Services};
-use mangrove_steps::meter::Meter;
-use mangrove_steps::nesting;
-use mangrove_steps::size::Sizes;
-use mangrove_steps::{Environment, Rows, SideEffects};
+use mangrove_steps::Meter;
+use mangrove_steps::Sizes;
+use mangrove_steps::{Detail, detach};
+use mangrove_steps::{ExecutionContext, Rows, SideEffects, check_results};
+use mangrove_steps::{Files, Services};
 use smol_str::SmolStr;
 
 use crate::instance::{Instance, Planned};
 use crate::stream::Materialize;
 
 /// What a query is run with.
-pub(crate) struct Setting<'a> {
+pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
     pub parameters: &'a Parameters,
     /// The literals that were taken out of the traversal before it was planned.
     pub lifted: &'a Arc<[Value]>,
     pub ids: IdRule,
-    pub limits: Limits,
+    pub limits: QueryLimits,
     pub budget: &'a MemoryBudget,
     pub clock: &'a Arc<dyn Clock>,
     pub cancel: &'a Arc<AtomicBool>,
@@ -55,9 +54,9 @@ pub(crate) struct Remains {
 /// The side effects and parameters of a query.
 type OwnValues = (SideEffects, Vec<(SmolStr, Value)>);
 
-/// What of its surroundings is a query's own; the rest is let go of.
-fn own_values(surroundings: Environment) -> OwnValues {
-    let Environment { side_effects, parameters, .. } = surroundings;
+/// The part of a run's context that belongs to the query alone; the rest is shared and is released.
+fn own_values(context: ExecutionContext) -> OwnValues {
+    let ExecutionContext { side_effects, parameters, .. } = context;
     (side_effects, parameters)
 }
 
@@ -129,8 +128,8 @@ fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
 
 impl Execution {
     /// Starts a plan.
-    pub fn start(planned: Arc<Planned>, setting: &Setting<'_>, timed: bool) -> Result<Self> {
-        let instance = if timed { planned.measured(setting)? } else { planned.instance(setting)? };
+    pub fn start(planned: Arc<Planned>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
+        let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
         Ok(Execution { planned, instance: Some(instance), keeps_results: false })
     }
 
@@ -155,7 +154,7 @@ impl Execution {
                 Some(rows) => {
                     let results = results(rows, &instance.runtime, materialize)?;
                     if self.keeps_results {
-                        instance.runtime.context().charge(bytes(&results))?;
+                        instance.runtime.control().charge(bytes(&results))?;
                     }
                     Ok(Turn::Results(results))
                 }
@@ -165,18 +164,18 @@ impl Execution {
     }
 
     /// Limits and state of the query, for the thread that reads its results; `None` when the query is complete.
-    pub fn context(&self) -> Option<Arc<QueryContext>> {
-        self.instance.as_ref().map(|instance| instance.runtime.context_shared())
+    pub fn control(&self) -> Option<Arc<QueryControl>> {
+        self.instance.as_ref().map(|instance| instance.runtime.control_shared())
     }
 
     /// Ends the query where it is: it lets go of its transaction, and of all else that is not its own, at once. What it
     /// leaves is to be dropped, which may take long.
     pub fn end(mut self) -> Remains {
         let mut instance = self.instance.take();
-        let context = instance.as_ref().map(|instance| instance.runtime.context());
-        let are_large = context.is_some_and(|context| context.memory() >= LARGE_BYTES || context.has_leftovers());
-        let leftovers = context.map(QueryContext::take_leftovers);
-        let values = instance.as_mut().and_then(|instance| instance.runtime.leave()).map(own_values);
+        let control = instance.as_ref().map(|instance| instance.runtime.control());
+        let are_large = control.is_some_and(|control| control.memory() >= LARGE_BYTES || control.has_leftovers());
+        let leftovers = control.map(QueryControl::take_leftovers);
+        let values = instance.as_mut().and_then(|instance| instance.runtime.take_context()).map(own_values);
         Remains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
     }
 
@@ -214,13 +213,13 @@ impl Execution {
     /// What the operators of a measured query did, as a table.
     pub fn profile(&self) -> String {
         let Some(instance) = &self.instance else { return String::new() };
-        let (runtime, context) = (&instance.runtime, instance.runtime.context());
+        let (runtime, control) = (&instance.runtime, instance.runtime.control());
         crate::profile::table(
             &instance.descriptions,
             &runtime.stats(),
             runtime.scope_counts(),
-            context.elapsed_nanos(),
-            context.memory_peak(),
+            control.elapsed_nanos(),
+            control.memory_peak(),
         )
     }
 }
@@ -228,25 +227,24 @@ impl Execution {
 /// About how many bytes results take.
 pub(crate) fn bytes(results: &[(Value, u64)]) -> u64 {
     let mut sizes = Sizes::default();
-    let behind: usize = results.iter().map(|(value, _)| sizes.behind(value)).sum();
-    (size_of_val(results) + behind) as u64
+    let pointed_to: usize = results.iter().map(|(value, _)| sizes.pointed_to(value)).sum();
+    (size_of_val(results) + pointed_to) as u64
 }
 
 fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
-    nesting::check_results(&values, runtime.context())?;
-    let surroundings = runtime.surroundings();
-    let environment =
-        || surroundings.as_ref().ok_or_else(|| Error::bug("a query has its surroundings until it is complete"));
-    let mut meter = Meter::new(runtime.context());
+    check_results(&values, runtime.control())?;
+    let context = runtime.context();
+    let context = || context.as_ref().ok_or_else(|| Error::bug("a query has its context until it is complete"));
+    let mut meter = Meter::new(runtime.control());
     let values = match materialize {
         Materialize::References => values,
-        Materialize::Tokens => detach(values, &*environment()?.view, Detail::Reference, &mut meter)?,
+        Materialize::Tokens => detach(values, &*context()?.view, Detail::Reference, &mut meter)?,
         Materialize::Properties => {
-            let environment = environment()?;
-            let detail = if environment.writer.is_some() { Detail::Current } else { Detail::Properties };
-            detach(values, &*environment.view, detail, &mut meter)?
+            let context = context()?;
+            let detail = if context.writer.is_some() { Detail::Current } else { Detail::Properties };
+            detach(values, &*context.view, detail, &mut meter)?
         }
     };
     Ok(match bulk {

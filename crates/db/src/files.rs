@@ -15,12 +15,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mangrove_flow::QueryContext;
+use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, VertexId};
 use mangrove_load::export::{ExportFormat, write_from};
 use mangrove_load::{EdgeBatch, Format, LoadOptions, Sink, VertexBatch};
 use mangrove_plan::files::FileFormat;
-use mangrove_steps::environment::Files;
+use mangrove_steps::Files;
 use mangrove_txn::Transaction;
 
 use crate::load_sink::TransactionSink;
@@ -127,7 +127,7 @@ impl Partial {
 }
 
 impl Files for FileAccess {
-    fn read(&self, given: &str, format: FileFormat, writer: &Transaction, context: &QueryContext) -> Result<()> {
+    fn read(&self, given: &str, format: FileFormat, writer: &Transaction, control: &QueryControl) -> Result<()> {
         let path = self.locate(given)?;
         let named = |error: Error| unplaced(error, &path, given);
         check_file(&path, given, true)?;
@@ -140,12 +140,12 @@ impl Files for FileAccess {
             max_rejects: 0,
             ..LoadOptions::default()
         };
-        let mut sink = ChargedSink { sink: TransactionSink::new(writer), context, charged: 0 };
+        let mut sink = ChargedSink { sink: TransactionSink::new(writer), control, charged: 0 };
         mangrove_load::load(std::slice::from_ref(&path), &options, &mut sink, &mut |_| {}).map_err(named)?;
         Ok(())
     }
 
-    fn write(&self, given: &str, format: FileFormat, view: &dyn GraphView, context: &QueryContext) -> Result<()> {
+    fn write(&self, given: &str, format: FileFormat, view: &dyn GraphView, control: &QueryControl) -> Result<()> {
         let path = self.locate(given)?;
         check_file(&path, given, false)?;
         let format = match format {
@@ -155,7 +155,7 @@ impl Files for FileAccess {
         let written = self.partial(&path).and_then(|partial| {
             let Some(file) = &partial.file else { return Err(Error::bug("a new file is open")) };
             let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
-            write_from(view, &[], format, &mut out, &mut |_| context.check())?;
+            write_from(view, &[], format, &mut out, &mut |_| control.check())?;
             out.flush()?;
             drop(out);
             partial.finish(&path)
@@ -204,26 +204,26 @@ fn unplaced(error: Error, path: &Path, given: &str) -> Error {
 /// Writes in the transaction, and within the limits of the query.
 struct ChargedSink<'t> {
     sink: TransactionSink<'t>,
-    context: &'t QueryContext,
+    control: &'t QueryControl,
     /// What the reader holds, as far as it said so.
     charged: u64,
 }
 
 impl Sink for ChargedSink<'_> {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
-        self.context.check()?;
+        self.control.check()?;
         self.sink.vertices(label, batch)
     }
 
     fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()> {
-        self.context.check()?;
+        self.control.check()?;
         self.sink.edges(label, batch)
     }
 
     fn holds(&mut self, bytes: u64) -> Result<()> {
-        self.context.check()?;
+        self.control.check()?;
         if bytes > self.charged {
-            self.context.charge(bytes - self.charged)?;
+            self.control.charge(bytes - self.charged)?;
             self.charged = bytes;
         }
         Ok(())
@@ -232,6 +232,6 @@ impl Sink for ChargedSink<'_> {
 
 impl Drop for ChargedSink<'_> {
     fn drop(&mut self) {
-        self.context.release(self.charged);
+        self.control.release(self.charged);
     }
 }

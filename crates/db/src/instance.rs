@@ -11,17 +11,17 @@
 
 use std::sync::{Arc, Weak};
 
-use mangrove_flow::{NodeRuntime, QueryContext};
+use mangrove_flow::{NodeRuntime, QueryControl};
 use mangrove_graph::{Error, ErrorKind, GraphView, IndexInfo, Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
-use mangrove_steps::{Environment, Rows, SideEffects, build};
+use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use crate::database::Inner;
-use crate::execution::{Setting, bind_parameters};
+use crate::execution::{RunSettings, bind_parameters};
 
 /// How many instances of a plan wait for work. More may run; those that come back too late are dropped.
 const IDLE_MAX: usize = 8;
@@ -54,24 +54,24 @@ impl Planned {
     }
 
     /// An instance that has begun a run: an idle one, or a new one where there is none.
-    pub fn instance(&self, setting: &Setting<'_>) -> Result<Box<Instance>> {
+    pub fn instance(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
         let idle = self.idle.lock().pop();
         let mut instance = match idle {
             Some(mut instance) => {
-                instance.runtime.context_mut().renew(setting.limits, setting.clock, setting.cancel);
+                instance.runtime.control_mut().renew(settings.limits, settings.clock, settings.cancel);
                 instance
             }
-            None => Box::new(Instance::new(&self.plan, setting, false)?),
+            None => Box::new(Instance::new(&self.plan, settings, false)?),
         };
-        instance.begin(&self.plan, &self.requirements, setting)?;
+        instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
     }
 
     /// A new instance that has begun a run, measures its operators, and knows what they are.
-    pub fn measured(&self, setting: &Setting<'_>) -> Result<Box<Instance>> {
-        let mut instance = Box::new(Instance::new(&self.plan, setting, true)?);
+    pub fn measured(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
+        let mut instance = Box::new(Instance::new(&self.plan, settings, true)?);
         instance.runtime.measure_time();
-        instance.begin(&self.plan, &self.requirements, setting)?;
+        instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
     }
 
@@ -94,7 +94,7 @@ impl Planned {
     /// Takes back the instance of a query that is complete.
     pub fn complete(&self, mut instance: Box<Instance>) {
         // What belonged to the run goes before the lock is taken: it may be the last of its transaction.
-        if !instance.rest() {
+        if !instance.recycle() {
             return;
         }
         let mut idle = self.idle.lock();
@@ -106,7 +106,7 @@ impl Planned {
 
 /// The literals that a run has beside its plan.
 fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
-    runtime.surroundings().map(|environment| environment.lifted.clone()).unwrap_or_default()
+    runtime.context().map(|context| context.lifted.clone()).unwrap_or_default()
 }
 
 /// An instance of a plan on one node.
@@ -119,27 +119,32 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    fn new(plan: &PhysicalPlan, setting: &Setting<'_>, described: bool) -> Result<Self> {
+    fn new(plan: &PhysicalPlan, settings: &RunSettings<'_>, described: bool) -> Result<Self> {
         let built = build(plan, 1, described)?;
-        let context = QueryContext::new(setting.limits, setting.clock.clone(), setting.cancel.clone());
-        let context = context.drawing_on(setting.budget);
-        let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(context));
+        let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
+        let control = control.drawing_on(settings.budget);
+        let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
         Ok(Instance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
     }
 
-    fn begin(&mut self, plan: &PhysicalPlan, requirements: &Arc<Requirements>, setting: &Setting<'_>) -> Result<()> {
+    fn begin(
+        &mut self,
+        plan: &PhysicalPlan,
+        requirements: &Arc<Requirements>,
+        settings: &RunSettings<'_>,
+    ) -> Result<()> {
         let room = std::mem::take(&mut self.parameters);
-        let view = setting.transaction.clone();
-        let environment = environment(plan, requirements, setting, room, view, Share::ALL)?;
-        self.runtime.begin(environment)?;
+        let view = settings.transaction.clone();
+        let context = context(plan, requirements, settings, room, view, Share::ALL)?;
+        self.runtime.begin(context)?;
         self.runtime.start(unit(plan))
     }
 
     /// Lets go of the run; false where the instance is of no more use.
-    fn rest(&mut self) -> bool {
-        let (environment, is_clean) = self.runtime.rest();
-        self.runtime.context().give_back();
-        let Some(Environment { mut parameters, .. }) = environment else { return false };
+    fn recycle(&mut self) -> bool {
+        let (context, is_clean) = self.runtime.recycle();
+        self.runtime.control().give_back();
+        let Some(ExecutionContext { mut parameters, .. }) = context else { return false };
         parameters.clear();
         if parameters.capacity() <= KEPT_PARAMETERS_MAX {
             self.parameters = parameters;
@@ -148,30 +153,30 @@ impl Instance {
     }
 }
 
-/// The surroundings of a plan's operators on one node. The parameters are put into `room`.
-pub(crate) fn environment(
+/// The context of a plan's operators on one node. The parameters are put into `room`.
+pub(crate) fn context(
     plan: &PhysicalPlan,
     requirements: &Arc<Requirements>,
-    setting: &Setting<'_>,
+    settings: &RunSettings<'_>,
     mut room: Vec<(SmolStr, Value)>,
     view: Arc<dyn GraphView>,
     share: Share,
-) -> Result<Environment> {
-    bind_parameters(setting.parameters, setting.ids, &**setting.transaction, &mut room)?;
-    let environment = Environment {
+) -> Result<ExecutionContext> {
+    bind_parameters(settings.parameters, settings.ids, &**settings.transaction, &mut room)?;
+    let context = ExecutionContext {
         view,
-        writer: (!setting.transaction.is_read_only()).then(|| setting.transaction.clone()),
+        writer: (!settings.transaction.is_read_only()).then(|| settings.transaction.clone()),
         parameters: room,
-        lifted: setting.lifted.clone(),
+        lifted: settings.lifted.clone(),
         share,
-        ids: setting.ids,
+        ids: settings.ids,
         requirements: requirements.clone(),
         side_effects: SideEffects::default(),
-        services: setting.services.clone(),
-        files: setting.files.clone(),
+        services: settings.services.clone(),
+        files: settings.files.clone(),
     };
-    environment.seed(plan)?;
-    Ok(environment)
+    context.seed(plan)?;
+    Ok(context)
 }
 
 /// The row a query starts with.

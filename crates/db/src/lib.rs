@@ -38,6 +38,7 @@ mod inspect;
 mod instance;
 mod load_sink;
 mod management;
+#[cfg(feature = "virtual-nodes")]
 mod nodes;
 mod prepared;
 mod profile;
@@ -64,7 +65,7 @@ pub use mangrove_durable::durable::CheckpointStatus;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
-pub use mangrove_flow::Limits;
+pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::executor::ExecutorLoad;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
@@ -84,7 +85,7 @@ pub use mangrove_load::{
 };
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
-pub use mangrove_steps::environment::Services;
+pub use mangrove_steps::Services;
 #[doc(hidden)]
 pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;

@@ -6,7 +6,7 @@
 //! `ReadOnlyStrategy` refuses them.
 //!
 //! Whoever adds a service adds a line to [`SERVICES`]. Those that read the graph in the caller's transaction are the
-//! [services of the graph](mangrove_steps::services).
+//! [services of the graph](mangrove_steps::GRAPH_SERVICES).
 
 mod durability;
 mod indexes;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_load::rows::names;
 use mangrove_plan::logical::Name;
-use mangrove_steps::environment::Services;
-use mangrove_steps::services::{GRAPH_SERVICES, GraphService};
+use mangrove_steps::Services;
+use mangrove_steps::{GRAPH_SERVICES, GraphService};
 
 use crate::database::Database;
 use crate::management::{SETTINGS, switch};

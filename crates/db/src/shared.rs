@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_flow::QueryContext;
+use mangrove_flow::QueryControl;
 use mangrove_flow::executor::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -73,7 +73,7 @@ impl Queue {
 struct Query {
     /// Who runs or ends it has the lock; `None` when it has ended.
     execution: Mutex<Option<Execution>>,
-    context: Arc<QueryContext>,
+    control: Arc<QueryControl>,
     materialize: Materialize,
     queue: Mutex<Queue>,
     news: Condvar,
@@ -90,8 +90,8 @@ impl Query {
                 return Ok(TaskStatus::Waiting);
             }
         }
-        self.context.check()?;
-        let clock = self.context.clock();
+        self.control.check()?;
+        let clock = self.control.clock();
         let end = clock.now_nanos().saturating_add(TURN_NANOS);
         for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
             match execution.turn(LOOK_MESSAGES, self.materialize)? {
@@ -169,7 +169,7 @@ impl Drop for Reader {
                 return;
             }
             // A turn that has begun ends at its next message.
-            self.query.context.abandon();
+            self.query.control.abandon();
             MutexGuard::unlocked(&mut queue, || {
                 self.query.end_between_turns(Error::new(ErrorKind::Cancelled, "the reader of the results has left"));
             });
@@ -196,7 +196,7 @@ impl Reader {
                 return end.map(|()| None);
             }
             if query.news.wait_for(&mut queue, LOOK_INTERVAL).timed_out()
-                && let Err(error) = query.context.check()
+                && let Err(error) = query.control.check()
             {
                 MutexGuard::unlocked(&mut queue, || query.end_between_turns(error));
             }
@@ -212,10 +212,10 @@ pub(crate) fn run(
     budget: &MemoryBudget,
     accept: &mut dyn FnMut(Batch) -> Result<()>,
 ) -> Result<()> {
-    let Some(context) = execution.context() else { return Ok(()) };
+    let Some(control) = execution.control() else { return Ok(()) };
     let query = Arc::new(Query {
         execution: Mutex::new(Some(execution)),
-        context,
+        control,
         materialize,
         queue: Mutex::new(Queue::new(budget)),
         news: Condvar::new(),

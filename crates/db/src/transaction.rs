@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_gremlin::Parameters;
-use mangrove_steps::environment::{Files, Services};
+use mangrove_steps::{Files, Services};
 use mangrove_store::WriteCardinality;
 use mangrove_txn::{CommitInfo, Hold};
 
 use crate::bulk::{LoadOptions, LoadReport};
 use crate::database::{Database, QueryOptions, limits};
-use crate::execution::{Execution, Setting};
+use crate::execution::{Execution, RunSettings};
 use crate::load_sink::TransactionSink;
 use crate::prepared::{Prepared, Question};
+use crate::shared;
 use crate::stream::ResultStream;
-use crate::{nodes, shared};
 
 /// The target of spans that are there for traces: nobody else pays for them.
 const TRACE_TARGET: &str = "mangrove_trace";
@@ -195,9 +195,9 @@ impl Transaction {
     }
 
     /// Runs a prepared traversal over several virtual nodes in this process, with every message between them
-    /// serialized: the same answers as [`Transaction::run`], by the way a cluster would take. `seed` shuffles
-    /// the order in which messages arrive. For tests; a traversal that writes or shares side effects runs on
-    /// one node.
+    /// serialized. The answers are those of [`Transaction::run`]; `seed` shuffles the order in which messages arrive.
+    /// A traversal that writes or shares side effects runs on one node.
+    #[cfg(feature = "virtual-nodes")]
     pub fn run_on_nodes(
         &self,
         prepared: &Prepared,
@@ -210,7 +210,13 @@ impl Transaction {
         if planned.plan.pinned || count <= 1 {
             return self.run_with(prepared, parameters, options)?.collect_bulked();
         }
-        nodes::run(&planned.plan, &self.setting(prepared, parameters, options), count, seed, options.materialize)
+        crate::nodes::run(
+            &planned.plan,
+            &self.settings(prepared, parameters, options),
+            count,
+            seed,
+            options.materialize,
+        )
     }
 
     /// The answer to `explain()` and `profile()`.
@@ -233,13 +239,13 @@ impl Transaction {
         }
     }
 
-    fn setting<'a>(
+    fn settings<'a>(
         &'a self,
         prepared: &'a Prepared,
         parameters: &'a Parameters,
         options: &'a QueryOptions,
-    ) -> Setting<'a> {
-        Setting {
+    ) -> RunSettings<'a> {
+        RunSettings {
             parameters,
             lifted: prepared.lifted(),
             transaction: &self.transaction,
@@ -267,7 +273,7 @@ impl Transaction {
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        Execution::start(planned, &self.setting(prepared, parameters, options), timed)
+        Execution::start(planned, &self.settings(prepared, parameters, options), timed)
     }
 
     /// Inserts vertices with these ids.

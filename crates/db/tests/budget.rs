@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, ErrorKind, Isolation, Limits, LoadOptions, MemoryBudget, Parameters, Purpose,
+    Database, DatabaseOptions, ErrorKind, Isolation, LoadOptions, MemoryBudget, Parameters, Purpose, QueryLimits,
     QueryOptions, Transaction, TransactionOptions, UpsertKeys, UserId, Value,
 };
 
@@ -104,7 +104,7 @@ fn queries_give_back_however_they_end() {
     graph.query("g.inject(1).repeat(union(identity(), identity())).times(15).addV('n').property('a', 1)").unwrap();
     let of_queries = || budget.used_for(Purpose::Queries);
     let options = |memory_bytes| {
-        let limits = Limits { memory_bytes, ..Limits::default() };
+        let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };
         QueryOptions { limits, inline_messages: 1, ..QueryOptions::default() }
     };
     let heavy = graph.prepare("g.V().as('a').order().by('a').path()").unwrap();

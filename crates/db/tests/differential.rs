@@ -8,8 +8,8 @@
 use std::sync::atomic::Ordering;
 
 use mangrove::{
-    Bytecode, Database, DatabaseOptions, Limits, Parameters, PlanOptions, Prepared, QueryOptions, Result, ResultStream,
-    Value,
+    Bytecode, Database, DatabaseOptions, Parameters, PlanOptions, Prepared, QueryLimits, QueryOptions, Result,
+    ResultStream, Value,
 };
 use mangrove_gremlin::Terminal;
 use mangrove_oracle::generate::Options;
@@ -54,8 +54,10 @@ impl Mangrove {
         let head = slow.as_mut().ok().and_then(Iterator::next);
         let beside = whole();
         drop(database.run(prepared, &parameters).map(|mut left| left.next()));
-        let options =
-            QueryOptions { limits: Limits { memory_bytes: 64, ..Limits::default() }, ..QueryOptions::default() };
+        let options = QueryOptions {
+            limits: QueryLimits { memory_bytes: 64, ..QueryLimits::default() },
+            ..QueryOptions::default()
+        };
         drop(database.run_with(prepared, &parameters, &options).and_then(ResultStream::collect));
         let options = QueryOptions::default();
         if let Ok(mut cancelled) = database.run_with(prepared, &parameters, &options) {

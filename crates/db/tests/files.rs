@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mangrove::{Database, ErrorKind, Limits, Parameters, QueryOptions, TransactionOptions, Value};
+use mangrove::{Database, ErrorKind, Parameters, QueryLimits, QueryOptions, TransactionOptions, Value};
 
 /// A directory of a test's own, which goes with it.
 struct Place(PathBuf);
@@ -237,7 +237,7 @@ fn the_limits_of_the_query_hold() {
     let lines: String = (0..40_000).map(|n| format!("{{\"id\":\"v{n}\",\"label\":\"a\"}}\n")).collect();
     std::fs::write(place.file("many.json"), lines).unwrap();
     let prepared = graph.prepare("g.io('many.json').read()").unwrap();
-    let limits = Limits { memory_bytes: 64 * 1024, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 64 * 1024, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     let error = graph.run_with(&prepared, &Parameters::new(), &options).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{error}");

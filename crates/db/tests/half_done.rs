@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove::{
-    Database, Error, ErrorKind, Limits, LoadOptions, Parameters, QueryOptions, Result, Transaction, UserId, Value,
+    Database, Error, ErrorKind, LoadOptions, Parameters, QueryLimits, QueryOptions, Result, Transaction, UserId, Value,
 };
 use mangrove_testdata::{case_count, first_seed};
 use rand::rngs::SmallRng;
@@ -112,8 +112,10 @@ fn limits_and_cancellation_are_failures_like_others() {
     let many = "g.inject(1).repeat(union(identity(), identity())).times(14).addV('n').property('text', 'many').fold()";
     let database = accounts();
     let cancelled = Arc::new(AtomicBool::new(false));
-    let limited =
-        QueryOptions { limits: Limits { memory_bytes: 256 << 10, ..Limits::default() }, ..QueryOptions::default() };
+    let limited = QueryOptions {
+        limits: QueryLimits { memory_bytes: 256 << 10, ..QueryLimits::default() },
+        ..QueryOptions::default()
+    };
     let watched = QueryOptions { cancel: cancelled.clone(), ..QueryOptions::default() };
     let prepared = database.prepare(many).unwrap();
     let transaction = database.begin().unwrap();

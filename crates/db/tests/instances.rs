@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove::{Database, ErrorKind, Limits, Parameters, Prepared, QueryOptions, Value};
+use mangrove::{Database, ErrorKind, Parameters, Prepared, QueryLimits, QueryOptions, Value};
 
 fn people() -> Database {
     let db = Database::in_memory();
@@ -101,8 +101,10 @@ fn limits_and_cancellation_end_with_their_run() {
     let whole = names(&["ada", "bob", "cleo"]);
     for _ in 0..3 {
         assert_eq!(run(&QueryOptions::default()).unwrap(), whole);
-        let options =
-            QueryOptions { limits: Limits { memory_bytes: 8, ..Limits::default() }, ..QueryOptions::default() };
+        let options = QueryOptions {
+            limits: QueryLimits { memory_bytes: 8, ..QueryLimits::default() },
+            ..QueryOptions::default()
+        };
         assert_eq!(run(&options).unwrap_err().kind(), ErrorKind::MemoryLimit);
         assert_eq!(run(&QueryOptions::default()).unwrap(), whole);
         let options = QueryOptions::default();

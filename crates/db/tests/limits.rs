@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mangrove::{Database, DatabaseOptions, Error, ErrorKind, Limits, Parameters, QueryOptions, Result, Value};
+use mangrove::{Database, DatabaseOptions, Error, ErrorKind, Parameters, QueryLimits, QueryOptions, Result, Value};
 
 /// A cycle of `count` vertices with a chord from each, so that walks on it do not end.
 fn cycle(count: i64) -> Database {
@@ -57,7 +57,7 @@ const ENDLESS: &str = "g.V().repeat(out('next')).until(constant(1).is(2)).count(
 fn a_query_over_its_time_limit_ends() {
     let database = cycle(100);
     let options = |nanos| QueryOptions {
-        limits: Limits { time_nanos: Some(nanos), ..Limits::default() },
+        limits: QueryLimits { time_nanos: Some(nanos), ..QueryLimits::default() },
         ..QueryOptions::default()
     };
     let error = check_fails(&database, ENDLESS, &options(20_000_000), ErrorKind::Timeout);
@@ -75,7 +75,7 @@ fn a_query_over_its_time_limit_ends() {
 #[test]
 fn every_operator_that_holds_rows_is_held_to_the_memory_limit() {
     let database = cycle(4_000);
-    let limits = Limits { memory_bytes: 60_000, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 60_000, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     for script in [
         "g.V().order().by('n')",
@@ -103,7 +103,7 @@ fn every_operator_that_holds_rows_is_held_to_the_memory_limit() {
 fn what_streams_needs_little_memory() {
     let database = cycle(20_000);
     // Most of it is for the elements of one message of 1,024 results, with their properties.
-    let limits = Limits { memory_bytes: 1_200_000, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 1_200_000, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     // What an instance held is given back when it ends, and what no result needs is dropped on the way.
     for (script, count) in [
@@ -251,7 +251,7 @@ fn a_search_ends_with_the_instance_that_it_is_for() {
 #[test]
 fn results_of_a_traversal_that_writes_are_held_to_the_memory_limit() {
     let database = cycle(500);
-    let limits = Limits { memory_bytes: 1_000_000, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 1_000_000, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     let script = "g.addV('a').V().hasLabel('node').out().out().out().path()";
     assert_eq!(run(&database, "g.addV('a').V().hasLabel('node').id()", &options).unwrap().len(), 500);
@@ -272,8 +272,10 @@ fn run_with_long(database: &Database, script: &str, options: &QueryOptions) -> R
 #[test]
 fn what_aggregates_hold_of_long_texts_is_charged() {
     let database = cycle(4_000);
-    let limits =
-        |memory_bytes| QueryOptions { limits: Limits { memory_bytes, ..Limits::default() }, ..QueryOptions::default() };
+    let limits = |memory_bytes| QueryOptions {
+        limits: QueryLimits { memory_bytes, ..QueryLimits::default() },
+        ..QueryOptions::default()
+    };
     for hold in [
         "fold().count(local)",
         "fold([], addAll).count(local)",
@@ -309,7 +311,7 @@ fn what_aggregates_hold_of_long_texts_is_charged() {
 #[test]
 fn what_a_function_makes_is_charged_before_it_is_made() {
     let database = cycle(1_000);
-    let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 64 << 20, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     for make in [
         "fold().replace(Scope.local, 'a', long)",
@@ -329,7 +331,7 @@ fn what_a_function_makes_is_charged_before_it_is_made() {
 #[test]
 fn a_batch_ends_early_where_its_values_are_large() {
     let database = cycle(1_000);
-    let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
+    let limits = QueryLimits { memory_bytes: 16 << 20, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     // In all much more than that, of which a megabyte at a time is there.
     for script in [
@@ -391,7 +393,7 @@ fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
     let database = Database::in_memory();
     // What is found too late is ended by this.
     let options = QueryOptions {
-        limits: Limits { time_nanos: Some(30_000_000_000), ..Limits::default() },
+        limits: QueryLimits { time_nanos: Some(30_000_000_000), ..QueryLimits::default() },
         ..QueryOptions::default()
     };
     let doubled = ".project('a','b').by().by()";
@@ -434,8 +436,10 @@ fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
 fn a_path_counts_as_long_as_it_is() {
     let database = cycle(3);
     let script = "g.V().limit(1).repeat(out('next')).times(300000).simplePath().count()";
-    let options =
-        |memory_bytes| QueryOptions { limits: Limits { memory_bytes, ..Limits::default() }, ..QueryOptions::default() };
+    let options = |memory_bytes| QueryOptions {
+        limits: QueryLimits { memory_bytes, ..QueryLimits::default() },
+        ..QueryOptions::default()
+    };
     check_fails(&database, script, &options(16 << 20), ErrorKind::MemoryLimit);
     run(&database, script, &options(64 << 20)).unwrap();
 }
@@ -456,7 +460,7 @@ fn set_of_sets(levels: u32) -> Value {
 fn a_comparison_that_would_take_minutes_ends_with_its_query() {
     let database = cycle(10);
     let parameters: Parameters = ["x", "y"].map(|name| (name.into(), set_of_sets(5))).into_iter().collect();
-    let limits = Limits { time_nanos: Some(30_000_000), ..Limits::default() };
+    let limits = QueryLimits { time_nanos: Some(30_000_000), ..QueryLimits::default() };
     for script in [
         "g.inject(x).is(eq(y))",
         "g.inject(x).is(neq(y))",

@@ -1,10 +1,11 @@
-//! Time, as the engine is given it.
+//! The clock that the engine is given. Nothing else in the engine reads the time of the machine, so a test that moves a
+//! [`ManualClock`] decides what a query sees.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the engine takes the time from. Only differences mean anything.
+/// A monotonic clock. Only differences between its readings mean anything.
 pub trait Clock: Send + Sync {
-    /// Nanoseconds since some moment before the first call.
+    /// Returns nanoseconds since a fixed time before the first call.
     fn now_nanos(&self) -> u64;
 }
 
@@ -27,12 +28,12 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// A clock that a test moves by hand.
+/// A clock that a test moves.
 #[derive(Default)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// Moves the clock forward.
+    /// Moves the clock forward by this many nanoseconds.
     pub fn advance(&self, nanos: u64) {
         self.0.fetch_add(nanos, Ordering::Relaxed);
     }

@@ -1,14 +1,22 @@
-//! Threads that run queries in turn.
+//! Threads that run queries in turns.
 //!
-//! A query is a [`Task`]: it is run for a turn, goes back to the end of the queue, and so a
-//! short query beside many heavy ones waits for one turn of each at most, not for their end. A task that
-//! cannot go on (its reader is slow) says so and is out of the queue until it is woken. Nothing here
-//! spins: an executor without work sleeps.
+//! A query is a [`Task`]. An executor runs it for one turn and puts it back at the end of the queue, so a short query beside
+//! many heavy ones waits for one turn of each at most. A task that cannot go on, because the client reads its results slowly,
+//! leaves the queue until it is woken. An executor without work sleeps; nothing spins.
 //!
-//! What a query leaves when it ends may take long to free; a thread of its own does that ([`Executors::discard`]).
+//! ```text
+//!             pushed              popped            Done
+//! (spawn) ─► QUEUED ────► queue ────────► RUNNING ───────► DONE
+//!              ▲                           │  │  └─ Again ─► QUEUED
+//!              │                wake: RUNNING_WOKEN, then QUEUED whatever the task says
+//!              └──── wake ──── WAITING ◄───┘ Waiting
+//! ```
 //!
-//! Not here: sharing the messages of one query among executors. A query stays on the executor that runs
-//! its quota; queries are what executors have in common.
+//! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` pushes it. No wake is
+//!   lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn.
+//!
+//! Freeing what a query leaves may take long; a thread of its own does it ([`Executors::discard`]). Not here: sharing the
+//! messages of one query among executors. A query is run by one executor at a time.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -19,71 +27,72 @@ use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 
-/// What a task says at the end of its quota.
+/// The outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// There is more to do.
+    /// The task has more to do.
     Again,
-    /// Nothing to do until [`Waker::wake`].
+    /// The task has nothing to do until [`Waker::wake`].
     Waiting,
-    /// It is finished and may be dropped.
+    /// The task is finished and may be dropped.
     Done,
 }
 
-/// Something that is run in turns.
+/// Work that is done in turns: a query.
 pub trait Task: Send {
-    /// Runs for a turn: about `quota` messages, or [`TURN_NANOS`] if that is less.
+    /// Runs for one turn: about `quota` messages, or [`TURN_NANOS`] if that is shorter.
     fn run(&mut self, quota: usize) -> TaskStatus;
 }
 
-/// Messages a task works off in one turn: about 100 µs to 1 ms of work, where messages are small.
+/// Messages that a task works off in one turn: 100 µs to 1 ms of work if messages are small.
 pub const QUOTA_MESSAGES: usize = 32;
 
-/// How long a turn lasts, in nanoseconds, where messages are large; one message more is on its way by then.
+/// The length of a turn, in nanoseconds, if messages are large. A turn ends after the message in which this time passes.
 pub const TURN_NANOS: u64 = 1_000_000;
 
 const QUEUED: u8 = 0;
 const RUNNING: u8 = 1;
-/// Woken while running: it goes back to the queue whatever it says.
+/// Woken while it ran: the task goes back to the queue whatever the outcome of the turn (unless it is done).
 const RUNNING_WOKEN: u8 = 2;
 const WAITING: u8 = 3;
 const DONE: u8 = 4;
 
-struct Cell {
+/// A task and where it stands.
+struct TaskCell {
     state: AtomicU8,
     task: Mutex<Option<Box<dyn Task>>>,
 }
 
 #[derive(Default)]
-struct Queue {
-    cells: VecDeque<Arc<Cell>>,
+struct TaskQueue {
+    cells: VecDeque<Arc<TaskCell>>,
     closed: bool,
 }
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<TaskQueue>,
     work: Condvar,
-    /// Threads that run a task, and turns begun: for whoever watches, so nothing is published with them.
+    /// Threads that run a task, and turns begun. Metrics only: no other memory is published with these counters.
     busy: AtomicU64,
     turns: AtomicU64,
 }
 
-/// What executors are doing.
+/// How busy the executors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutorLoad {
     /// Threads.
     pub threads: u64,
-    /// Threads that run a task now.
+    /// Threads that are running a task.
     pub busy: u64,
     /// Tasks that wait for a thread.
     pub queued: u64,
-    /// Turns of tasks so far.
+    /// Turns begun since the start.
     pub turns: u64,
 }
 
 impl Shared {
-    fn push(&self, cell: Arc<Cell>) {
+    fn push(&self, cell: Arc<TaskCell>) {
         let mut queue = self.queue.lock();
         if !queue.closed {
             queue.cells.push_back(cell);
@@ -92,29 +101,30 @@ impl Shared {
     }
 }
 
-/// A set of executor threads. Dropping it stops them after the turn each is running.
+/// A set of executor threads. Dropping it stops each thread after the turn that it is running.
 pub struct Executors {
     shared: Arc<Shared>,
-    /// The way to the thread that frees; absent once that thread is to end.
+    /// The channel to the thread that frees; `None` tells that thread to end.
     discarded: Option<Sender<Discarded>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Something to be dropped.
+/// A value to be dropped.
 type Discarded = Box<dyn Any + Send>;
 
 /// Puts a waiting task back into the queue.
 #[derive(Clone)]
 pub struct Waker {
-    cell: Arc<Cell>,
+    cell: Arc<TaskCell>,
     shared: Arc<Shared>,
 }
 
 impl Waker {
-    /// Wakes the task; nothing happens if it is queued or done.
+    /// Wakes the task. If it is queued or done, nothing happens.
     pub fn wake(&self) {
         let state = &self.cell.state;
-        // Acquire and release pair with the executor's own changes: who moves the state to QUEUED pushes.
+        // FLOW-16: the thread that moves the state to QUEUED pushes. Acquire and release pair with the executor's changes of
+        // the state.
         if state.compare_exchange(WAITING, QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.shared.push(self.cell.clone());
         } else {
@@ -124,16 +134,16 @@ impl Waker {
 }
 
 impl Executors {
-    /// Starts `count` threads.
+    /// Starts `count` executor threads, at least one, and the thread that frees.
     pub fn start(count: usize) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (discarded, garbage) = channel();
         let mut executors = Executors { shared, discarded: Some(discarded), threads: Vec::new() };
         for n in 0..count.max(1) {
             let shared = executors.shared.clone();
-            executors.start_thread(format!("mangrove-executor-{n}"), move || work(&shared))?;
+            executors.start_thread(format!("mangrove-executor-{n}"), move || run_executor(&shared))?;
         }
-        executors.start_thread("mangrove-freeing".to_owned(), move || free(&garbage))?;
+        executors.start_thread("mangrove-freeing".to_owned(), move || free_discarded(&garbage))?;
         Ok(executors)
     }
 
@@ -142,23 +152,23 @@ impl Executors {
         Ok(())
     }
 
-    /// Puts a task into the queue. `make` gets the task's waker before the task first runs.
+    /// Puts a task into the queue. `make` receives the waker of the task before the first turn.
     pub fn spawn(&self, make: impl FnOnce(Waker) -> Box<dyn Task>) {
-        let cell = Arc::new(Cell { state: AtomicU8::new(QUEUED), task: Mutex::new(None) });
+        let cell = Arc::new(TaskCell { state: AtomicU8::new(QUEUED), task: Mutex::new(None) });
         let waker = Waker { cell: cell.clone(), shared: self.shared.clone() };
         *cell.task.lock() = Some(make(waker));
         self.shared.push(cell);
     }
 
-    /// Drops something on a thread that does nothing else: to free a gigabyte of values takes tenths of a second.
+    /// Drops a value on the thread that frees. Freeing a gigabyte of values takes tenths of a second.
     pub fn discard(&self, garbage: impl Any + Send) {
         if let Some(discarded) = &self.discarded {
-            // The thread ends only with these executors; what it cannot take is dropped here.
+            // The thread ends only with these executors. A value that it cannot take is dropped here.
             let _ = discarded.send(Box::new(garbage));
         }
     }
 
-    /// What they are doing.
+    /// Returns how busy the executors are.
     pub fn load(&self) -> ExecutorLoad {
         ExecutorLoad {
             threads: self.count() as u64,
@@ -168,9 +178,9 @@ impl Executors {
         }
     }
 
-    /// How many threads run tasks.
+    /// Returns the number of executor threads.
     pub fn count(&self) -> usize {
-        // One thread frees.
+        // The last thread is the one that frees.
         self.threads.len().saturating_sub(1)
     }
 }
@@ -185,24 +195,24 @@ impl Drop for Executors {
         self.shared.work.notify_all();
         self.discarded = None;
         for thread in self.threads.drain(..) {
-            // The last handle may have been a task's own: its thread ends by itself, when the task is dropped.
+            // A task may own the last handle of its executors. Its thread then ends by itself, after the task is dropped.
             if thread.thread().id() == std::thread::current().id() {
                 continue;
             }
-            // An executor thread catches what its tasks throw, so it ends by itself.
+            // An executor catches the panics of its tasks, so its thread ends without one.
             let _ = thread.join();
         }
     }
 }
 
-fn free(garbage: &Receiver<Discarded>) {
+fn free_discarded(garbage: &Receiver<Discarded>) {
     for discarded in garbage {
-        // What panics while it is dropped is lost, and what comes after it is not.
+        // A panic in one drop must not end the thread.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(discarded)));
     }
 }
 
-fn work(shared: &Shared) {
+fn run_executor(shared: &Shared) {
     loop {
         let cell = {
             let mut queue = shared.queue.lock();
@@ -223,25 +233,26 @@ fn work(shared: &Shared) {
     }
 }
 
-fn run_once(shared: &Shared, cell: Arc<Cell>) {
+fn run_once(shared: &Shared, cell: Arc<TaskCell>) {
     cell.state.store(RUNNING, Ordering::Release);
-    let mut slot = cell.task.lock();
-    let Some(task) = slot.as_mut() else { return };
-    // A task that panics is finished; its drop tells whoever waits for it. The executor goes on.
+    let mut current = cell.task.lock();
+    let Some(task) = current.as_mut() else { return };
+    // A task that panics is done; its drop tells the thread that waits for it. The executor goes on.
     let status =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES))).unwrap_or(TaskStatus::Done);
     let again = match status {
         TaskStatus::Done => {
-            *slot = None;
+            *current = None;
             cell.state.store(DONE, Ordering::Release);
             false
         }
         TaskStatus::Again => true,
         TaskStatus::Waiting => {
+            // FLOW-16: this fails if the task was woken during its turn.
             cell.state.compare_exchange(RUNNING, WAITING, Ordering::AcqRel, Ordering::Acquire).is_err()
         }
     };
-    drop(slot);
+    drop(current);
     if again {
         cell.state.store(QUEUED, Ordering::Release);
         shared.push(cell);
@@ -270,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Keeps its executor from other tasks until it is told.
+    /// Keeps its executor busy until the test opens the gate.
     struct Gate(mpsc::Receiver<()>);
 
     impl Task for Gate {

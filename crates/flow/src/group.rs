@@ -1,49 +1,58 @@
-//! Scope-instance groups: their names, their place in the hierarchy, and what of them is cancelled.
+//! Groups of scope instances: their ids, which group each one is nested in, and which work for them is cancelled.
+//!
+//! The rows of one message that enter a scope together become the instances of one group. A row names its instance by a
+//! *tag*. [`Groups`] holds the groups that one node has opened, and the cancellations on that node.
+//!
+//! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream, so a
+//!   reduction answers also for instances without rows (`count()` of nothing is 0).
+//! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group.
+//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left behind.
+//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a cancelled
+//!   instance must still give the right answer.
 
 use std::ops::Range;
 
-use hashbrown::HashMap;
-
 use crate::topology::OpId;
+use mangrove_graph::FastMap;
 
-/// A node: one of the shares of a graph that a query runs over.
+/// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
 
-/// A group of scope instances that entered a scope together. The node that made it is its *home*: where
-/// stateful operators keep what belongs to it.
+/// The id of a group of scope instances that entered a scope together: the number of its home node in the upper 16 bits, and
+/// a number that the home counts up in the lower 48.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GroupId(u64);
 
 const NODE_SHIFT: u32 = 48;
 
 impl GroupId {
-    /// The group of the query itself: one instance, at home on node 0.
+    /// The group of the query itself. It has one instance and is at home on node 0.
     pub const ROOT: GroupId = GroupId(0);
 
-    /// Where the group was made and its state lives.
+    /// Returns the node that opened the group (FLOW-6).
     pub fn home(self) -> NodeId {
         (self.0 >> NODE_SHIFT) as NodeId
     }
 
-    /// The bits, for the wire.
+    /// Returns the id as it is sent to other nodes.
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// From the wire.
+    /// Reads an id that another node sent.
     pub fn from_bits(bits: u64) -> Self {
         GroupId(bits)
     }
 }
 
-/// A set of tags.
+/// A set of tags: a bit for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagSet {
     words: Vec<u64>,
 }
 
 impl TagSet {
-    /// Adds a tag; false if it was in already.
+    /// Adds a tag. Returns true if the set did not contain it.
     pub fn insert(&mut self, tag: u32) -> bool {
         let (word, bit) = (tag as usize / 64, 1_u64 << (tag % 64));
         if self.words.len() <= word {
@@ -54,37 +63,37 @@ impl TagSet {
         new
     }
 
-    /// Whether the tag is in.
+    /// Returns true if the set contains the tag.
     pub fn contains(&self, tag: u32) -> bool {
         self.words.get(tag as usize / 64).is_some_and(|w| w & (1 << (tag % 64)) != 0)
     }
 }
 
-/// Something whose result is no longer wanted: rows of a group (or of some of its instances) at the
-/// operators of a range, and everything in scopes nested there.
+/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work in
+/// scopes nested there.
 #[derive(Debug)]
 struct Cancellation {
     operators: Range<OpId>,
-    /// `None`: all instances.
+    /// The cancelled instances; `None` stands for all.
     tags: Option<TagSet>,
 }
 
-/// What to do with a message.
-pub(crate) enum Fate<'a> {
+/// What the runtime does with a message of a group.
+pub(crate) enum Disposition<'a> {
     Deliver,
     Drop,
-    /// Deliver without the rows of these tags.
-    Thin(&'a TagSet),
+    /// Deliver the message without the rows of these tags.
+    DropTags(&'a TagSet),
 }
 
-/// The groups that a node has made.
+/// The open groups of a node and their cancellations.
 #[derive(Default)]
 pub(crate) struct Groups {
     node: NodeId,
-    made: u64,
-    /// Of each living group that a scope made: the group it was made for, and the scope's operator.
-    parents: HashMap<GroupId, (GroupId, OpId), foldhash::fast::RandomState>,
-    cancellations: HashMap<GroupId, Vec<Cancellation>, foldhash::fast::RandomState>,
+    opened: u64,
+    /// For each open group: the group around it, and the operator of the scope.
+    parents: FastMap<GroupId, (GroupId, OpId)>,
+    cancellations: FastMap<GroupId, Vec<Cancellation>>,
 }
 
 impl Groups {
@@ -92,31 +101,31 @@ impl Groups {
         Groups { node, ..Groups::default() }
     }
 
-    pub fn create(&mut self, parent: GroupId, scope: OpId) -> GroupId {
-        self.made += 1;
-        let id = GroupId((u64::from(self.node) << NODE_SHIFT) | self.made);
+    pub fn open(&mut self, parent: GroupId, scope: OpId) -> GroupId {
+        self.opened += 1;
+        let id = GroupId((u64::from(self.node) << NODE_SHIFT) | self.opened);
         self.parents.insert(id, (parent, scope));
         id
     }
 
-    /// Forgets everything of the last run; false where a group of it still lives.
+    /// Clears the state of a run. Returns false if a group of it is still open.
     pub fn reset(&mut self) -> bool {
-        self.made = 0;
-        // The root group is never retired, so what was cancelled of it is here to the end.
+        self.opened = 0;
+        // The root group is never closed, so its cancellations are here until the run ends.
         self.cancellations.clear();
         self.parents.is_empty()
     }
 
-    pub fn retire(&mut self, group: GroupId) {
+    pub fn close(&mut self, group: GroupId) {
         self.parents.remove(&group);
         self.cancellations.remove(&group);
     }
 
-    pub fn made(&self) -> u64 {
-        self.made
+    pub fn opened(&self) -> u64 {
+        self.opened
     }
 
-    pub fn living(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.parents.len()
     }
 
@@ -124,7 +133,7 @@ impl Groups {
         self.cancellations.entry(group).or_default().push(Cancellation { operators, tags: None });
     }
 
-    /// Cancels one instance; false if it was cancelled in this range already.
+    /// Cancels one instance. Returns false if it was cancelled for this range already.
     pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) -> bool {
         let list = self.cancellations.entry(group).or_default();
         let at = match list.iter().position(|c| c.tags.is_some() && c.operators == operators) {
@@ -137,30 +146,30 @@ impl Groups {
         list[at].tags.as_mut().is_some_and(|tags| tags.insert(tag))
     }
 
-    /// What becomes of a message of a group that waits at an operator.
-    pub fn fate(&self, group: GroupId, operator: OpId) -> Fate<'_> {
+    /// Returns what to do with a message of a group that waits at an operator. Ends are delivered always (FLOW-7).
+    pub fn disposition(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
         if self.cancellations.is_empty() {
-            return Fate::Deliver;
+            return Disposition::Deliver;
         }
-        let mut thin = None;
+        let mut cancelled = None;
         for cancellation in self.cancellations.get(&group).into_iter().flatten() {
             if cancellation.operators.contains(&operator) {
                 match &cancellation.tags {
-                    None => return Fate::Drop,
-                    Some(tags) => thin = Some(tags),
+                    None => return Disposition::Drop,
+                    Some(tags) => cancelled = Some(tags),
                 }
             }
         }
-        // A nested group goes with the one it was made for.
+        // A nested group is cancelled with any group around it.
         let mut inner = group;
         while let Some(&(parent, scope)) = self.parents.get(&inner) {
-            let gone = |c: &Cancellation| c.tags.is_none() && c.operators.contains(&scope);
-            if self.cancellations.get(&parent).is_some_and(|list| list.iter().any(gone)) {
-                return Fate::Drop;
+            let is_cancelled = |c: &Cancellation| c.tags.is_none() && c.operators.contains(&scope);
+            if self.cancellations.get(&parent).is_some_and(|list| list.iter().any(is_cancelled)) {
+                return Disposition::Drop;
             }
             inner = parent;
         }
-        thin.map_or(Fate::Deliver, Fate::Thin)
+        cancelled.map_or(Disposition::Deliver, Disposition::DropTags)
     }
 }
 
@@ -171,25 +180,27 @@ mod tests {
     #[test]
     fn cancelling_reaches_nested_groups_and_spares_the_rest() {
         let mut groups = Groups::new(3);
-        let outer = groups.create(GroupId::ROOT, 2);
-        let inner = groups.create(outer, 4);
+        let outer = groups.open(GroupId::ROOT, 2);
+        let inner = groups.open(outer, 4);
         assert_eq!((outer.home(), inner.home()), (3, 3));
         groups.cancel(GroupId::ROOT, 0..6);
-        assert!(matches!(groups.fate(GroupId::ROOT, 5), Fate::Drop));
-        assert!(matches!(groups.fate(GroupId::ROOT, 6), Fate::Deliver));
-        assert!(matches!(groups.fate(inner, 5), Fate::Drop));
-        let later = groups.create(GroupId::ROOT, 7);
-        assert!(matches!(groups.fate(later, 8), Fate::Deliver));
+        assert!(matches!(groups.disposition(GroupId::ROOT, 5), Disposition::Drop));
+        assert!(matches!(groups.disposition(GroupId::ROOT, 6), Disposition::Deliver));
+        assert!(matches!(groups.disposition(inner, 5), Disposition::Drop));
+        let later = groups.open(GroupId::ROOT, 7);
+        assert!(matches!(groups.disposition(later, 8), Disposition::Deliver));
     }
 
     #[test]
     fn one_instance_is_cancelled_alone() {
         let mut groups = Groups::new(0);
-        let group = groups.create(GroupId::ROOT, 1);
+        let group = groups.open(GroupId::ROOT, 1);
         assert!(groups.cancel_tag(group, 2..4, 70));
         assert!(!groups.cancel_tag(group, 2..4, 70));
-        let Fate::Thin(tags) = groups.fate(group, 3) else { panic!("rows of one tag are to be dropped") };
+        let Disposition::DropTags(tags) = groups.disposition(group, 3) else {
+            panic!("rows of one tag are to be dropped")
+        };
         assert!(tags.contains(70) && !tags.contains(7));
-        assert!(matches!(groups.fate(group, 4), Fate::Deliver));
+        assert!(matches!(groups.disposition(group, 4), Disposition::Deliver));
     }
 }

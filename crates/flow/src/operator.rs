@@ -1,93 +1,78 @@
-//! What an operator is, and what it may say while it is called.
+//! The interface of an operator, and what an operator may do while it is called.
+//!
+//! An operator belongs to one node of one instance of a plan. It is called with a batch, with the end of a group, or to go
+//! on with earlier work; it answers through [`Output`]. It touches its own state, and the execution context that the runtime
+//! shows it with every call.
+//!
+//! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. An operator that asked to be
+//!   called again gets no new input before that work is done, so at most one message of each operator is half done.
+//! - **FLOW-3.** [`Operator::finish`] is called once for an operator, port and group, after every message that was sent to
+//!   that port for the group.
+//! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges or
+//!   values of parameters.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_graph::Result;
 
+use crate::batch::Batch;
+use crate::control::QueryControl;
 use crate::group::{GroupId, NodeId, TagSet};
-use crate::limits::QueryContext;
 use crate::router::Router;
 use crate::topology::OpId;
 
-/// A columnar batch of rows, each with a tag (see the crate's documentation).
-pub trait Batch: Sized + Send + 'static {
-    /// What every operator of a running query may look at: the graph, parameters, and the like. It belongs to one run;
-    /// operators outlive it.
-    type Surroundings: Send;
-
-    /// How many rows.
-    fn rows(&self) -> usize;
-    /// Roughly how many bytes it holds, without those that are charged by [`Batch::charge_shared`].
-    fn bytes(&self) -> usize;
-    /// Charges the query for what was made for this batch and will be held by others, too, until the last of them has gone
-    /// ([`QueryContext::charge_while`]). Called whenever the batch is sent; what was charged before is not charged again.
-    fn charge_shared(&self, context: &Arc<QueryContext>) -> Result<()> {
+/// One operator of a query on one node. A stateful operator keeps its state by group and tag.
+///
+/// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::recycle`]). Its structure is
+/// fixed when the plan is built. It learns what belongs to a run in [`Operator::begin`], and drops it in
+/// [`Operator::recycle`].
+pub trait Operator<B: Batch>: Send {
+    /// Begins a run: looks up what depends on it, such as the values of parameters. Called once a run, before any other
+    /// method.
+    fn begin(&mut self, context: &B::Context) -> Result<()> {
         let _ = context;
         Ok(())
     }
-    /// A copy.
-    fn duplicate(&self) -> Self;
-    /// Takes the rows apart by the node that owns each row's object.
-    fn partition(self, nodes: u16) -> Vec<(NodeId, Self)>;
-    /// Drops the rows of these tags.
-    fn discard(&mut self, tags: &TagSet);
-    /// Appends the batch's bytes.
-    fn encode(&self, out: &mut Vec<u8>);
-    /// Reads what [`Batch::encode`] wrote.
-    fn decode(bytes: &[u8]) -> Result<Self>;
-}
 
-/// One operator of a query on one node. It keeps its own state, by group where it is stateful.
-///
-/// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::rest`]): what it is made
-/// of is fixed, what a run brings along it is told when the run begins, and at its end it lets go of all that.
-pub trait Operator<B: Batch>: Send {
-    /// Learns that a run begins: looks up what depends on it, such as the values of parameters. Called once a run,
-    /// before anything else.
-    fn begin(&mut self, surroundings: &B::Surroundings) -> Result<()> {
-        let _ = surroundings;
-        Ok(())
-    }
-
-    /// Learns that the run is complete: every group has ended and nothing more comes. Returns whether the operator is
-    /// as it was before the run began, so that it may serve another one; where in doubt it says no, as this default
-    /// does, and is dropped. An operator that held rows, states or charges by group has none left now, and looks.
-    fn rest(&mut self) -> bool {
+    /// Ends a run that is complete: every group has ended, and no message is left. Returns true if the operator is as it
+    /// was before the run began (FLOW-4), so that it may serve another run. A stateful operator checks that it holds no
+    /// rows, states or charges. An operator that returns false, as this default does, is dropped with its instance.
+    fn recycle(&mut self) -> bool {
         false
     }
 
-    /// Takes a batch of a group that arrived at a port.
+    /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
-    /// Learns that a group is complete at a port; it had the instances (tags) `0..instances`. An operator
-    /// without state passes it on, as this default does.
+    /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. An operator
+    /// without state passes the end on, as this default does.
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, B>) -> Result<()> {
         let _ = port;
         out.finish_all(group, instances)
     }
 
-    /// Goes on with work for which it asked to be called [`Output::again`]. No new input comes before that
-    /// work is done.
+    /// Goes on with work for which the operator called [`Output::again`]. No new input comes before that work is done
+    /// (FLOW-2).
     fn resume(&mut self, out: &mut Output<'_, B>) -> Result<()> {
         let _ = out;
         Ok(())
     }
 }
 
-/// What an operator says while it is called.
+/// What an operator may do while it is called: send messages, open and close groups, cancel work.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
-    pub(crate) context: &'a Arc<QueryContext>,
-    pub(crate) surroundings: &'a B::Surroundings,
+    pub(crate) control: &'a Arc<QueryControl>,
+    pub(crate) context: &'a B::Context,
     pub(crate) operator: OpId,
     pub(crate) again: bool,
 }
 
 impl<'a, B: Batch> Output<'a, B> {
-    /// What the query's operators may look at.
-    pub fn surroundings(&self) -> &'a B::Surroundings {
-        self.surroundings
+    /// Returns the execution context of the run.
+    pub fn context(&self) -> &'a B::Context {
+        self.context
     }
 
     /// Sends a batch along one of the operator's edges. Empty batches are not sent.
@@ -95,15 +80,15 @@ impl<'a, B: Batch> Output<'a, B> {
         if batch.rows() == 0 {
             return Ok(());
         }
-        self.router.emit(self.operator, edge, group, batch, self.context)
+        self.router.emit(self.operator, edge, group, batch, self.control)
     }
 
-    /// Says that nothing more of a group comes along an edge.
+    /// Sends the end of a group along an edge: no batch of the group follows.
     pub fn finish(&mut self, edge: usize, group: GroupId, instances: u32) -> Result<()> {
-        self.router.finish(self.operator, edge, group, instances, self.context)
+        self.router.finish(self.operator, edge, group, instances, self.control)
     }
 
-    /// [`Output::finish`] along every edge.
+    /// Sends the end of a group along every edge.
     pub fn finish_all(&mut self, group: GroupId, instances: u32) -> Result<()> {
         for edge in 0..self.router.edge_count(self.operator) {
             self.finish(edge, group, instances)?;
@@ -111,74 +96,74 @@ impl<'a, B: Batch> Output<'a, B> {
         Ok(())
     }
 
-    /// Asks to be called again ([`Operator::resume`]) once what was sent downstream is worked off.
+    /// Asks for a call of [`Operator::resume`]. It comes after the operators downstream have worked off what was sent.
     pub fn again(&mut self) {
         self.again = true;
     }
 
-    /// Hands a batch to whoever asked the query.
+    /// Adds a batch to the results that the client reads.
     pub fn deliver(&mut self, batch: B) {
         self.router.results.push_back(batch);
     }
 
-    /// Says that the query has no more results.
+    /// Marks the query as complete: it has no more results.
     pub fn complete(&mut self) {
         self.router.complete = true;
     }
 
-    /// Makes a group of scope instances, at home on this node, inside `parent`.
+    /// Opens a group of scope instances inside `parent`. Its home is this node.
     pub fn open_group(&mut self, parent: GroupId) -> GroupId {
-        self.router.groups.create(parent, self.operator)
+        self.router.groups.open(parent, self.operator)
     }
 
-    /// Forgets a group that has finished everywhere.
+    /// Closes a group that has ended at every operator of its scope.
     pub fn close_group(&mut self, group: GroupId) {
-        self.router.groups.retire(group);
+        self.router.groups.close(group);
     }
 
-    /// Says that nobody wants what operators of a range still do for a group.
+    /// Cancels the work that the operators of a range still have to do for a group.
     pub fn cancel(&mut self, group: GroupId, operators: Range<OpId>) {
         self.router.groups.cancel(group, operators);
     }
 
-    /// Says that nobody wants what operators of a range still do for one instance of a group.
+    /// Cancels the work that the operators of a range still have to do for one instance of a group.
     pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) {
         if self.router.groups.cancel_tag(group, operators, tag) {
             self.router.tags_cancelled += 1;
         }
     }
 
-    /// Whether the operator's own work for a group is no longer wanted.
+    /// Returns true if the operator's own work for a group is cancelled.
     pub fn is_cancelled(&self, group: GroupId) -> bool {
-        matches!(self.router.groups.fate(group, self.operator), crate::group::Fate::Drop)
+        matches!(self.router.groups.disposition(group, self.operator), crate::group::Disposition::Drop)
     }
 
-    /// The instances of a group for which the operator's work is no longer wanted. Rows that arrive are without theirs; an
-    /// operator that keeps rows, or whose instances inside are those of the group around it, may ask.
+    /// Returns the cancelled instances of a group. The runtime drops their rows from batches that arrive. An operator that
+    /// keeps rows, or that passes the tags of the outer group on into its scope, asks here.
     pub fn cancelled_tags(&self, group: GroupId) -> Option<&TagSet> {
-        match self.router.groups.fate(group, self.operator) {
-            crate::group::Fate::Thin(tags) => Some(tags),
+        match self.router.groups.disposition(group, self.operator) {
+            crate::group::Disposition::DropTags(tags) => Some(tags),
             _ => None,
         }
     }
 
-    /// The operator's number.
+    /// Returns the operator's number in the topology.
     pub fn operator(&self) -> OpId {
         self.operator
     }
 
-    /// This node.
+    /// Returns the node that runs this operator.
     pub fn node(&self) -> NodeId {
         self.router.node
     }
 
-    /// How many nodes the query runs on.
+    /// Returns the number of nodes that the query runs on.
     pub fn nodes(&self) -> u16 {
         self.router.nodes
     }
 
-    /// Limits and clock.
-    pub fn context(&self) -> &QueryContext {
-        self.context
+    /// Returns the limits, memory account and clock of the query.
+    pub fn control(&self) -> &QueryControl {
+        self.control
     }
 }

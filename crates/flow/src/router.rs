@@ -1,22 +1,33 @@
-//! Where messages go: queues of one node, frames for the others, and the counts that close a stream.
+//! The router of one node: an inbox for each operator, frames for other nodes, and the counts that close a stream.
 //!
-//! On one node most messages wait for nobody: what an operator sends is the next thing to be worked off. Such a message
-//! goes **from hand to hand**. It is put into no queue and charged to nobody, as it does not wait. There is one hand, and
-//! it is only used for an operator that has nothing else to do, so what is in it is older than what comes into that
-//! operator's queue afterwards, and is delivered first: the order of messages is that of the queues.
+//! ```text
+//! emit ─┬─ one node, inbox of the receiver idle ─► direct message (one, not charged) ─┐
+//!       ├─ this node ─► inbox of the receiver (charged while it waits) ───────────────┼─► next_message
+//!       └─ another node ─► outbox ─► frame ─► accept ─► its inbox                      ┘
+//! ```
+//!
+//! On one node most messages do not wait: the message that an operator sends is the next one to be worked off. Such a
+//! *direct message* bypasses the queue and is not charged. There is at most one. It is used only if the inbox of its
+//! receiver is idle, so it is older than any message that comes into that inbox after it, and it is delivered first.
+//!
+//! - **FLOW-11.** Between two operators of one node, messages of a group arrive in the order in which they were sent.
+//! - **FLOW-12.** Between nodes, an end-of-stream carries the number of messages that it closes. A group is complete at a port
+//!   when an end from every sender has arrived, and as many messages as the ends announced. So frames may overtake one
+//!   another, and an end may not.
+//! - **FLOW-13.** A message is charged to the query while it waits in an inbox, and released with the same amount. Not charged
+//!   are the message that an operator is working on, the direct message, and frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Error, FastMap, Result};
 
+use crate::batch::Batch;
+use crate::control::QueryControl;
 use crate::group::{GroupId, Groups, NodeId};
-use crate::limits::QueryContext;
-use crate::operator::Batch;
 use crate::topology::{Exchange, OpId, Topology};
 
-/// What travels along an edge.
+/// A message on its way along an edge.
 pub(crate) struct Message<B> {
     pub operator: OpId,
     pub port: u8,
@@ -25,10 +36,10 @@ pub(crate) struct Message<B> {
 }
 
 pub(crate) enum Body<B> {
-    /// A batch, and what the query is charged for it while it waits.
+    /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13).
     Data { batch: B, charged: u64 },
-    /// The sender's last word for the group: how many messages it sent here, and how many instances the
-    /// group had.
+    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances the
+    /// group had (FLOW-5).
     End { messages: u64, instances: u32 },
 }
 
@@ -39,11 +50,11 @@ impl<B> Body<B> {
     }
 }
 
-/// What waits at an operator. What returns from a scope goes before what would enter it.
+/// The messages that wait at an operator. Those that return from a scope go before those that would enter it.
 pub(crate) struct Inbox<B> {
     pub entering: VecDeque<Message<B>>,
     pub returning: VecDeque<Message<B>>,
-    /// The operator has work left from an earlier call.
+    /// True if the operator has work left from an earlier call.
     pub unfinished: bool,
 }
 
@@ -61,7 +72,7 @@ impl<B> Inbox<B> {
     }
 }
 
-/// How much of a group has arrived at a port. Only kept where messages come from other nodes.
+/// What has arrived of a group at a port. Kept only if the query runs on several nodes.
 #[derive(Default, Clone, Copy)]
 struct Arrival {
     ends: u16,
@@ -70,19 +81,17 @@ struct Arrival {
     instances: u32,
 }
 
-type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-
-/// One node's side of a running query, apart from the operators themselves.
+/// The messages, groups and results of one node of a running query.
 pub(crate) struct Router<B: Batch> {
     pub node: NodeId,
     pub nodes: u16,
     pub topology: Arc<Topology>,
     pub inboxes: Vec<Inbox<B>>,
-    /// A message to an operator whose inbox was idle when it was sent.
-    pub hand: Option<Message<B>>,
-    /// Which operators have something to do: a bit each.
+    /// A message to an operator whose inbox was idle when the message was sent.
+    pub direct: Option<Message<B>>,
+    /// A bit for each operator: set if its inbox is not idle.
     pub ready: Vec<u64>,
-    /// Which operators of scopes have something that came back from their scope: a bit each.
+    /// A bit for each operator of a scope: set if a message that came back from its scope waits.
     returned: Vec<u64>,
     pub groups: Groups,
     pub results: VecDeque<B>,
@@ -102,7 +111,7 @@ impl<B: Batch> Router<B> {
             node,
             nodes,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
-            hand: None,
+            direct: None,
             ready: vec![0; count.div_ceil(64)],
             returned: vec![0; count.div_ceil(64)],
             groups: Groups::new(node),
@@ -117,11 +126,11 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Forgets a run that is complete; false where something of it is left, which then is not to be met by another.
+    /// Clears the state of a complete run. Returns false if anything of it is left, which another run must not meet.
     pub fn reset(&mut self) -> bool {
         let is_over = self.complete
             && self.results.is_empty()
-            && self.hand.is_none()
+            && self.direct.is_none()
             && self.outbox.is_empty()
             && self.sent.is_empty()
             && self.arrivals.is_empty()
@@ -142,14 +151,14 @@ impl<B: Batch> Router<B> {
         edge: usize,
         group: GroupId,
         batch: B,
-        context: &Arc<QueryContext>,
+        control: &Arc<QueryControl>,
     ) -> Result<()> {
-        batch.charge_shared(context)?;
+        batch.charge_shared(control)?;
         self.rows_out[from as usize] += batch.rows() as u64;
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         if self.nodes == 1 {
-            return self.hand_over(Message { operator: to, port, group, body: Body::data(batch) }, context);
+            return self.send_here(Message { operator: to, port, group, body: Body::data(batch) }, control);
         }
         let parts = match exchange {
             Exchange::Local => vec![(self.node, batch)],
@@ -159,7 +168,7 @@ impl<B: Batch> Router<B> {
         };
         for (node, part) in parts {
             *self.sent.entry((from, edge as u8, group, node)).or_default() += 1;
-            self.send(node, Message { operator: to, port, group, body: Body::data(part) }, context)?;
+            self.send(node, Message { operator: to, port, group, body: Body::data(part) }, control)?;
         }
         Ok(())
     }
@@ -170,13 +179,13 @@ impl<B: Batch> Router<B> {
         edge: usize,
         group: GroupId,
         instances: u32,
-        context: &QueryContext,
+        control: &QueryControl,
     ) -> Result<()> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         let end = |messages| Message { operator: to, port, group, body: Body::End { messages, instances } };
         if self.nodes == 1 {
-            return self.hand_over(end(0), context);
+            return self.send_here(end(0), control);
         }
         let receivers = match exchange {
             Exchange::Local => self.node..self.node + 1,
@@ -185,33 +194,34 @@ impl<B: Batch> Router<B> {
         };
         for node in receivers {
             let messages = self.sent.remove(&(from, edge as u8, group, node)).unwrap_or(0);
-            self.send(node, end(messages), context)?;
+            self.send(node, end(messages), control)?;
         }
         Ok(())
     }
 
-    /// Puts a message into the hand, or where that is not free or the operator has work, into its inbox.
-    fn hand_over(&mut self, message: Message<B>, context: &QueryContext) -> Result<()> {
-        if self.hand.is_none() && self.inboxes[message.operator as usize].is_idle() {
-            self.hand = Some(message);
+    /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its inbox.
+    fn send_here(&mut self, message: Message<B>, control: &QueryControl) -> Result<()> {
+        if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
+            self.direct = Some(message);
             return Ok(());
         }
-        self.enqueue(message, context)
+        self.enqueue(message, control)
     }
 
-    fn send(&mut self, node: NodeId, message: Message<B>, context: &QueryContext) -> Result<()> {
+    fn send(&mut self, node: NodeId, message: Message<B>, control: &QueryControl) -> Result<()> {
         if node == self.node {
-            return self.enqueue(message, context);
+            return self.enqueue(message, control);
         }
         self.outbox.push((node, encode(&message)));
         Ok(())
     }
 
     /// Puts a message into its operator's inbox.
-    pub fn enqueue(&mut self, mut message: Message<B>, context: &QueryContext) -> Result<()> {
+    pub fn enqueue(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
+        // FLOW-13: `take` of the runtime releases the same amount.
         if let Body::Data { batch, charged } = &mut message.body {
             *charged = batch.bytes() as u64;
-            context.charge(*charged)?;
+            control.charge(*charged)?;
         }
         let operator = message.operator as usize;
         let (word, bit) = (operator / 64, 1 << (operator % 64));
@@ -219,7 +229,7 @@ impl<B: Batch> Router<B> {
             self.returned[word] |= bit;
         }
         let inbox = &mut self.inboxes[operator];
-        // Port 0 is where a stream enters an operator; what a scope sends back arrives at the others.
+        // A stream enters an operator at port 0; the messages that a scope sends back arrive at the others.
         if message.port == 0 {
             inbox.entering.push_back(message);
         } else {
@@ -229,14 +239,14 @@ impl<B: Batch> Router<B> {
         Ok(())
     }
 
-    /// Whether a message comes back to the operator of a scope from what runs inside.
+    /// Returns true if a message comes back to the operator of a scope from inside the scope.
     fn returns(&self, message: &Message<B>) -> bool {
         message.port != 0 && self.topology.is_scope(message.operator)
     }
 
-    /// Puts an end-of-stream, already counted, back to the front of its queue until the operator has worked
-    /// off the batch before it.
-    pub fn reopen(&mut self, message: Message<B>) -> Result<()> {
+    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first works off the batch
+    /// before it (FLOW-3).
+    pub fn put_back(&mut self, message: Message<B>) -> Result<()> {
         if self.nodes > 1 {
             let key = (message.operator, message.port, message.group);
             let Body::End { instances, .. } = message.body else {
@@ -255,34 +265,36 @@ impl<B: Batch> Router<B> {
         Ok(())
     }
 
-    /// Takes in a frame from another node.
-    pub fn accept(&mut self, frame: &[u8], context: &QueryContext) -> Result<()> {
+    /// Receives a frame from another node.
+    pub fn accept(&mut self, frame: &[u8], control: &QueryControl) -> Result<()> {
         let message = decode(frame)?;
         if message.operator as usize >= self.inboxes.len() {
             return Err(Error::bug(format!("a frame names operator {}, which this plan lacks", message.operator)));
         }
-        self.enqueue(message, context)
+        self.enqueue(message, control)
     }
 
-    /// The operator of a scope to which something has come back, or else the ready operator nearest to the result.
+    /// Returns the operator of a scope to which a message has come back; otherwise the ready operator with the highest
+    /// number (FLOW-14).
     pub fn next_ready(&self) -> Option<OpId> {
-        if let Some(message) = self.hand.as_ref().filter(|message| self.returns(message)) {
+        if let Some(message) = self.direct.as_ref().filter(|message| self.returns(message)) {
             return Some(message.operator);
         }
-        let in_hand = self.hand.as_ref().map(|message| message.operator);
-        highest(&self.returned).or_else(|| in_hand.max(highest(&self.ready)))
+        let direct = self.direct.as_ref().map(|message| message.operator);
+        highest(&self.returned).or_else(|| direct.max(highest(&self.ready)))
     }
 
-    /// The next message of an operator that has no unfinished work: what is in the hand is the oldest.
+    /// Returns the next message of an operator that has no unfinished work.
     pub fn next_message(&mut self, operator: OpId) -> Option<Message<B>> {
-        if self.hand.as_ref().is_some_and(|message| message.operator == operator) {
-            return self.hand.take();
+        // FLOW-11: the direct message is older than any in the inbox.
+        if self.direct.as_ref().is_some_and(|message| message.operator == operator) {
+            return self.direct.take();
         }
         self.inboxes[operator as usize].pop()
     }
 
-    /// Notes whether an operator has something to do in its inbox, or from its last call.
-    pub fn settle(&mut self, operator: OpId) {
+    /// Updates the bits of an operator after a call of it.
+    pub fn update_ready(&mut self, operator: OpId) {
         let (word, bit) = (operator as usize / 64, 1 << (operator % 64));
         let inbox = &self.inboxes[operator as usize];
         if inbox.is_idle() {
@@ -295,8 +307,8 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Counts a data message that was taken out of an inbox; the instances of its group, if that was the
-    /// last thing missing.
+    /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group is
+    /// thereby complete at the port (FLOW-12).
     pub fn count_received(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         if self.nodes == 1 {
             return None;
@@ -305,8 +317,8 @@ impl<B: Batch> Router<B> {
         self.completed(operator, port, group)
     }
 
-    /// Counts an end-of-stream that was taken out of an inbox; the instances of its group, if that was the
-    /// last thing missing.
+    /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the group is
+    /// thereby complete at the port (FLOW-12).
     pub fn count_end(
         &mut self,
         operator: OpId,
@@ -342,7 +354,7 @@ impl<B: Batch> Router<B> {
     }
 }
 
-/// The highest number in a set of bits.
+/// Returns the highest number in a set of bits.
 fn highest(bits: &[u64]) -> Option<OpId> {
     let word = bits.iter().rposition(|word| *word != 0)?;
     let bit = 63 - bits[word].leading_zeros() as usize;

@@ -1,33 +1,46 @@
-//! One node's part of a running query: it calls operators until nothing is left to do.
+//! The runtime of one node: it calls the operators of a query until no work is left.
 //!
-//! Which operator is next: the one nearest to the result that has something to do. So a stream is worked
-//! off depth first, memory stays bounded by what barriers hold, and the first results come early. But what comes back
-//! from a scope to the scope's own operator goes before everything: it may decide an instance, and all that its scope
-//! still has to do for it is then cancelled instead of done.
+//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from a
+//!   scope to the scope's own operator goes before all others.
 //!
-//! A runtime serves one run after the other: [`NodeRuntime::begin`] gives a run its surroundings, [`NodeRuntime::rest`]
-//! takes leave of a complete one. What stays is what is costly to make: operators, queues, tables. A run that failed or
-//! was left before its end leaves rows behind anywhere; its runtime is dropped, not cleaned.
+//! By the first half, a stream is worked off depth first: memory is bounded by what barriers hold, and the first results come
+//! early. By the second half, the result that decides a scope instance is seen at once, and the work that is left for that
+//! instance is cancelled instead of done. (By number alone the operator of a scope, which comes before the operators inside,
+//! would see the first result after the last one is made.)
+//!
+//! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
+//! costs to run:
+//!
+//! ```text
+//!            begin               start, run …             recycle: clean
+//! (new) ─► idle ──► begun ──► running ──► complete ───────────────────────► idle
+//!                     │          │            └─ recycle: something is left ─► dropped
+//!                     └──────────┴── error, cancelled, or results not read ──► dropped
+//! ```
+//!
+//! - **FLOW-15.** Only a complete run that left nothing behind is followed by another one. A run that failed, was cancelled, or
+//!   whose results were not read to the end leaves rows anywhere: its runtime is dropped, never cleaned.
 
 use std::sync::Arc;
 
 use mangrove_graph::compare::watch;
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::group::{Fate, GroupId, NodeId};
-use crate::limits::QueryContext;
-use crate::operator::{Batch, Operator, Output};
+use crate::batch::Batch;
+use crate::control::QueryControl;
+use crate::group::{Disposition, GroupId, NodeId};
+use crate::operator::{Operator, Output};
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 
 /// How far a call of [`NodeRuntime::run`] came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Results are waiting to be taken.
+    /// Results wait to be taken.
     Results,
-    /// The quota is used up and there is more to do.
+    /// The quota is used up and work is left.
     Yielded,
-    /// Nothing to do until another node sends something.
+    /// No work is left until another node sends a message.
     Idle,
     /// The query is complete and all results are taken.
     Complete,
@@ -36,38 +49,38 @@ pub enum Progress {
 /// What an operator did, for `profile()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperatorStats {
-    /// Messages taken.
+    /// Messages received.
     pub messages: u64,
-    /// Rows taken.
+    /// Rows received.
     pub rows_in: u64,
     /// Rows sent.
     pub rows_out: u64,
-    /// Nanoseconds inside the operator; 0 unless timing was asked for.
+    /// Nanoseconds inside the operator; 0 unless [`NodeRuntime::measure_time`] was called.
     pub nanos: u64,
 }
 
 scoped_tls::scoped_thread_local! {
-    /// The query that this thread runs.
-    static RUNNING: QueryContext
+    /// The query that this thread runs: comparisons of large values ask it whether to stop.
+    static RUNNING: QueryControl
 }
 
-/// Whether the query of this thread has ended.
+/// Returns true if the query of this thread has ended.
 fn has_ended() -> bool {
-    RUNNING.is_set() && RUNNING.with(|context| context.check().is_err())
+    RUNNING.is_set() && RUNNING.with(|control| control.check().is_err())
 }
 
-/// One node's part of a running query.
+/// The part of a query that runs on one node.
 pub struct NodeRuntime<B: Batch> {
-    context: Arc<QueryContext>,
+    control: Arc<QueryControl>,
     work: Work<B>,
 }
 
-/// All of it but limits and clock, which its thread looks at while it changes the rest.
+/// The runtime without its control, which the thread reads while it changes the work.
 struct Work<B: Batch> {
     operators: Vec<Box<dyn Operator<B>>>,
     router: Router<B>,
-    /// Of the run; absent between runs.
-    surroundings: Option<B::Surroundings>,
+    /// `None` between runs.
+    context: Option<B::Context>,
     stats: Vec<OperatorStats>,
     timed: bool,
     groups_peak: usize,
@@ -77,13 +90,13 @@ struct Work<B: Batch> {
 }
 
 impl<B: Batch> NodeRuntime<B> {
-    /// A node's part: one operator for each of the topology's, in order.
+    /// A runtime with the operators of a topology, in the order of their numbers.
     pub fn new(
         node: NodeId,
         nodes: u16,
         topology: Arc<Topology>,
         operators: Vec<Box<dyn Operator<B>>>,
-        context: Arc<QueryContext>,
+        control: Arc<QueryControl>,
     ) -> Self {
         assert_eq!(operators.len(), topology.len(), "one operator for each of the topology's");
         assert!(node < nodes, "node {node} of {nodes}");
@@ -91,153 +104,155 @@ impl<B: Batch> NodeRuntime<B> {
         let work = Work {
             operators,
             router: Router::new(node, nodes, topology),
-            surroundings: None,
+            context: None,
             stats,
             timed: false,
             groups_peak: 0,
             messages: 0,
             failed: None,
         };
-        NodeRuntime { context, work }
+        NodeRuntime { control, work }
     }
 
-    /// Begins a run: tells the operators. A runtime whose operators refuse is of no more use.
-    pub fn begin(&mut self, surroundings: B::Surroundings) -> Result<()> {
-        let surroundings = self.work.surroundings.insert(surroundings);
-        self.work.operators.iter_mut().try_for_each(|operator| operator.begin(surroundings))
+    /// Begins a run: calls [`Operator::begin`] of every operator. After an error the runtime must be dropped.
+    pub fn begin(&mut self, context: B::Context) -> Result<()> {
+        let context = self.work.context.insert(context);
+        self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
     }
 
-    /// Ends a run that is complete: gives back its surroundings, and says whether the runtime may [`NodeRuntime::begin`]
-    /// another one. It may not where the run has left anything behind.
-    pub fn rest(&mut self) -> (Option<B::Surroundings>, bool) {
+    /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row or
+    /// charge of this one is left (FLOW-15).
+    pub fn recycle(&mut self) -> (Option<B::Context>, bool) {
         let mut is_clean = self.work.router.reset();
         for operator in &mut self.work.operators {
-            is_clean &= operator.rest();
+            is_clean &= operator.recycle();
         }
         self.work.stats.fill(OperatorStats::default());
         (self.work.groups_peak, self.work.messages, self.work.timed, self.work.failed) = (0, 0, false, None);
-        (self.work.surroundings.take(), is_clean)
+        (self.work.context.take(), is_clean)
     }
 
-    /// Limits and clock of the run.
-    pub fn context(&self) -> &QueryContext {
-        &self.context
+    /// Returns the limits, memory account and clock of the run.
+    pub fn control(&self) -> &QueryControl {
+        &self.control
     }
 
-    /// Limits and clock of the run, shared with the thread that reads its results.
-    pub fn context_shared(&self) -> Arc<QueryContext> {
-        self.context.clone()
+    /// Returns the control of the run, for the thread that reads its results.
+    pub fn control_shared(&self) -> Arc<QueryControl> {
+        self.control.clone()
     }
 
-    /// The same, to be renewed between runs.
-    pub fn context_mut(&mut self) -> &mut Arc<QueryContext> {
-        &mut self.context
+    /// Returns the control, to be renewed between runs.
+    pub fn control_mut(&mut self) -> &mut Arc<QueryControl> {
+        &mut self.control
     }
 
-    /// What the run's operators may look at.
-    pub fn surroundings(&self) -> Option<&B::Surroundings> {
-        self.work.surroundings.as_ref()
+    /// Returns the execution context of the run.
+    pub fn context(&self) -> Option<&B::Context> {
+        self.work.context.as_ref()
     }
 
-    /// Takes the surroundings of a run that goes no further: it lets go of all that is not its own.
-    pub fn leave(&mut self) -> Option<B::Surroundings> {
-        self.work.surroundings.take()
+    /// Takes the execution context out of a run that is not continued.
+    pub fn take_context(&mut self) -> Option<B::Context> {
+        self.work.context.take()
     }
 
-    /// Measures the time inside each operator of this run from now on: two clock reads a message.
+    /// Measures the time inside each operator of this run from now on, at the cost of two clock reads a message.
     pub fn measure_time(&mut self) {
         self.work.timed = true;
-        self.context.count_time();
+        self.control.count_time();
     }
 
-    /// Starts the query: operator 0 gets one batch in the root group, and its end. Only on node 0.
+    /// Starts the query: sends one batch and its end to operator 0, in the root group. Called on node 0 only.
     pub fn start(&mut self, batch: B) -> Result<()> {
         let message = |body| Message { operator: 0, port: 0, group: GroupId::ROOT, body };
-        self.work.router.enqueue(message(Body::data(batch)), &self.context)?;
-        self.work.router.enqueue(message(Body::End { messages: 1, instances: 1 }), &self.context)
+        self.work.router.enqueue(message(Body::data(batch)), &self.control)?;
+        self.work.router.enqueue(message(Body::End { messages: 1, instances: 1 }), &self.control)
     }
 
-    /// How many messages were worked off so far; going on with unfinished work counts as one.
+    /// Returns the number of messages worked off so far. A call to go on with unfinished work counts as one.
     pub fn messages(&self) -> u64 {
         self.work.messages
     }
 
-    /// Works until there are results, `quota` messages are worked off, or nothing is left to do.
+    /// Works until there are results, `quota` messages are worked off, or no work is left.
     pub fn run(&mut self, quota: usize) -> Result<Progress> {
         let _watch = watch::begin(has_ended);
-        let NodeRuntime { context, work } = self;
-        RUNNING.set(context, || work.run(context, quota))
+        let NodeRuntime { control, work } = self;
+        RUNNING.set(control, || work.run(control, quota))
     }
 
-    /// The next batch of results.
+    /// Takes the next batch of results.
     pub fn take_results(&mut self) -> Option<B> {
         self.work.router.results.pop_front()
     }
 
-    /// Frames for other nodes, each with its receiver.
+    /// Takes the frames for other nodes, each with its receiver.
     pub fn take_outbox(&mut self) -> Vec<(NodeId, Vec<u8>)> {
         std::mem::take(&mut self.work.router.outbox)
     }
 
-    /// Takes in a frame from another node.
+    /// Receives a frame from another node.
     pub fn accept(&mut self, frame: &[u8]) -> Result<()> {
-        self.work.router.accept(frame, &self.context)
+        self.work.router.accept(frame, &self.control)
     }
 
-    /// The operator whose error ended the run.
+    /// Returns the operator whose error ended the run.
     pub fn failed_operator(&self) -> Option<OpId> {
         self.work.failed
     }
 
-    /// What each operator did.
+    /// Returns what each operator did, by number.
     pub fn stats(&self) -> Vec<OperatorStats> {
         let rows_out = &self.work.router.rows_out;
         self.work.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
     }
 
-    /// Scope groups made so far, the most that lived at a time, and single instances cancelled early.
+    /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
+    /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {
-        (self.work.router.groups.made(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
+        (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
     }
 }
 
 impl<B: Batch> Work<B> {
-    fn run(&mut self, context: &Arc<QueryContext>, quota: usize) -> Result<Progress> {
+    fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
         for _ in 0..quota {
             if !self.router.results.is_empty() {
                 return Ok(Progress::Results);
             }
+            // FLOW-14: the router knows the order.
             let Some(operator) = self.router.next_ready() else {
                 return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
             };
-            context.check_at(self.messages)?;
+            control.check_at(self.messages)?;
             self.messages += 1;
-            self.step(operator, context)?;
-            self.router.settle(operator);
+            self.step(operator, control)?;
+            self.router.update_ready(operator);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
-    fn step(&mut self, id: OpId, context: &Arc<QueryContext>) -> Result<()> {
+    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
         let at = id as usize;
-        let started = if self.timed { context.clock().now_nanos() } else { 0 };
+        let started = if self.timed { control.clock().now_nanos() } else { 0 };
         if self.router.inboxes[at].unfinished {
-            self.call(id, context, |operator, out| operator.resume(out))?;
+            self.call(id, control, |operator, out| operator.resume(out))?;
         } else if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, context)?;
+            self.take(id, message, control)?;
         }
         if self.timed {
-            self.stats[at].nanos += context.clock().now_nanos().saturating_sub(started);
+            self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
         }
         Ok(())
     }
 
-    fn take(&mut self, id: OpId, message: Message<B>, context: &Arc<QueryContext>) -> Result<()> {
+    fn take(&mut self, id: OpId, message: Message<B>, control: &Arc<QueryControl>) -> Result<()> {
         let Message { port, group, body, .. } = message;
         let closed = match body {
             Body::Data { batch, charged } => {
-                context.release(charged);
-                self.take_batch(id, port, group, batch, context)?;
+                control.release(charged);
+                self.take_batch(id, port, group, batch, control)?;
                 self.router.count_received(id, port, group)
             }
             Body::End { messages, instances } => self.router.count_end(id, port, group, messages, instances),
@@ -245,12 +260,12 @@ impl<B: Batch> Work<B> {
         match closed {
             None => Ok(()),
             Some(instances) if self.router.inboxes[id as usize].unfinished => {
-                // The last batch is not worked off yet: its end comes round again behind it.
+                // FLOW-3: the last batch is not worked off yet, so its end waits until after it.
                 let body = Body::End { messages: 0, instances };
                 let message = Message { operator: id, port, group, body };
-                self.router.reopen(message)
+                self.router.put_back(message)
             }
-            Some(instances) => self.call(id, context, |operator, out| operator.finish(port, group, instances, out)),
+            Some(instances) => self.call(id, control, |operator, out| operator.finish(port, group, instances, out)),
         }
     }
 
@@ -260,12 +275,13 @@ impl<B: Batch> Work<B> {
         port: u8,
         group: GroupId,
         mut batch: B,
-        context: &Arc<QueryContext>,
+        control: &Arc<QueryControl>,
     ) -> Result<()> {
-        match self.router.groups.fate(group, id) {
-            Fate::Drop => return Ok(()),
-            Fate::Thin(tags) => batch.discard(tags),
-            Fate::Deliver => {}
+        // FLOW-7: only rows are dropped here; ends take another way.
+        match self.router.groups.disposition(group, id) {
+            Disposition::Drop => return Ok(()),
+            Disposition::DropTags(tags) => batch.discard(tags),
+            Disposition::Deliver => {}
         }
         let rows = batch.rows() as u64;
         if rows == 0 {
@@ -274,34 +290,35 @@ impl<B: Batch> Work<B> {
         let stats = &mut self.stats[id as usize];
         stats.messages += 1;
         stats.rows_in += rows;
-        self.call(id, context, |operator, out| operator.receive(port, group, batch, out))
+        self.call(id, control, |operator, out| operator.receive(port, group, batch, out))
     }
 
     fn call(
         &mut self,
         id: OpId,
-        context: &Arc<QueryContext>,
+        control: &Arc<QueryControl>,
         work: impl FnOnce(&mut dyn Operator<B>, &mut Output<'_, B>) -> Result<()>,
     ) -> Result<()> {
-        let surroundings = self.surroundings.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
-        let mut out = Output { router: &mut self.router, context, surroundings, operator: id, again: false };
+        let context = self.context.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
+        let mut out = Output { router: &mut self.router, control, context, operator: id, again: false };
         let outcome = work(&mut *self.operators[id as usize], &mut out);
         let again = out.again;
-        let outcome = if watch::is_interrupted() { ended(context) } else { outcome };
+        let outcome = if watch::is_interrupted() { ended(control) } else { outcome };
         if outcome.is_err() {
             self.failed = Some(id);
             return outcome;
         }
         let inbox = &mut self.router.inboxes[id as usize];
         inbox.unfinished = again;
-        self.groups_peak = self.groups_peak.max(self.router.groups.living());
+        self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
         Ok(())
     }
 }
 
-/// What a run fails with whose comparisons were interrupted, however its operator ended.
+/// Returns the error of a run whose comparisons were interrupted: their results mean nothing, whatever the operator made of
+/// them.
 #[cold]
-fn ended(context: &QueryContext) -> Result<()> {
-    context.check()?;
+fn ended(control: &QueryControl) -> Result<()> {
+    control.check()?;
     Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"))
 }

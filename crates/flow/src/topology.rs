@@ -1,30 +1,44 @@
-//! The fixed shape of a query: operators and the edges between them.
+//! The fixed graph of a query: operators and the edges between them.
 //!
-//! Operators are numbered along the stream: upstream before downstream, and the operators of a scope
-//! between the scope's own operator and what follows it. Two things rest on it: the scheduler prefers high
-//! numbers (work nearer to the result), and a range of numbers names "everything upstream of here in this
-//! chain, with all its nested scopes", which is what a satisfied `limit()` cancels.
+//! - **FLOW-9.** Operators are numbered along the stream: upstream before downstream, and the operators of a scope between the
+//!   scope's own operator and the operator that follows the scope.
+//!
+//! Two mechanisms rest on this order. The scheduler prefers high numbers, which are nearer to the result. And a range of
+//! numbers names all operators upstream of a point in a chain, with all nested scopes: that is what a satisfied `limit()`
+//! cancels.
+//!
+//! ```text
+//! V().where(out().has('x')).limit(1)
+//!
+//!  0 start ─► 1 V() ─► 2 where ───────────────────► 5 limit ─► 6 results
+//!                        │  ▲                          cancels 1..5
+//!                        ▼  │
+//!                    3 out() ─► 4 has()
+//! ```
+//!
+//! - **FLOW-10.** Whether every node sends the end of a group along an edge, or only one, is fixed when the topology is built
+//!   ([`Edge::all_send`]). Into a scope only the home of the group sends.
 
-/// The number of an operator in its topology.
+/// The number of an operator in its topology (FLOW-9).
 pub type OpId = u16;
 
-/// Which nodes have an operator's input for a group.
+/// Which nodes receive the input of an operator for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The group's home only.
+    /// The home of the group.
     Home,
     /// Every node.
     Spread,
 }
 
-/// Where an edge takes its rows.
+/// Which node an edge takes its rows to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// They stay on their node.
+    /// The node they are on.
     Local,
-    /// Each to the node that owns its object.
+    /// Each row to the node that owns its object.
     Owner,
-    /// To the home of their group.
+    /// The home of their group.
     Home,
     /// Every row to every node.
     Broadcast,
@@ -37,43 +51,43 @@ pub struct Edge {
     pub to: OpId,
     /// Its port.
     pub port: u8,
-    /// Where rows go.
+    /// Which node rows go to.
     pub exchange: Exchange,
-    /// Whether every node sends for a group, or only one.
+    /// True if every node sends for a group; false if only one does (FLOW-10).
     pub(crate) all_send: bool,
 }
 
-/// The shape of a query.
+/// The operators of a query and the edges between them. It never changes after it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     pub(crate) outputs: Vec<Vec<Edge>>,
     placements: Vec<Placement>,
-    /// Which operators are those of scopes: an edge leads back to them.
+    /// True for each operator of a scope: an edge leads back to it.
     scopes: Vec<bool>,
 }
 
 impl Topology {
-    /// How many operators.
+    /// Returns the number of operators.
     pub fn len(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no operators.
     pub fn is_empty(&self) -> bool {
         self.outputs.is_empty()
     }
 
-    /// The edges out of an operator.
+    /// Returns the edges that leave an operator.
     pub fn outputs(&self, operator: OpId) -> &[Edge] {
         &self.outputs[operator as usize]
     }
 
-    /// Where an operator runs.
+    /// Returns the nodes that an operator runs on.
     pub fn placement(&self, operator: OpId) -> Placement {
         self.placements[operator as usize]
     }
 
-    /// Whether the operator is a scope's: what runs inside sends its results back to it.
+    /// Returns true if the operator is that of a scope: the pipelines inside send their results back to it.
     pub fn is_scope(&self, operator: OpId) -> bool {
         self.scopes[operator as usize]
     }
@@ -86,7 +100,7 @@ pub struct TopologyBuilder {
 }
 
 impl TopologyBuilder {
-    /// Adds an operator; its number is the next one.
+    /// Adds an operator under the next number.
     pub fn operator(&mut self, placement: Placement) -> OpId {
         let id = OpId::try_from(self.topology.outputs.len()).expect("the planner bounds the size of a plan");
         self.topology.outputs.push(Vec::new());
@@ -95,29 +109,30 @@ impl TopologyBuilder {
         id
     }
 
-    /// The number the next operator will get.
+    /// Returns the number that the next operator will get.
     pub fn next(&self) -> OpId {
         self.topology.outputs.len() as OpId
     }
 
-    /// Where an operator runs.
+    /// Returns the nodes that an operator runs on.
     pub fn placement(&self, operator: OpId) -> Placement {
         self.topology.placement(operator)
     }
 
-    /// Adds an edge within one scope; its number among the sender's outputs is returned.
+    /// Adds an edge within one scope. Returns its index among the outputs of the sender.
     pub fn connect(&mut self, from: OpId, to: OpId, port: u8, exchange: Exchange) -> usize {
         let all_send = self.topology.placement(from) == Placement::Spread && exchange != Exchange::Local;
         self.push(from, Edge { to, port, exchange, all_send })
     }
 
-    /// Adds an edge by which a scope's operator sends into its scope: for a group inside, only the group's
-    /// home sends.
+    /// Adds an edge by which the operator of a scope sends into its scope. Only the home of the inner group sends along it
+    /// (FLOW-10).
     pub fn enter(&mut self, scope: OpId, to: OpId, port: u8, exchange: Exchange) -> usize {
         self.push(scope, Edge { to, port, exchange, all_send: false })
     }
 
     fn push(&mut self, from: OpId, edge: Edge) -> usize {
+        // FLOW-9: only the way back from a scope leads to a lower number.
         if edge.to < from {
             self.topology.scopes[edge.to as usize] = true;
         }
@@ -126,7 +141,7 @@ impl TopologyBuilder {
         outputs.len() - 1
     }
 
-    /// The finished topology.
+    /// Returns the finished topology.
     pub fn build(self) -> Topology {
         self.topology
     }

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
-use mangrove_flow::nodes::Nodes;
 use mangrove_flow::{
-    Batch, Exchange, GroupId, Limits, NodeId, NodeRuntime, Operator, Output, Placement, Progress, QueryContext, TagSet,
-    Topology, TopologyBuilder,
+    Batch, Exchange, GroupId, NodeId, NodeRuntime, Operator, Output, Placement, Progress, QueryControl, QueryLimits,
+    TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_virtual_nodes::Nodes;
 
 /// Rows of (tag, number). A number belongs to the node of its remainder.
 #[derive(Clone, Default, Debug)]
 struct Numbers(Vec<(u32, i64)>);
 
 impl Batch for Numbers {
-    type Surroundings = ();
+    type Context = ();
 
     fn rows(&self) -> usize {
         self.0.len()
@@ -198,7 +198,7 @@ impl Operator<Numbers> for Asks {
 struct Sink;
 
 impl Operator<Numbers> for Sink {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         true
     }
 
@@ -215,7 +215,7 @@ impl Operator<Numbers> for Sink {
 struct Start;
 
 impl Operator<Numbers> for Start {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         true
     }
 
@@ -224,8 +224,8 @@ impl Operator<Numbers> for Start {
     }
 }
 
-fn context(limits: Limits) -> Arc<QueryContext> {
-    Arc::new(QueryContext::new(limits, Arc::new(MonotonicClock::default()), Arc::new(AtomicBool::new(false))))
+fn control(limits: QueryLimits) -> Arc<QueryControl> {
+    Arc::new(QueryControl::new(limits, Arc::new(MonotonicClock::default()), Arc::new(AtomicBool::new(false))))
 }
 
 /// start → scan → neighbors → scope { neighbors → sum } → sum → sink
@@ -271,8 +271,8 @@ fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
     for nodes in [1_u16, 2, 3, 4] {
         for seed in [None, Some(1), Some(2), Some(99)] {
             let runtimes = (0..nodes).map(|node| {
-                let context = context(Limits::default());
-                let mut runtime = NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), context);
+                let control = control(QueryLimits::default());
+                let mut runtime = NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), control);
                 runtime.begin(()).unwrap();
                 runtime
             });
@@ -294,7 +294,7 @@ fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
     b.connect(limit_id, sink, 0, Exchange::Local);
     let operators: Vec<Box<dyn Operator<Numbers>>> =
         vec![Box::new(Scan { next: 0, below, step: 10, group: None }), Box::new(Limit(limit)), Box::new(Sink)];
-    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()));
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
     runtime.begin(()).unwrap();
     runtime
 }
@@ -329,7 +329,7 @@ fn what_returns_from_a_scope_goes_first() {
     let scan = Scan { next: 0, below: 1_000_000, step: 10, group: None };
     let operators: Vec<Box<dyn Operator<Numbers>>> =
         vec![Box::new(Start), Box::<Asks>::default(), Box::new(scan), Box::new(Sink)];
-    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(Limits::default()));
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
     runtime.begin(()).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 1);
     assert!(runtime.stats()[2].rows_out <= 20, "the scan went on: {:?}", runtime.stats()[2]);
@@ -343,7 +343,7 @@ impl Operator<Numbers> for Burst {
         (0..100).try_for_each(|_| out.emit(0, group, batch.clone()))
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         true
     }
 }
@@ -356,8 +356,8 @@ fn burst(memory_bytes: u64) -> NodeRuntime<Numbers> {
     let sink = b.operator(Placement::Home);
     b.connect(start, sink, 0, Exchange::Local);
     let operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(Burst), Box::new(Start), Box::new(Sink)];
-    let limits = Limits { memory_bytes, ..Limits::default() };
-    NodeRuntime::new(0, 1, Arc::new(b.build()), operators, context(limits))
+    let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };
+    NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(limits))
 }
 
 /// Runs to the end and counts the rows of the results.
@@ -382,9 +382,9 @@ fn what_waits_is_charged_and_what_is_handed_over_is_not() {
     let mut runtime = burst(10_000);
     runtime.begin(()).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 100);
-    assert_eq!(runtime.context().memory(), 0);
+    assert_eq!(runtime.control().memory(), 0);
     // All but the first one of a burst wait, with the one the query starts with before.
-    assert_eq!(runtime.context().memory_peak(), 99 * 16);
+    assert_eq!(runtime.control().memory_peak(), 99 * 16);
 }
 
 #[test]
@@ -394,27 +394,27 @@ fn a_complete_run_leaves_a_runtime_for_the_next_one() {
         runtime.begin(()).unwrap();
         assert_eq!(count_rows(&mut runtime).unwrap(), 100);
         assert_eq!(runtime.stats()[0].rows_out, 100, "each run is counted by itself");
-        assert_eq!(runtime.rest(), (Some(()), true));
-        assert!(runtime.surroundings().is_none(), "what belongs to a run goes with it");
+        assert_eq!(runtime.recycle(), (Some(()), true));
+        assert!(runtime.context().is_none(), "what belongs to a run goes with it");
     }
     runtime.begin(()).unwrap();
     runtime.start(Numbers(vec![(0, 7)])).unwrap();
     runtime.run(3).unwrap();
-    assert_eq!(runtime.rest(), (Some(()), false), "a run that was left in its middle leaves rows behind");
+    assert_eq!(runtime.recycle(), (Some(()), false), "a run that was left in its middle leaves rows behind");
 }
 
 #[test]
 fn operators_that_do_not_say_they_can_serve_again_do_not() {
     let mut runtime = limited(15, 20);
     assert_eq!(count_rows(&mut runtime).unwrap(), 15);
-    assert_eq!(runtime.rest(), (Some(()), false));
+    assert_eq!(runtime.recycle(), (Some(()), false));
 }
 
 #[test]
 fn limits_name_themselves_and_cancelling_ends_the_query() {
-    let run = |context: Arc<QueryContext>| {
+    let run = |control: Arc<QueryControl>| {
         let topology = Arc::new(scoped());
-        let mut runtime = NodeRuntime::new(0, 1, topology, scoped_operators(1_000_000), context);
+        let mut runtime = NodeRuntime::new(0, 1, topology, scoped_operators(1_000_000), control);
         runtime.begin(()).unwrap();
         runtime.start(Numbers(vec![(0, 0)])).unwrap();
         loop {
@@ -434,14 +434,14 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
             self.0.now_nanos()
         }
     }
-    let limits = Limits { time_nanos: Some(50_000_000), ..Limits::default() };
+    let limits = QueryLimits { time_nanos: Some(50_000_000), ..QueryLimits::default() };
     let clock = Arc::new(Ticking(ManualClock::default()));
-    let time = run(Arc::new(QueryContext::new(limits, clock, Arc::new(AtomicBool::new(false)))));
+    let time = run(Arc::new(QueryControl::new(limits, clock, Arc::new(AtomicBool::new(false)))));
     assert_eq!(time.kind(), ErrorKind::Timeout);
     assert!(time.message().contains("50 ms"), "{time}");
 
     let flag = Arc::new(AtomicBool::new(false));
     flag.store(true, Ordering::Relaxed);
-    let cancelled = run(Arc::new(QueryContext::new(Limits::default(), Arc::new(MonotonicClock::default()), flag)));
+    let cancelled = run(Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), flag)));
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
 }

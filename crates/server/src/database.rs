@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, Limits, MemoryBudget, QueryOptions, ServiceDesk, Transaction,
+    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServiceDesk, Transaction,
     TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
@@ -47,7 +47,7 @@ pub struct EngineLimits {
 impl Default for EngineLimits {
     fn default() -> Self {
         EngineLimits {
-            query_memory_bytes: Limits::default().memory_bytes,
+            query_memory_bytes: QueryLimits::default().memory_bytes,
             result_count_max: None,
             graph_count_max: 64,
             slow_query: None,
@@ -319,7 +319,7 @@ impl Work {
             caller: request.caller.clone(),
         });
         QueryOptions {
-            limits: Limits { time_nanos, memory_bytes: self.limits.query_memory_bytes },
+            limits: QueryLimits { time_nanos, memory_bytes: self.limits.query_memory_bytes },
             materialize: match request.materialize {
                 Materialize::All => mangrove::Materialize::Properties,
                 Materialize::Tokens => mangrove::Materialize::Tokens,

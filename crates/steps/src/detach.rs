@@ -1,38 +1,36 @@
-//! Elements taken out of their snapshot, for a client to keep.
+//! Detaching results: elements are replaced by copies with their ids, labels and properties, for a client to keep.
 //!
-//! Results leave the engine with ids, labels and (if asked for) properties in place of internal ids. All
-//! elements of a batch of results, however deep they lie in collections, are read together: one pass
-//! gathers them, the graph is read once a kind, and a second pass puts the finished elements in.
+//! All elements of a batch of results, however deep they lie in collections, are read together. A first pass gathers them, the
+//! graph is read once for each kind, and a second pass replaces them. Copies are charged before they are made.
 //!
-//! Several collections may hold the same one: thirty times `project('a','b').by().by()` takes a few kilobytes. Both passes go
-//! through such a collection once, and all its holders get the same one in its place. So the result takes kilobytes, too.
+//! Several collections may hold the same collection: thirty times `project('a','b').by().by()` takes a few kilobytes (STEPS-3).
+//! Both passes enter such a collection once, and all its holders get the same replacement, so the result takes kilobytes, too.
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{
-    Detached, DetachedVertexProperty, EdgeId, Error, GraphValue, GraphView, KeyId, PathValue, PropertyRow,
-    PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, vertex_property_id,
+    Detached, DetachedVertexProperty, EdgeId, Error, FastMap, FastSet, GraphValue, GraphView, KeyId, PathValue,
+    PropertyRow, PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, vertex_property_id,
 };
 use mangrove_plan::logical::Name;
 
-use crate::meter::Meter;
-use crate::row::names::NameCache;
+use crate::limits::meter::Meter;
+use crate::values::names::NameCache;
 
-/// How much of an element is taken along.
+/// How much of an element its copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Id and label.
     Reference,
-    /// Its properties, too.
+    /// Id, label and properties.
     Properties,
-    /// Its properties, too. A vertex property brings the meta-properties that it has now: the transaction may have written
-    /// some since the property was read.
+    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written some
+    /// since the property was read.
     Current,
 }
 
-/// Puts [`Value::Detached`] in place of every element and property in these values. What is made for that is charged.
+/// Replaces every element and property in these values by a [`Value::Detached`]. The copies are charged to the meter.
 pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut gathered = Gathered::default();
     gathered.visit_all(&values, values.len(), meter)?;
@@ -40,54 +38,51 @@ pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &
         return Ok(values);
     }
     let mut elements = Elements::read(gathered, view, detail, meter)?;
-    // All values are there until the last is replaced: a shared collection is known by its address.
+    // A shared collection is known by its address, so all values must live until the last one is replaced.
     let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
     Ok(replaced.unwrap_or(values))
 }
 
-type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-type FastSet<T> = HashSet<T, foldhash::fast::RandomState>;
-
-/// The properties of so many elements are read at once.
+/// Elements whose properties are read at once.
 const READ_AT_ONCE: usize = 1024;
 
 const VALUE_BYTES: usize = size_of::<Value>();
 
-/// The address of a collection that has several holders; `None` if it has one.
+/// Returns the address of a collection with several holders; `None` if it has one.
 fn shared_address<T>(collection: &Arc<T>) -> Option<usize> {
     (Arc::strong_count(collection) > 1).then(|| Arc::as_ptr(collection).addr())
 }
 
-/// The elements of some values, each once, numbered in the order in which they are met.
+/// The elements in some values, each once, in the order in which they are met.
 #[derive(Default)]
 struct Gathered {
     vertices: Numbered<VertexId>,
     edges: Numbered<EdgeId>,
-    /// The vertices of vertex properties, whose ids are spelled from theirs.
+    /// The vertices of vertex properties: the id of a vertex property contains that of its vertex.
     owners: Vec<VertexId>,
-    /// Properties are no elements to read, but need to be replaced too.
+    /// True if there are properties, which are replaced without being read.
     properties: bool,
-    /// Whether there are map entries, which leave as maps.
+    /// True if there are map entries, which are replaced by maps.
     entries: bool,
-    /// The shared collections that were met.
+    /// The addresses of the shared collections that were met.
     met: FastSet<usize>,
 }
 
 struct Numbered<T> {
-    places: FastMap<T, usize>,
+    indexes: FastMap<T, usize>,
     items: Vec<T>,
 }
 
 impl<T> Default for Numbered<T> {
     fn default() -> Self {
-        Numbered { places: FastMap::default(), items: Vec::new() }
+        Numbered { indexes: FastMap::default(), items: Vec::new() }
     }
 }
 
 impl<T: Copy + Eq + std::hash::Hash> Numbered<T> {
     fn add(&mut self, item: T) {
         let next = self.items.len();
-        if *self.places.entry(item).or_insert(next) == next {
+        if *self.indexes.entry(item).or_insert(next) == next {
             self.items.push(item);
         }
     }
@@ -137,7 +132,7 @@ impl Gathered {
         values.into_iter().try_for_each(|value| self.visit(value, meter))
     }
 
-    /// Returns true for a collection that was not met before.
+    /// Returns true if a collection was not met before.
     fn is_new<T>(&mut self, collection: &Arc<T>) -> bool {
         shared_address(collection).is_none_or(|address| self.met.insert(address))
     }
@@ -151,28 +146,28 @@ impl Gathered {
     }
 }
 
-/// Gathered elements with what the graph says of them.
+/// The gathered elements with their ids, labels and properties.
 struct Elements<'a> {
     view: &'a dyn GraphView,
     names: NameCache,
-    /// Whether meta-properties go with vertex properties.
+    /// True if vertex properties keep their meta-properties.
     properties: bool,
-    vertex_places: FastMap<VertexId, usize>,
-    /// Id and label of each vertex.
+    vertex_indexes: FastMap<VertexId, usize>,
+    /// The id and label of each vertex.
     references: Vec<(Value, Name)>,
     vertices: Vec<Value>,
-    edge_places: FastMap<EdgeId, usize>,
+    edge_indexes: FastMap<EdgeId, usize>,
     edges: Vec<Value>,
-    /// The properties that the owners of vertex properties have now, where that may be others than are held.
+    /// The current properties of the owners of vertex properties, if they may differ from the held ones.
     current: FastMap<(VertexId, KeyId, u32), PropertyRow>,
-    /// What was put in place of shared collections, by their addresses.
+    /// The replacements of shared collections, by address.
     made: FastMap<usize, Option<Value>>,
 }
 
 impl<'a> Elements<'a> {
     fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Self> {
-        // Of the ends of edges and the owners of properties only ids and labels are needed. They are read
-        // with those of the other vertices, which stand in front.
+        // Ends of edges and owners of properties need only ids and labels. They are read with those of the other vertices,
+        // which come first.
         let whole = gathered.vertices.items.len();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         view.edge_ends(&gathered.edges.items, &mut sources, &mut targets)?;
@@ -185,10 +180,10 @@ impl<'a> Elements<'a> {
             view,
             names: NameCache::default(),
             properties: detail != Detail::Reference,
-            vertex_places: gathered.vertices.places,
+            vertex_indexes: gathered.vertices.indexes,
             references: Vec::new(),
             vertices: Vec::new(),
-            edge_places: gathered.edges.places,
+            edge_indexes: gathered.edges.indexes,
             edges: Vec::new(),
             current: FastMap::default(),
             made: FastMap::default(),
@@ -271,7 +266,7 @@ impl<'a> Elements<'a> {
             properties[property.row as usize].push((key, property.value));
         }
         for (((id, label), properties), (source, target)) in ids.into_iter().zip(labels).zip(properties).zip(ends) {
-            let reference = |end: VertexId| self.references[self.vertex_places[&end]].clone();
+            let reference = |end: VertexId| self.references[self.vertex_indexes[&end]].clone();
             let (source, target) = (reference(source), reference(target));
             let label = self.names.label(label, self.view);
             self.edges.push(detached(Detached::Edge { id, label, source, target, properties }));
@@ -279,7 +274,7 @@ impl<'a> Elements<'a> {
         Ok(())
     }
 
-    /// A property of the vertex at a place.
+    /// Returns a property of the vertex at an index.
     fn vertex_property(
         &mut self,
         owner: usize,
@@ -298,7 +293,7 @@ impl<'a> Elements<'a> {
     }
 
     fn detached_vertex_property(&mut self, property: &VertexPropertyValue) -> Value {
-        let owner = self.vertex_places[&property.vertex];
+        let owner = self.vertex_indexes[&property.vertex];
         let name = (property.key, property.ordinal);
         let now = self.current.get(&(property.vertex, property.key, property.ordinal));
         let meta = match now.filter(|now| equivalent(&now.value, &property.value)) {
@@ -312,11 +307,11 @@ impl<'a> Elements<'a> {
         detached(Detached::Property { key: self.names.key(property.key, self.view), value: property.value.clone() })
     }
 
-    /// The value with its elements replaced; `None` where it has none, so that it may stay as it is.
+    /// Returns the value with its elements replaced; `None` if it has none and can stay as it is.
     fn replaced(&mut self, value: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
         match value {
-            Value::Vertex(id) => Ok(Some(self.vertices[self.vertex_places[id]].clone())),
-            Value::Edge(id) => Ok(Some(self.edges[self.edge_places[id]].clone())),
+            Value::Vertex(id) => Ok(Some(self.vertices[self.vertex_indexes[id]].clone())),
+            Value::Edge(id) => Ok(Some(self.edges[self.edge_indexes[id]].clone())),
             Value::VertexProperty(property) => {
                 meter.charge(size_of::<Detached>() + property.meta.len() * META_BYTES)?;
                 Ok(Some(self.detached_vertex_property(property)))
@@ -371,7 +366,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// What is put in place of a collection: for one that others hold, too, made once.
+    /// Returns the replacement of a collection. That of a shared collection is made once.
     fn once<T>(
         &mut self,
         collection: &Arc<T>,
@@ -387,7 +382,7 @@ impl<'a> Elements<'a> {
         Ok(made)
     }
 
-    /// All of these `count` values, with their elements replaced; `None` where they have none.
+    /// Returns these `count` values with their elements replaced; `None` if they have none.
     fn replaced_all<'v>(
         &mut self,
         values: impl Iterator<Item = &'v Value> + Clone,
@@ -412,22 +407,22 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What id and label of a vertex take.
+/// About the bytes of the id and label of a vertex.
 const REFERENCE_BYTES: usize = size_of::<(Value, Name)>() + size_of::<(VertexId, usize)>();
 
-/// What a property of a vertex takes, with the text of its id. Its value is the graph's own.
+/// About the bytes of a vertex property, with the text of its id and without its value, which is shared with the graph.
 const PROPERTY_BYTES: usize = size_of::<DetachedVertexProperty>() + 32;
 
-/// What a meta-property, or a property of an edge, takes.
+/// About the bytes of a meta-property or of a property of an edge.
 const META_BYTES: usize = size_of::<(Name, Value)>();
 
-/// The entries of a map, whose keys and values come by turns.
+/// Returns the entries of a map from its keys and values by turns.
 fn pairs(flat: Vec<Value>) -> Vec<(Value, Value)> {
     let mut flat = flat.into_iter();
     std::iter::from_fn(|| Some((flat.next()?, flat.next()?))).collect()
 }
 
-/// The keys of a tree on all its levels.
+/// Returns the keys of a tree on all levels.
 fn keys<'t>(tree: &'t Tree, meter: &mut Meter<'_>) -> Result<Vec<&'t Value>> {
     meter.charge(tree.size() * size_of::<&Value>())?;
     let mut keys = Vec::new();
@@ -442,11 +437,11 @@ fn detached(element: Detached) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::limited_context;
-    use crate::row::fake_view::{Modern, modern};
+    use crate::fake_view::{Modern, modern};
+    use crate::limits::meter::limited_control;
 
     fn detach_with(values: Vec<Value>, g: &Modern, detail: Detail, memory_bytes: u64) -> Result<Vec<Value>> {
-        detach(values, &*g.view, detail, &mut Meter::new(&limited_context(memory_bytes, None)))
+        detach(values, &*g.view, detail, &mut Meter::new(&limited_control(memory_bytes, None)))
     }
 
     fn detached_all(values: Vec<Value>, g: &Modern, detail: Detail) -> Vec<Value> {
@@ -542,7 +537,7 @@ mod tests {
         for wrap in wraps {
             let deep = (0..60).fold(Value::from(g.josh), |value, _| wrap(value));
             let made = detach_with(vec![deep.clone(), deep], &g, Detail::Properties, 64 << 10).unwrap();
-            let bytes = crate::size::Sizes::default().all(&made);
+            let bytes = crate::limits::sizes::Sizes::default().all(&made);
             assert!(bytes < 32 << 10, "{} of {bytes} bytes", made[0].type_name());
             let mut inside = &made[0];
             while let Value::List(values) = inside {

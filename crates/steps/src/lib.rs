@@ -14,28 +14,26 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod barrier;
-pub mod build;
-pub mod codec;
-pub mod detach;
-pub mod element_order;
-pub mod environment;
-pub mod keys;
-pub mod lookup;
-pub mod meter;
-pub mod nesting;
-pub mod operator;
-pub mod path;
-pub mod random;
-pub mod row;
-pub mod rows;
-pub mod scope;
-pub mod services;
-pub mod sink;
-pub mod size;
-pub mod table;
-mod test;
+mod barrier;
+mod build;
+mod computed;
+mod context;
+mod detach;
+#[cfg(test)]
+mod fake_view;
+mod limits;
+mod row;
+mod rows;
+mod scope;
+mod services;
+mod values;
+mod write;
 
 pub use build::{Built, build};
-pub use environment::{Environment, SideEffects};
+pub use context::execution::{ExecutionContext, Files, Services, SideEffects};
+pub use detach::{Detail, detach};
+pub use limits::meter::Meter;
+pub use limits::nesting::check_results;
+pub use limits::sizes::Sizes;
 pub use rows::{Column, Rows, Tags};
+pub use services::{GRAPH_SERVICES, GraphService};

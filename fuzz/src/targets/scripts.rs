@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use mangrove::{Database, ErrorKind, Limits, Parameters, Prepared, QueryOptions, Result};
+use mangrove::{Database, ErrorKind, Parameters, Prepared, QueryLimits, QueryOptions, Result};
 use mangrove_graph::DateTime;
 use mangrove_gremlin::message::Gremlin;
 use mangrove_gremlin::{ParseOptions, Statement, Terminal, decode_graphbinary_frame, parse};
@@ -123,7 +123,7 @@ pub fn small_graph() -> Database {
 /// Runs it in a transaction that leaves nothing.
 fn run_prepared(database: &Database, prepared: &Prepared, parameters: &Parameters) -> Result<()> {
     let options = QueryOptions {
-        limits: Limits { time_nanos: Some(TIME_NANOS), memory_bytes: MEMORY_BYTES },
+        limits: QueryLimits { time_nanos: Some(TIME_NANOS), memory_bytes: MEMORY_BYTES },
         ..QueryOptions::default()
     };
     let transaction = database.begin()?;

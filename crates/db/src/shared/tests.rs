@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::{Database, DatabaseOptions, Limits, Parameters, QueryOptions};
+use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ fn within_patience<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 fn a_query_that_waits_for_a_turn_ends_at_its_time_limit() {
     let database = one_executor();
     let busy = keep_busy(&database);
-    let limits = Limits { time_nanos: Some(20_000_000), ..Limits::default() };
+    let limits = QueryLimits { time_nanos: Some(20_000_000), ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
     // The database waits for its executors when it is dropped.
     let asked = database.clone();
@@ -114,7 +114,8 @@ fn queries_that_end_while_they_run_leave_nothing() {
             let database = &database;
             scope.spawn(move || {
                 for round in 0..20 {
-                    let limits = Limits { time_nanos: Some(1_000_000 * (1 + (n + round) % 15)), ..Limits::default() };
+                    let limits =
+                        QueryLimits { time_nanos: Some(1_000_000 * (1 + (n + round) % 15)), ..QueryLimits::default() };
                     let options = QueryOptions { limits, ..QueryOptions::default() };
                     let ended = run_query(database, ENDLESS, options, &mut |_| Ok(()));
                     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Timeout);

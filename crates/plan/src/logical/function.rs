@@ -1,7 +1,7 @@
 //! Functions of one object: Gremlin's steps on text, collections, dates and types.
 //!
 //! A function gives one value for one object and its arguments; which graph it runs over does not matter to it, but
-//! for the ids that `asString()` shows. What the values mean is in `mangrove_steps::row::function`.
+//! for the ids that `asString()` shows. What the values mean is in `steps/src/row/function`.
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,27 +1,27 @@
-//! `groupCount()`: how often each key occurs.
+//! `groupCount()`: how often each key occurs in an instance, as a result or in a side effect.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::barrier::shared_map::SharedMap;
-use crate::environment::Environment;
-use crate::keys::{KeyReader, KeyTable, Keys, Taken};
-use crate::meter::Meter;
-use crate::nesting;
+use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::limits::nesting;
+use crate::limits::sizes::Sizes;
+use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows, Tags};
-use crate::size::Sizes;
 
-/// Counts by key in the order in which keys first came.
+/// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     table: KeyTable,
     entries: Vec<(Value, u64)>,
-    /// What the keys hold.
+    /// The bytes that the keys point to.
     held: u64,
-    /// The entries of a batch's rows.
-    places: Vec<u32>,
+    /// Scratch: the entry of each row of a batch.
+    indexes: Vec<u32>,
 }
 
 fn count(count: &mut u64, bulk: u64) -> Result<()> {
@@ -35,27 +35,27 @@ fn count(count: &mut u64, bulk: u64) -> Result<()> {
 impl Counts {
     fn add(&mut self, key: &Value, bulk: u64) -> Result<()> {
         let entries = &mut self.entries;
-        let place = self.table.place(0, key, |key| {
+        let index = self.table.number(0, key, |key| {
             entries.push((key.clone(), 0));
             entries.len() as u32 - 1
         });
-        count(&mut self.entries[place as usize].1, bulk)
+        count(&mut self.entries[index as usize].1, bulk)
     }
 
-    /// Counts numbers, one a row.
+    /// Counts numbers, one for each row.
     fn add_numbers(&mut self, numbers: &Numbers, bulk: impl Fn(usize) -> u64) -> Result<()> {
-        self.places.clear();
-        let (entries, places) = (&mut self.entries, &mut self.places);
+        self.indexes.clear();
+        let (entries, indexes) = (&mut self.entries, &mut self.indexes);
         let new = |_, key| {
             entries.push((key, 0));
             entries.len() as u32 - 1
         };
-        self.table.places(numbers, |_| 0, new, |_, place| places.push(place));
-        let mut counted = self.places.iter().enumerate();
-        counted.try_for_each(|(row, place)| count(&mut self.entries[*place as usize].1, bulk(row)))
+        self.table.number_all(numbers, |_| 0, new, |_, index| indexes.push(index));
+        let mut counted = self.indexes.iter().enumerate();
+        counted.try_for_each(|(row, index)| count(&mut self.entries[*index as usize].1, bulk(row)))
     }
 
-    /// About how many bytes it takes.
+    /// Returns about how many bytes the counts take.
     fn bytes(&self) -> u64 {
         self.entries.len() as u64 * ENTRY_BYTES + self.held
     }
@@ -65,11 +65,11 @@ impl Counts {
     }
 }
 
-/// About what a key costs.
+/// About the bytes of a key.
 const ENTRY_BYTES: u64 = 112;
 
 /// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
-pub struct GroupCount {
+pub(crate) struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
     /// The key; none where it is in the computed column.
@@ -80,7 +80,7 @@ pub struct GroupCount {
 }
 
 impl GroupCount {
-    /// Counts for the result, or for a side effect.
+    /// Counts into the result, or into a side effect.
     pub fn new(side_effect: Option<Name>, taken: Taken, remember: Remember) -> Self {
         let (counts, held, shared) = Default::default();
         GroupCount { side_effect, remember, readers: taken.readers(), counts, held, shared }
@@ -88,20 +88,20 @@ impl GroupCount {
 }
 
 impl Operator<Rows> for GroupCount {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        environment.side_effects.begin_map(self.side_effect.as_ref())
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        context.side_effects.begin_map(self.side_effect.as_ref())
     }
 
-    fn rest(&mut self) -> bool {
-        self.readers.iter_mut().for_each(KeyReader::rest);
-        self.shared.rest();
+    fn recycle(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::recycle);
+        self.shared.recycle();
         self.counts.is_empty() && self.held.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let keys = match self.readers.first_mut() {
             None => std::mem::take(&mut batch.computed).into_iter().next().map(Keys::Values),
-            Some(reader) => Some(reader.read(&batch.objects, out.surroundings())?),
+            Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };
         let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
         let states = self.counts.group(group);
@@ -119,8 +119,8 @@ impl Operator<Rows> for GroupCount {
                     let Some(key) = keys.value_ref(row) else { continue };
                     let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
                     let before = counts.entries.len();
-                    // Measured before it has one holder more.
-                    let held = sizes.behind(&key) as u64;
+                    // Measured before the count becomes one more holder.
+                    let held = sizes.pointed_to(&key) as u64;
                     counts.add(&key, batch.bulk(row))?;
                     if counts.entries.len() > before {
                         counts.held += held;
@@ -139,12 +139,12 @@ impl Operator<Rows> for GroupCount {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(name) = &self.side_effect {
             for counts in self.counts.take_wanted(group, instances, out).into_iter().flatten() {
-                out.context().check()?;
-                nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.context())?;
-                // A side effect is charged for until the query ends.
-                out.context().charge(counts.bytes())?;
-                let (shared, mut meter) = (&mut self.shared, Meter::new(out.context()));
-                let side_effects = &out.surroundings().side_effects;
+                out.control().check()?;
+                nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.control())?;
+                // A side effect stays charged until the query ends.
+                out.control().charge(counts.bytes())?;
+                let (shared, mut meter) = (&mut self.shared, Meter::new(out.control()));
+                let side_effects = &out.context().side_effects;
                 side_effects.update(name, |old| add_counts(shared, old, counts, name, &mut meter))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
@@ -154,8 +154,8 @@ impl Operator<Rows> for GroupCount {
         }
         let states = self.counts.take(group, instances, out);
         let results: Vec<_> = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
-        nesting::check_made(results.iter().flatten(), out.context())?;
-        let mut rows = rows_by_instance(results, instances, out.surroundings());
+        nesting::check_made(results.iter().flatten(), out.control())?;
+        let mut rows = rows_by_instance(results, instances, out.context());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

@@ -1,29 +1,27 @@
-//! `inject()`: values into the stream of every instance, before what comes anyway; as the first step of a nested
-//! traversal, behind the row that enters it.
+//! `inject()`: adds values to the stream of every instance. They come before the rows of the stream; as the first step of a
+//! nested traversal, after the row that enters it.
 
 use mangrove_flow::{GroupId, Operator, Output, TagSet};
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{FastMap, Result, Value};
 
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::FastMap;
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
 use crate::rows::{Column, Loops, Remember, Rows, Tags};
 
-/// Puts values into every instance's stream.
-pub struct Inject {
+/// Adds values to the stream of every instance.
+pub(crate) struct Inject {
     operands: Vec<Operand>,
     values: Vec<Value>,
-    /// At a traversal's start the row that comes is only the query's unit: it does not go on.
+    /// True at the start of a query: the row that arrives is its unit row and does not go on.
     at_start: bool,
-    /// It begins a nested traversal.
+    /// True as the first step of a nested traversal.
     nested: bool,
     remember: Remember,
     served: FastMap<GroupId, TagSet>,
 }
 
 impl Inject {
-    /// These values.
     pub fn new(operands: Vec<Operand>, at_start: bool, nested: bool, remember: Remember) -> Self {
         Inject { operands, values: Vec::new(), at_start, nested, remember, served: FastMap::default() }
     }
@@ -35,10 +33,10 @@ impl Inject {
         if !instances_known || tags.iter().any(|t| *t > 0) {
             rows.tags = Tags::Many(tags.iter().flat_map(|t| self.values.iter().map(|_| *t)).collect());
         }
-        let environment = out.surroundings();
-        rows.path = environment.paths().then(|| vec![None; count]);
-        rows.loops = environment.requirements.loops.then(|| vec![Loops::new(); count]);
-        rows.sacks = environment.fresh_sacks(count);
+        let context = out.context();
+        rows.path = context.paths().then(|| vec![None; count]);
+        rows.loops = context.requirements.loops.then(|| vec![Loops::new(); count]);
+        rows.sacks = context.fresh_sacks(count);
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;
@@ -48,19 +46,19 @@ impl Inject {
 }
 
 impl Operator<Rows> for Inject {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.values = self.operands.iter().map(|operand| environment.resolve(operand)).collect::<Result<_>>()?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.values = self.operands.iter().map(|operand| context.resolve(operand)).collect::<Result<_>>()?;
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.served.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        // Labels of the step are those of every object that leaves it.
+        // The labels of the step belong to every object that leaves it.
         if !self.at_start && self.remember.objects && !self.remember.labels.is_empty() {
-            batch.label(&self.remember.labels, out.surroundings().whole_paths());
+            batch.label(&self.remember.labels, out.context().whole_paths());
         }
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();

@@ -1,18 +1,17 @@
 //! Merging equal traversers: rows with the same object become one row with their bulks added.
 //!
-//! This is what keeps a walk through a dense graph from exploding: after `out().out()` there are at most
-//! as many rows as vertices. Rows that remember their path are not equal, however they look.
+//! Without merging, a walk through a dense graph explodes; with it, there are at most as many rows as vertices after
+//! `out().out()`. Rows that remember paths are never equal.
 
-use mangrove_flow::{Batch, GroupId, Operator, Output, QueryContext};
+use mangrove_flow::{Batch, GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, Result, Value, VertexId, numeric};
+use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
 
-use crate::barrier::held::FastMap;
-use crate::meter::Meter;
-use crate::operator;
+use crate::limits::meter::Meter;
+use crate::limits::table::Table;
 use crate::rows::{Column, Loops, Rows};
-use crate::table::Table;
+use crate::values::fold;
 
 #[derive(PartialEq, Eq, Hash)]
 enum Object {
@@ -21,40 +20,35 @@ enum Object {
     Value(Equivalent),
 }
 
-/// Rows that grow by merging.
+/// Rows of one group; equal ones are merged as they are added.
 #[derive(Default)]
-pub struct Merger {
+pub(crate) struct Merger {
     rows: Option<Rows>,
-    /// Places of vertices of instance 0 in rows without loop counters: the common case, with a small key.
+    /// The row of each vertex, for instance 0 without loop counters: the common case, with a small key.
     vertices: Table<VertexId, u32>,
-    places: Table<(u32, Object, Option<Loops>), usize>,
+    indexes: Table<(u32, Object, Option<Loops>), usize>,
     charged: u64,
 }
 
-/// About what an entry of the table of places costs.
-const PLACE_BYTES: u64 = 72;
+/// About the bytes of an entry in the table of rows.
+const ENTRY_BYTES: u64 = 72;
 
 impl Merger {
-    /// Whether nothing was added.
-    pub fn is_empty(&self) -> bool {
-        self.rows.as_ref().is_none_or(Rows::is_empty)
-    }
-
-    /// How many rows are held, merged.
+    /// Returns the number of rows held.
     pub fn len(&self) -> usize {
         self.rows.as_ref().map_or(0, Rows::len)
     }
 
-    /// Adds rows; fails where the query would hold too much, or a bulk overflows.
+    /// Adds rows. Fails if the query would hold too much or a bulk overflows.
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let requirements = &out.surroundings().requirements;
+        let requirements = &out.context().requirements;
         let apart = rows.path.is_some() || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
-        let more = if apart { self.append(rows) } else { self.merge(rows, requirements, out.context())? };
+        let more = if apart { self.append(rows) } else { self.merge(rows, requirements, out.control())? };
         self.charged += more;
-        out.context().charge(more)
+        out.control().charge(more)
     }
 
-    /// Appends rows as they are; their bytes.
+    /// Appends rows without merging. Returns their bytes.
     fn append(&mut self, rows: Rows) -> u64 {
         let bytes = rows.bytes() as u64;
         self.put(rows);
@@ -68,14 +62,14 @@ impl Merger {
         }
     }
 
-    /// Appends what is new and adds the bulks of what is here already; the bytes that are held more.
-    fn merge(&mut self, rows: Rows, requirements: &Requirements, context: &QueryContext) -> Result<u64> {
-        // Measured before objects have one holder more in the table of places.
+    /// Appends new rows, and adds the bulks of rows that are equal to held ones. Returns the bytes added.
+    fn merge(&mut self, rows: Rows, requirements: &Requirements, control: &QueryControl) -> Result<u64> {
+        // Measured before the table becomes one more holder of the objects.
         let measured = rows.bytes() as u64;
         let mut new = Vec::new();
         let mut held = self.rows.as_ref().map_or(0, Rows::len);
         let mut raised: Vec<(usize, u64)> = Vec::new();
-        // Rows that join one that is here, and where.
+        // Rows that join a held row, and that row.
         let mut joined: Vec<(usize, usize)> = Vec::new();
         for row in 0..rows.len() {
             let object = match &rows.objects {
@@ -89,9 +83,9 @@ impl Merger {
             };
             if let (Object::Vertex(bits), 0, None) = (&object, rows.tag(row), &rows.loops) {
                 match self.vertices.get_or_insert_with(VertexId::from_bits(*bits), || held as u32) {
-                    (place, false) => {
-                        raised.push((*place as usize, rows.bulk(row)));
-                        joined.push((*place as usize, row));
+                    (index, false) => {
+                        raised.push((*index as usize, rows.bulk(row)));
+                        joined.push((*index as usize, row));
                     }
                     (_, true) => {
                         held += 1;
@@ -101,10 +95,10 @@ impl Merger {
                 continue;
             }
             let loops = rows.loops.as_ref().map(|l| l[row].clone());
-            match self.places.get_or_insert_with((rows.tag(row), object, loops), || held) {
-                (place, false) => {
-                    raised.push((*place, rows.bulk(row)));
-                    joined.push((*place, row));
+            match self.indexes.get_or_insert_with((rows.tag(row), object, loops), || held) {
+                (index, false) => {
+                    raised.push((*index, rows.bulk(row)));
+                    joined.push((*index, row));
                 }
                 (_, true) => {
                     held += 1;
@@ -113,22 +107,22 @@ impl Merger {
             }
         }
         let sacks = rows.sacks.clone();
-        let mut bytes = measured * new.len() as u64 / rows.len().max(1) as u64 + new.len() as u64 * PLACE_BYTES;
+        let mut bytes = measured * new.len() as u64 / rows.len().max(1) as u64 + new.len() as u64 * ENTRY_BYTES;
         self.put(rows.take(&new));
         let Some(held) = &mut self.rows else { return Ok(bytes) };
         if let (Some(operator), Some(theirs), Some(sacks)) = (requirements.merge_sacks, sacks, &mut held.sacks) {
-            let mut meter = Meter::new(context);
-            for (place, row) in joined {
-                let (ours, theirs) = (std::mem::take(&mut sacks[place]), &theirs[row]);
-                sacks[place] = operator::apply(operator, ours, theirs, &mut meter)?;
-                bytes += operator::growth(operator, theirs) as u64;
+            let mut meter = Meter::new(control);
+            for (index, row) in joined {
+                let (ours, theirs) = (std::mem::take(&mut sacks[index]), &theirs[row]);
+                sacks[index] = fold::apply(operator, ours, theirs, &mut meter)?;
+                bytes += fold::growth(operator, theirs) as u64;
             }
         }
         if !raised.is_empty() && !requirements.one_bulk {
             let count = held.len();
             let bulks = held.bulk.get_or_insert_with(|| vec![1; count]);
-            for (place, bulk) in raised {
-                bulks[place] = bulks[place]
+            for (index, bulk) in raised {
+                bulks[index] = bulks[index]
                     .checked_add(bulk)
                     .ok_or_else(|| Error::evaluation("long overflow: more than 2^64 equal traversers"))?;
             }
@@ -136,37 +130,37 @@ impl Merger {
         Ok(bytes)
     }
 
-    /// What was added, merged. Its memory is given back.
+    /// Takes the merged rows and releases their charge.
     pub fn take(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
-        out.context().release(std::mem::take(&mut self.charged));
-        self.places.clear();
+        out.control().release(std::mem::take(&mut self.charged));
+        self.indexes.clear();
         self.vertices.clear();
         self.rows.take().filter(|r| !r.is_empty())
     }
 }
 
-/// `barrier()`: waits for all rows of a group and lets them go on merged.
+/// `barrier()`: waits for all rows of a group and sends them merged.
 #[derive(Default)]
-pub struct Barrier {
+pub(crate) struct Barrier {
     norm_sack: bool,
     groups: FastMap<GroupId, Merger>,
 }
 
 impl Barrier {
-    /// With `norm_sack`, the sacks of each instance are made to add up to 1.
+    /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1.
     pub fn new(norm_sack: bool) -> Self {
         Barrier { norm_sack, groups: FastMap::default() }
     }
 }
 
-/// Divides every sack by the sum of all of its instance.
+/// Divides every sack by the sum of the sacks of its instance.
 fn normalize(rows: &mut Rows) -> Result<()> {
     let Some(sacks) = rows.sacks.take() else { return Ok(()) };
     let mut totals: FastMap<u32, Value> = FastMap::default();
     for (row, sack) in sacks.iter().enumerate() {
         let share = numeric::times(sack, rows.bulk(row))?;
         match totals.entry(rows.tag(row)) {
-            hashbrown::hash_map::Entry::Vacant(place) => drop(place.insert(share)),
+            hashbrown::hash_map::Entry::Vacant(index) => drop(index.insert(share)),
             hashbrown::hash_map::Entry::Occupied(mut total) => {
                 *total.get_mut() = numeric::arithmetic(numeric::Operation::Add, total.get(), &share)?;
             }
@@ -174,7 +168,7 @@ fn normalize(rows: &mut Rows) -> Result<()> {
     }
     let divided = sacks.iter().enumerate().map(|(row, sack)| {
         let total = totals.get(&rows.tag(row)).unwrap_or(&Value::Null);
-        // A share is a fraction: whole numbers are divided as doubles, big ones as decimals.
+        // A share is a fraction: whole numbers are divided as doubles, large ones as decimals.
         let share = numeric::mean(sack, 1)?;
         numeric::arithmetic(numeric::Operation::Divide, &share, total)
     });
@@ -183,7 +177,7 @@ fn normalize(rows: &mut Rows) -> Result<()> {
 }
 
 impl Operator<Rows> for Barrier {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.groups.is_empty()
     }
 
@@ -204,19 +198,19 @@ impl Operator<Rows> for Barrier {
     }
 }
 
-/// Merges rows on their way: some thousands are gathered and go on merged. It makes no difference to what
-/// comes out but that rows with bulks take the place of equal rows, so it may give up where few are equal.
+/// Merges rows on their way: it gathers some thousands and sends them merged. Rows with bulks replace equal rows, and nothing
+/// else changes, so it may give up if few rows are equal.
 #[derive(Default)]
-pub struct PassingMerge {
+pub(crate) struct PassingMerge {
     groups: FastMap<GroupId, Merger>,
     taken: u64,
     given: u64,
 }
 
-/// Rows that are held before they go on.
+/// Rows gathered before they are sent.
 const GATHERED_ROWS: usize = 8192;
 
-/// After this many rows it is judged whether merging is worth it: it is where it saves a quarter of them.
+/// After this many rows, merging goes on only if it has saved a quarter of them.
 const JUDGED_ROWS: u64 = 4 * GATHERED_ROWS as u64;
 
 impl PassingMerge {
@@ -236,7 +230,7 @@ impl PassingMerge {
 }
 
 impl Operator<Rows> for PassingMerge {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         (self.taken, self.given) = (0, 0);
         self.groups.is_empty()
     }

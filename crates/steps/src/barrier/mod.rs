@@ -1,19 +1,31 @@
-//! Operators that keep state by scope instance.
+//! Barriers: operators that keep state by scope instance, and most of which send only when an instance has ended.
+//!
+//! They run at the home of the group (FLOW-6), and charge what they hold to the query until they drop it (FLOW-17). State by
+//! group is in [`crate::rows::held`].
+//!
+//! | modules | steps |
+//! |---|---|
+//! | [`reduce`], [`reduce_values`], [`fold_into`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
+//! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
+//! | [`dedup`], [`seen`], [`visited`] | `dedup()` |
+//! | [`merge`] | `barrier()`, and merging of equal traversers |
+//! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
+//! | [`inject`] | `inject()` |
 
-pub mod dedup;
-pub mod fold_into;
-pub mod group_count;
-pub mod held;
-pub mod inject;
-pub mod merge;
-pub mod order;
-pub mod range;
-pub mod reduce;
-pub mod reduce_values;
-pub mod sample;
-pub mod shared_map;
-pub mod side_effect;
-pub mod subgraph;
-pub mod time_limit;
-pub mod tree;
-pub mod write;
+pub(crate) mod dedup;
+pub(crate) mod fold_into;
+pub(crate) mod group_count;
+pub(crate) mod inject;
+pub(crate) mod merge;
+pub(crate) mod order;
+pub(crate) mod range;
+pub(crate) mod reduce;
+pub(crate) mod reduce_values;
+pub(crate) mod sample;
+pub(crate) mod seen;
+pub(crate) mod shared_map;
+pub(crate) mod side_effect;
+pub(crate) mod subgraph;
+pub(crate) mod time_limit;
+pub(crate) mod tree;
+pub(crate) mod visited;

@@ -1,38 +1,37 @@
 //! `order()`: sorts the rows of each instance by computed columns, or by keys of their objects.
 //!
-//! Rows are held until their group has ended. With a limit, only the first of each instance are: whenever twice as many
-//! are held as are needed, they are sorted and cut, and the first key of the last row that is left becomes the *bar*.
-//! A row that comes later and does not pass it can never be among the first, so it is dropped before anything is
-//! made of it; keys that are numbers are compared with the bar as an array. The sort is stable: of rows with equal
-//! keys the one that came first stays in front, so a row whose only key equals the bar does not pass.
+//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever there are
+//! twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the *bar*. A row that
+//! arrives after that and does not pass the bar cannot be among the first, so it is dropped before anything is made of it.
+//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does not pass.
 //!
-//! Where the first keys of all held rows are of one type (integers, floats, texts), they are sorted as words
-//! ([`rank`]); values are compared only where words are equal and do not say all.
+//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
+//! compared only if words are equal and do not decide.
 
 mod rank;
 
 use std::cmp::Ordering;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryContext};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::watched;
-use mangrove_graph::{GraphView, Numbers, Result, Value, pieces};
+use mangrove_graph::{FastMap, GraphView, Numbers, Result, Value, pieces};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::{FastMap, HeldRows};
 use crate::barrier::range::position;
-use crate::element_order::ElementOrder;
-use crate::environment::Environment;
-use crate::keys::{KeyReader, Keys, Taken};
-use crate::random::Random;
+use crate::computed::keys::{KeyReader, Keys, Taken};
+use crate::context::execution::ExecutionContext;
+use crate::context::random::Random;
+use crate::rows::held::HeldRows;
 use crate::rows::{Rows, Tags};
+use crate::values::element_order::ElementOrder;
 
-/// Sorts; with a limit, keeps only the first of each instance.
-pub struct Order {
+/// Sorts the rows of each instance; with a limit, keeps only the first ones.
+pub(crate) struct Order {
     /// What reads the keys; none where they are in computed columns.
     readers: Vec<KeyReader>,
     held: HeldRows,
-    /// The first key of the last row that is kept of a group, where it has one instance and as many rows as are needed.
+    /// The bar of each group: the first key of the last kept row, if the group has one instance and enough rows.
     bars: FastMap<GroupId, Value>,
     sorter: Sorter,
 }
@@ -41,7 +40,6 @@ struct Sorter {
     ways: Vec<Way>,
     /// The operand of the limit, and its value in this run.
     limit: Option<(Operand, u64)>,
-    /// What shuffles.
     random: Random,
 }
 
@@ -54,12 +52,12 @@ impl Order {
     }
 
     /// Puts the keys into computed columns, of the rows that pass the bar.
-    fn take_keys(&mut self, group: GroupId, batch: Rows, environment: &Environment) -> Result<Rows> {
+    fn take_keys(&mut self, group: GroupId, batch: Rows, context: &ExecutionContext) -> Result<Rows> {
         if self.readers.is_empty() {
             return Ok(batch);
         }
         let objects = &batch.objects;
-        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, environment));
+        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
         let keys = keys.collect::<Result<Vec<Keys<'_>>>>()?;
         let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
         let passing = match (bar, keys.first()) {
@@ -84,7 +82,7 @@ impl Order {
 }
 
 impl Sorter {
-    /// Whether rows with this first key may come before the last one that is kept so far.
+    /// Returns true if a row with this first key may come before the last kept row.
     fn passes(&self, key: &Value, bar: &Value) -> bool {
         let order = match self.ways.first() {
             Some(Way::Asc) => watched::order(key, bar),
@@ -94,7 +92,7 @@ impl Sorter {
         order.is_lt() || (order.is_eq() && self.ways.len() > 1)
     }
 
-    /// The rows whose numbers pass; `None` where they and the bar cannot be compared as words.
+    /// Returns the rows whose numbers pass the bar; `None` if the numbers and the bar cannot be compared as words.
     fn numbers_that_pass(&self, numbers: &Numbers, bar: &Value) -> Option<Vec<u32>> {
         let way = *self.ways.first()?;
         let bar = rank::of_number(bar, numbers.kind?.is_float(), way)?;
@@ -102,7 +100,7 @@ impl Sorter {
         let mut passing = vec![0; numbers.len()];
         let mut count = 0;
         let mut take = |row: usize, rank: u64| {
-            // Without a branch a row: few pass, and which cannot be foreseen.
+            // Without a branch for each row: few pass, and the processor cannot predict which.
             passing[count] = row as u32;
             count += usize::from(below.is_none_or(|below| rank < below));
         };
@@ -114,8 +112,8 @@ impl Sorter {
         Some(passing)
     }
 
-    /// The rows in order; with a limit, only the first of each instance.
-    fn sort(&mut self, rows: &Rows, view: &dyn GraphView, context: &QueryContext) -> Result<Vec<u32>> {
+    /// Returns the rows in order; with a limit, only the first ones of each instance.
+    fn sort(&mut self, rows: &Rows, view: &dyn GraphView, control: &QueryControl) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if self.ways.contains(&Way::Shuffle) {
             self.random.shuffle(&mut order);
@@ -130,14 +128,14 @@ impl Sorter {
         };
         match ranks {
             Some(ranks) => {
-                rank::sort(ranks, (ways.len() > 1).then(|| elements.piece()), &mut order, context, |a, b| {
+                rank::sort(ranks, (ways.len() > 1).then(|| elements.piece()), &mut order, control, |a, b| {
                     compare_rows(rows, ways, &elements, a as usize, b as usize)
                 })?
             }
             None => pieces::sort(
                 &mut order,
                 elements.piece(),
-                || context.check(),
+                || control.check(),
                 |&a, &b| {
                     let (a, b) = (a as usize, b as usize);
                     rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
@@ -150,7 +148,7 @@ impl Sorter {
         Ok(order)
     }
 
-    /// Keeps `limit` traversers an instance.
+    /// Keeps the first `limit` traversers of each instance.
     fn cut(&self, rows: &Rows, order: &mut Vec<u32>, limit: u64) {
         let (mut tag, mut taken) = (None, 0_u64);
         order.retain(|&row| {
@@ -164,7 +162,7 @@ impl Sorter {
         });
     }
 
-    /// The bar that sorted and cut rows set, if they are as many as are needed.
+    /// Returns the bar that sorted and cut rows set, if there are enough of them.
     fn bar(&self, rows: &Rows) -> Option<Value> {
         let (_, limit) = self.limit.as_ref()?;
         let held = (0..rows.len()).map(|row| rows.bulk(row)).fold(0, u64::saturating_add);
@@ -189,24 +187,24 @@ fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize
 }
 
 impl Operator<Rows> for Order {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if let Some((operand, limit)) = &mut self.sorter.limit {
-            *limit = position(operand, "limit()", environment)?;
+            *limit = position(operand, "limit()", context)?;
         }
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
-        self.readers.iter_mut().for_each(KeyReader::rest);
-        self.sorter.random.rest();
+    fn recycle(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::recycle);
+        self.sorter.random.recycle();
         self.held.is_empty() && self.bars.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if self.sorter.ways.contains(&Way::Shuffle) {
-            self.sorter.random.begin(out);
+            self.sorter.random.begin(out.context(), out.control());
         }
-        let batch = self.take_keys(group, batch, out.surroundings())?;
+        let batch = self.take_keys(group, batch, out.context())?;
         // An unproductive by() drops the row.
         let is_complete = |r: &usize| batch.computed.iter().all(|column| column[*r].is_some());
         let rows = if (0..batch.len()).all(|r| is_complete(&r)) {
@@ -222,9 +220,9 @@ impl Operator<Rows> for Order {
             return Ok(());
         }
         let Order { readers, held, bars, sorter } = self;
-        let (view, context) = (&out.surroundings().view, out.context());
+        let (view, control) = (&out.context().view, out.control());
         held.thin(group, out, |rows| {
-            let rows = rows.take(&sorter.sort(rows, &**view, context)?);
+            let rows = rows.take(&sorter.sort(rows, &**view, control)?);
             if !readers.is_empty()
                 && let Some(bar) = sorter.bar(&rows)
             {
@@ -237,10 +235,10 @@ impl Operator<Rows> for Order {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         self.bars.remove(&group);
         if let Some(mut rows) = self.held.take(group, out) {
-            let order = self.sorter.sort(&rows, &*out.surroundings().view, out.context())?;
+            let order = self.sorter.sort(&rows, &*out.context().view, out.control())?;
             rows.computed.clear();
             for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
-                out.context().check()?;
+                out.control().check()?;
                 out.emit(0, group, rows.take(chunk))?;
             }
         }

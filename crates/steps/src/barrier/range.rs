@@ -1,4 +1,6 @@
-//! `range()`, `limit()`, `skip()`, `tail()`: positions in an instance's stream, counted by bulk.
+//! `range()`, `limit()`, `skip()`, `tail()`: rows by their position in the stream of an instance, counted by bulk.
+//!
+//! A satisfied instance cancels the work that the operators upstream still do for it (FLOW-8).
 
 use std::ops::Range as IdRange;
 
@@ -6,40 +8,38 @@ use mangrove_flow::{GroupId, OpId, Operator, Output};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::{ByInstance, HeldRows};
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
+use crate::rows::held::{ByInstance, HeldRows};
 use crate::rows::{Rows, Tags};
 
-/// Positions `low..high`. When an instance has all it may let through, what is upstream of here and works
-/// for it is cancelled.
-pub struct Range {
+/// Lets positions `low..high` of each instance through, then cancels the operators upstream for that instance.
+pub(crate) struct Range {
     operands: (Operand, Option<Operand>),
     low: u64,
     high: Option<u64>,
     upstream: IdRange<OpId>,
-    /// Upstream is cancelled by the first row past the end.
+    /// True if the first row past the end cancels, instead of the last row let through.
     looks_past: bool,
     seen: ByInstance<u64>,
 }
 
 impl Range {
-    /// Positions from `low` up to, not including, `high`; `upstream` are the operators before it in its
-    /// chain. With `looks_past`, they are cancelled by the first row past the end and not by the last before it: where
-    /// side effects show how far they have come, the language takes one more.
+    /// Lets positions `low..high` through; `upstream` are the operators before this one in its chain. With `looks_past`, the
+    /// first row past the end cancels them: TinkerPop takes one more row, and side effects may show that.
     pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>, looks_past: bool) -> Self {
         Range { operands: (low, high), low: 0, high: None, upstream, looks_past, seen: ByInstance::default() }
     }
 }
 
-/// A position from 0 up; a negative number means the end, which no stream reaches.
-pub fn position(operand: &Operand, what: &str, environment: &Environment) -> Result<u64> {
-    let number = environment.resolve_integer(operand, &format!("the argument of {what}"))?;
+/// Returns a position from 0 up. A negative number means the end, which no stream reaches.
+pub(crate) fn position(operand: &Operand, what: &str, context: &ExecutionContext) -> Result<u64> {
+    let number = context.resolve_integer(operand, &format!("the argument of {what}"))?;
     Ok(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
 impl Operator<Rows> for Range {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let number = |operand| environment.resolve_integer(operand, "the argument of range()");
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let number = |operand| context.resolve_integer(operand, "the argument of range()");
         let (low, high) = (number(&self.operands.0)?, self.operands.1.as_ref().map(number).transpose()?);
         self.low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
         // A negative end means none.
@@ -50,7 +50,7 @@ impl Operator<Rows> for Range {
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.seen.is_empty()
     }
 
@@ -63,7 +63,7 @@ impl Operator<Rows> for Range {
             let tag = batch.tag(row);
             let position = ByInstance::entry(seen, tag, || 0);
             let (from, to) = (*position, position.saturating_add(batch.bulk(row)));
-            // One that is satisfied was cancelled; `limit(0)` is so from its first row on.
+            // A satisfied instance was cancelled already; with `limit(0)`, its first row satisfies it.
             if from >= high && from > 0 && !self.looks_past {
                 continue;
             }
@@ -76,7 +76,7 @@ impl Operator<Rows> for Range {
             let is_over = if self.looks_past { from >= high } else { to >= high };
             if is_over {
                 match &batch.tags {
-                    // The one instance of its group is satisfied: so is the group.
+                    // The group has one instance, so the whole group is satisfied.
                     Tags::One => out.cancel(group, self.upstream.clone()),
                     Tags::Many(_) => out.cancel_tag(group, self.upstream.clone(), tag),
                 }
@@ -96,21 +96,20 @@ impl Operator<Rows> for Range {
     }
 }
 
-/// The last `count` of each instance.
-pub struct Tail {
+/// Keeps the last `count` traversers of each instance.
+pub(crate) struct Tail {
     operand: Operand,
     count: u64,
     held: HeldRows,
 }
 
 impl Tail {
-    /// The last of so many.
     pub fn new(operand: Operand) -> Self {
         Tail { operand, count: 0, held: HeldRows::default() }
     }
 }
 
-/// The rows that stand for the last `count` traversers of their instances.
+/// Returns the rows that stand for the last `count` traversers of their instances.
 fn last(rows: &Rows, count: u64) -> Rows {
     let mut left: Vec<u64> = Vec::new();
     let mut kept = Vec::new();
@@ -135,12 +134,12 @@ fn last(rows: &Rows, count: u64) -> Rows {
 }
 
 impl Operator<Rows> for Tail {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.count = position(&self.operand, "tail()", environment)?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.count = position(&self.operand, "tail()", context)?;
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.held.is_empty()
     }
 

@@ -1,4 +1,4 @@
-//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row an instance.
+//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows (FLOW-5).
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::watched::comparable;
@@ -6,25 +6,25 @@ use mangrove_graph::numeric::{self, Operation};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Reduction;
 
-use crate::barrier::held::{ByInstance, rows_by_instance};
-use crate::nesting;
+use crate::limits::nesting;
+use crate::limits::sizes::Sizes;
+use crate::rows::held::{ByInstance, rows_by_instance};
 use crate::rows::{Column, Remember, Rows, Tags};
-use crate::size::Sizes;
 
 /// What is reduced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One of the language's reductions.
+pub(crate) enum Kind {
+    /// A reduction of Gremlin.
     Language(Reduction),
-    /// The sum of integers that count something, 0 for nothing: a count in two parts.
+    /// The second half of a count in two parts: a sum of counts, 0 if there are none.
     Total,
 }
 
-/// A reduction so far.
-pub enum Partial {
+/// The state of a reduction.
+pub(crate) enum Partial {
     /// `count()`
     Count(u64),
-    /// `sum()`; `None`: only nulls so far.
+    /// `sum()`; `None` if only nulls came so far.
     Sum(Option<Value>),
     /// `min()`, `max()`
     Extreme(Option<Value>),
@@ -35,7 +35,7 @@ pub enum Partial {
 }
 
 impl Partial {
-    /// Nothing so far.
+    /// The state before any value.
     pub fn new(kind: Kind) -> Self {
         match kind {
             Kind::Language(Reduction::Count) | Kind::Total => Partial::Count(0),
@@ -46,7 +46,7 @@ impl Partial {
         }
     }
 
-    /// Takes a value that stands for `bulk` equal ones.
+    /// Adds a value that stands for `bulk` equal ones.
     pub fn add(&mut self, kind: Kind, value: Value, bulk: u64) -> Result<()> {
         match self {
             Partial::Count(count) => {
@@ -77,7 +77,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Counts so many more.
+    /// Adds to a count.
     fn count(&mut self, more: u64) -> Result<()> {
         match self {
             Partial::Count(count) => {
@@ -88,7 +88,7 @@ impl Partial {
         }
     }
 
-    /// The result.
+    /// Returns the result.
     pub fn result(self) -> Result<Value> {
         Ok(match self {
             Partial::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
@@ -104,13 +104,13 @@ fn too_many() -> Error {
     Error::evaluation("long overflow: count() needs more than 63 bits")
 }
 
-/// The number in a value that counts something.
+/// Returns the number in a value that is a count.
 fn counted(value: &Value) -> Result<u64> {
     let number = numeric::integer(value).and_then(|n| u64::try_from(n).ok());
     number.ok_or_else(|| Error::bug("a count is a number from 0 up"))
 }
 
-/// How many traversers (or things counted before) a batch of one instance stands for.
+/// Returns the number of traversers (or the sum of counts) that a batch of one instance stands for.
 fn count_batch(kind: Kind, batch: &Rows) -> Result<u64> {
     let mut total = 0_u64;
     match (&batch.bulk, &batch.objects) {
@@ -143,10 +143,10 @@ fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
     Ok(())
 }
 
-/// The better of two, the old one where neither is; of numbers, in the wider of their types.
+/// Returns the better of two values, the old one if they are equal. Numbers get the wider of both types.
 fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
     use mangrove_graph::compare::is_number;
-    // NaN is comparable to nothing; a number beside it wins.
+    // NaN compares with nothing, so a number beside it wins.
     let order = comparable(&new, &old);
     if order.is_none() && is_number(&new) && is_number(&old) {
         let old_is_nan = matches!(numeric::to_f64(&old), Some(f) if f.is_nan());
@@ -162,26 +162,25 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
 }
 
 /// A reducing barrier.
-pub struct Reduce {
+pub(crate) struct Reduce {
     kind: Kind,
     remember: Remember,
     states: ByInstance<Partial>,
 }
 
 impl Reduce {
-    /// A reduction of every instance's rows.
     pub fn new(kind: Kind, remember: Remember) -> Self {
         Reduce { kind, remember, states: ByInstance::default() }
     }
 
-    /// The reductions of a group so far, by instance.
+    /// Returns the states of a group, by instance.
     pub(super) fn states(&mut self, group: GroupId) -> &mut Vec<Option<Partial>> {
         self.states.group(group)
     }
 }
 
 impl Operator<Rows> for Reduce {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.states.is_empty()
     }
 
@@ -190,7 +189,7 @@ impl Operator<Rows> for Reduce {
         if kind == Kind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
             let mut sizes = Sizes::default();
-            let held: usize = batch.objects.values().iter().map(|value| sizes.behind(value)).sum();
+            let held: usize = batch.objects.values().iter().map(|value| sizes.pointed_to(value)).sum();
             let bytes = values.saturating_mul(size_of::<Value>() as u64).saturating_add(held as u64);
             self.states.charge(group, bytes, out)?;
         }
@@ -202,7 +201,7 @@ impl Operator<Rows> for Reduce {
         }
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
-            // Counting looks at no object.
+            // Counting reads no object.
             let value = if counts { Value::Null } else { batch.object(row) };
             state.add(kind, value, batch.bulk(row))?;
         }
@@ -216,8 +215,8 @@ impl Operator<Rows> for Reduce {
             let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
             results.push(state.map(Partial::result).transpose()?);
         }
-        nesting::check_made(results.iter().flatten(), out.context())?;
-        let mut rows = rows_by_instance(results, instances, out.surroundings());
+        nesting::check_made(results.iter().flatten(), out.control())?;
+        let mut rows = rows_by_instance(results, instances, out.context());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

@@ -1,23 +1,23 @@
-//! `values(key).sum()` and its kin in one operator: a property that holds numbers of one type is read as an array
-//! and folded as one, without a [`Value`] a row.
+//! `values(key).sum()` and its kin in one operator: a property with numbers of one type is read and folded as an array,
+//! without a [`Value`] for each row.
 //!
-//! The result is the one that [`Values`] and [`Reduce`] one behind the other give, in value and in type, and so are
-//! the errors: integers are added as an array only where no partial sum can leave the type, floats in the order of the
-//! rows. Rows with bulks or of several instances are added one by one, and what is no such property takes the long way.
+//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no partial
+//! sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several instances are added
+//! one by one. For all other properties, the operator calls the other two.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
 use mangrove_plan::logical::{Name, Reduction};
 
-use crate::barrier::held::ByInstance;
 use crate::barrier::reduce::{Kind, Partial, Reduce};
-use crate::environment::Environment;
-use crate::row::RowOperator;
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
 use crate::row::property::Values;
+use crate::rows::held::ByInstance;
 use crate::rows::{Column, Remember, Rows, Tags};
 
-/// See the module.
-pub struct ReduceValues {
+/// Reads the values of one key and reduces them.
+pub(crate) struct ReduceValues {
     reduction: Reduction,
     key: Name,
     values: Values,
@@ -26,7 +26,6 @@ pub struct ReduceValues {
 }
 
 impl ReduceValues {
-    /// A reduction of the values of one key.
     pub fn new(reduction: Reduction, key: Name, remember: Remember) -> Self {
         ReduceValues {
             reduction,
@@ -37,10 +36,10 @@ impl ReduceValues {
         }
     }
 
-    /// Reads a batch as numbers; false where it has other values.
-    fn read(&mut self, batch: &Rows, environment: &Environment) -> Result<bool> {
+    /// Reads a batch as numbers. Returns false if it has other values.
+    fn read(&mut self, batch: &Rows, context: &ExecutionContext) -> Result<bool> {
         self.numbers.clear();
-        let view = &environment.view;
+        let view = &context.view;
         let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match &batch.objects {
             Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
@@ -51,14 +50,14 @@ impl ReduceValues {
 }
 
 impl Operator<Rows> for ReduceValues {
-    fn rest(&mut self) -> bool {
-        self.reduce.rest()
+    fn recycle(&mut self) -> bool {
+        self.reduce.recycle()
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let environment = out.surroundings();
-        if !self.read(&batch, environment)? {
-            let values = self.values.apply(batch, environment)?;
+        let context = out.context();
+        if !self.read(&batch, context)? {
+            let values = self.values.apply(batch, context)?;
             return self.reduce.receive(port, group, values, out);
         }
         if self.numbers.is_empty() {
@@ -81,7 +80,7 @@ impl Operator<Rows> for ReduceValues {
     }
 }
 
-/// Adds numbers to a reduction so far.
+/// Adds numbers to the state of a reduction.
 fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
     let done = match state {
         Partial::Sum(sum) => add_all(sum, numbers),
@@ -104,9 +103,9 @@ fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
     (0..numbers.len()).filter_map(|at| numbers.value(at)).try_for_each(|value| state.add(kind, value, 1))
 }
 
-/// Adds one of some numbers to a reduction so far.
+/// Adds one number of an array to the state of a reduction.
 fn add_one(state: &mut Partial, kind: Kind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
-    // What is added mostly, without a value.
+    // The common types, without making a `Value`.
     if let (Partial::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
         && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
     {
@@ -116,7 +115,7 @@ fn add_one(state: &mut Partial, kind: Kind, numbers: &Numbers, at: usize, bulk: 
     numbers.value(at).map_or(Ok(()), |value| state.add(kind, value, bulk))
 }
 
-/// Adds numbers to a sum where that can be done on the array; false, and nothing done, where it cannot.
+/// Adds an array of numbers to a sum. Returns false, having done nothing, if that could leave the type of the sum.
 fn add_all(sum: &mut Option<Value>, numbers: &Numbers) -> bool {
     let added = match numbers.kind {
         Some(NumberType::F64) => add_doubles(sum.as_ref(), &numbers.floats),
@@ -141,7 +140,7 @@ fn add_doubles(sum: Option<&Value>, numbers: &[f64]) -> Option<Value> {
     Some(Value::F64(rest.iter().fold(start, |sum, n| sum + n)))
 }
 
-/// The sum, in the wider of both types, if no order of adding can leave that type.
+/// Returns the sum in the wider of both types; `None` if some order of adding could leave that type.
 fn add_integers(sum: Option<&Value>, kind: NumberType, numbers: &[i64]) -> Option<Value> {
     let (start, held) = match sum {
         None => (0, kind),
@@ -162,7 +161,7 @@ fn widest(a: NumberType, b: NumberType) -> NumberType {
     if a as u8 >= b as u8 { a } else { b }
 }
 
-/// The largest (or smallest) of numbers, the first of equal ones; NaN only where there is nothing else.
+/// Returns the largest (or smallest) number, the first of equal ones; NaN only if there is nothing else.
 fn extreme(numbers: &Numbers, largest: bool) -> Option<Value> {
     let kind = numbers.kind?;
     if kind.is_float() {

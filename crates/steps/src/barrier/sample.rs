@@ -1,31 +1,30 @@
-//! `sample()` and `coin()`: rows by chance.
+//! `sample()` and `coin()`: random samples of rows.
 //!
-//! `sample(n)` takes `n` traversers of each instance without putting any back, with probability by weight. Every
-//! traverser draws a key, the logarithm of a random number divided by its weight, and those with the `n` largest keys
-//! are taken (Efraimidis and Spirakis 2006). A row that stands for many draws its largest keys one after the other,
-//! without drawing those of the rest.
+//! `sample(n)` takes `n` traversers of each instance without replacement, with probability by weight. Every traverser draws a
+//! key, the logarithm of a random number divided by its weight, and the `n` largest keys win (Efraimidis and Spirakis 2006). A
+//! row that stands for many traversers draws its largest keys one after the other, without drawing the others.
 //!
-//! With a seed the samples are the ones TinkerPop takes: traversers are asked in turn, each with its share of the weight
-//! from itself on, until one is taken, and so on from the first again. The chances are the same; the time is not, as
-//! it grows with the product of rows and samples.
+//! With a seed the samples are those of TinkerPop (STEPS-1): it asks the traversers in turn, each with its share of the weight
+//! from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time is not: it grows
+//! with the product of rows and samples.
 
-use mangrove_flow::{GroupId, Operator, Output, QueryContext};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::HeldRows;
-use crate::environment::Environment;
-use crate::meter::Meter;
-use crate::random::Random;
-use crate::row::local::{elements, size};
+use crate::context::execution::ExecutionContext;
+use crate::context::random::Random;
+use crate::limits::meter::Meter;
+use crate::rows::held::HeldRows;
 use crate::rows::{Column, Rows};
+use crate::values::collection::{elements, size};
 
-/// What a key costs; and more bytes of them than any limit allows.
+/// The bytes of a key, and more bytes of keys than any limit allows.
 const KEY_BYTES: u64 = size_of::<(u32, f64, u32)>() as u64;
 const KEYS_BYTES_MAX: u64 = 1 << 50;
 
 /// `sample(n)`; computed column 0 holds the weights.
-pub struct Sample {
+pub(crate) struct Sample {
     operand: Operand,
     count: usize,
     held: HeldRows,
@@ -38,9 +37,9 @@ impl Sample {
         Sample { operand, count: 0, held: HeldRows::default(), random: Random::default() }
     }
 
-    /// The rows taken of each instance, with how many of the traversers they stand for.
+    /// Returns the rows taken of each instance, with the number of their traversers that were taken.
     fn take(&mut self, rows: &Rows, out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
-        self.random.begin(out);
+        self.random.begin(out.context(), out.control());
         let weights = (0..rows.len()).map(|row| weight(rows, row)).collect::<Result<Vec<f64>>>()?;
         if self.random.is_seeded() && weights.iter().all(|weight| weight.is_finite()) {
             self.in_turn(rows, &weights, out)
@@ -49,15 +48,15 @@ impl Sample {
         }
     }
 
-    /// Those with the largest keys, in the order of the rows.
+    /// Takes the traversers with the largest keys, in the order of the rows.
     fn by_keys(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         let mut keys: Vec<(u32, f64, u32)> = Vec::new();
         let mut charged = 0_u64;
         for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             let mut logarithm = 0.0;
             let draws = rows.bulk(row).min(self.count as u64);
-            // More than memory holds is refused before it is drawn.
-            out.context().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
+            // Charged before it is drawn, so that a sample larger than memory is refused.
+            out.control().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
             charged = charged.saturating_add(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX));
             for drawn in 0..draws {
                 logarithm += (1.0 - self.random.unit()).ln() / (rows.bulk(row) - drawn) as f64;
@@ -70,7 +69,7 @@ impl Sample {
             taken.extend(instance.iter().take(self.count).map(|(_, _, row)| (*row, 1)));
         }
         drop(keys);
-        out.context().release(charged);
+        out.control().release(charged);
         taken.sort_unstable();
         taken.dedup_by(|next, kept| {
             next.0 == kept.0 && {
@@ -81,11 +80,11 @@ impl Sample {
         Ok(taken)
     }
 
-    /// As TinkerPop takes them, in the order in which they are taken.
+    /// Takes the traversers that TinkerPop takes, in the order in which it takes them.
     fn in_turn(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).filter(|row| weights[*row as usize] > 0.0).collect();
-        // One stream of draws serves all instances. Which comes first is nobody's to know (of groups, it is how a hash map
-        // of Java's has their keys): the last one does, as in TinkerPop's own example.
+        // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order of a
+        // Java hash map decides): here the last one does, as in TinkerPop's own example.
         order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
         let mut taken = Vec::new();
         for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {
@@ -111,7 +110,7 @@ impl Sample {
         Ok(taken)
     }
 
-    /// The place of the member that one more is taken of; there is one left.
+    /// Returns the index of the member that one more traverser is taken of. At least one is left.
     fn next(&mut self, members: &mut [Member], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
         let mut draws = 0_u64;
         loop {
@@ -120,7 +119,7 @@ impl Sample {
                 for _ in 0..member.left {
                     draws += 1;
                     if draws.is_multiple_of(CHECK_EVERY) {
-                        out.context().check()?;
+                        out.control().check()?;
                     }
                     if self.random.unit() <= member.weight / rest {
                         member.left -= 1;
@@ -134,7 +133,7 @@ impl Sample {
     }
 }
 
-/// A row that may be taken, with what is left of the traversers it stands for.
+/// A row that may be taken, and how many of its traversers are left.
 struct Member {
     row: u32,
     weight: f64,
@@ -142,7 +141,7 @@ struct Member {
     taken: u64,
 }
 
-/// The weight of a row; 0 where it has none, or one that gives no chance.
+/// Returns the weight of a row; 0 if it has none, or one that is not positive.
 fn weight(rows: &Rows, row: usize) -> Result<f64> {
     let Some(weight) = rows.computed_value(0, row) else { return Ok(0.0) };
     let number = numeric::to_f64(weight).ok_or_else(|| {
@@ -152,14 +151,14 @@ fn weight(rows: &Rows, row: usize) -> Result<f64> {
 }
 
 impl Operator<Rows> for Sample {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let count = environment.resolve_integer(&self.operand, "the argument of sample()")?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let count = context.resolve_integer(&self.operand, "the argument of sample()")?;
         self.count = usize::try_from(count).unwrap_or(0);
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
-        self.random.rest();
+    fn recycle(&mut self) -> bool {
+        self.random.recycle();
         self.held.is_empty()
     }
 
@@ -176,7 +175,7 @@ impl Operator<Rows> for Sample {
     }
 }
 
-/// Sends the rows that are kept, standing for so many.
+/// Sends the kept rows with their new bulks.
 fn emit(rows: Rows, kept: &[u32], bulks: Vec<u64>, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
     let mut rows = rows.take(kept);
     rows.computed.clear();
@@ -189,47 +188,46 @@ fn emit(rows: Rows, kept: &[u32], bulks: Vec<u64>, group: GroupId, out: &mut Out
     Ok(())
 }
 
-/// `coin(p)`: every traverser with this probability.
-pub struct Coin {
+/// `coin(p)`: lets each traverser through with this probability.
+pub(crate) struct Coin {
     operand: Operand,
     probability: f64,
     random: Random,
 }
 
 impl Coin {
-    /// This probability.
     pub fn new(operand: Operand) -> Self {
         Coin { operand, probability: 0.0, random: Random::default() }
     }
 }
 
-/// How many draws pass between two looks at the query's limits.
+/// Draws between two checks of the limits of the query.
 const CHECK_EVERY: u64 = 1 << 16;
 const LOCAL_CHECK_EVERY: usize = 1 << 8;
 
 impl Operator<Rows> for Coin {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let value = environment.resolve(&self.operand)?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let value = context.resolve(&self.operand)?;
         self.probability = numeric::to_f64(&value).ok_or_else(|| {
             Error::invalid(format!("coin() takes a probability from 0 to 1, not a {}", value.type_name()))
         })?;
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
-        self.random.rest();
+    fn recycle(&mut self) -> bool {
+        self.random.recycle();
         true
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.random.begin(out);
+        self.random.begin(out.context(), out.control());
         let (mut kept, mut bulks) = (Vec::new(), Vec::new());
         for row in 0..batch.len() {
             let mut heads = 0;
             for draw in 1..=batch.bulk(row) {
                 heads += u64::from(self.random.unit() < self.probability);
                 if draw.is_multiple_of(CHECK_EVERY) {
-                    out.context().check()?;
+                    out.control().check()?;
                 }
             }
             if heads > 0 {
@@ -241,8 +239,8 @@ impl Operator<Rows> for Coin {
     }
 }
 
-/// `sample(local, n)`: some members of a collection, in its order; with a seed in that of TinkerPop.
-pub struct LocalSample {
+/// `sample(local, n)`: some members of a collection, in its order; with a seed, in the order of TinkerPop.
+pub(crate) struct LocalSample {
     operand: Operand,
     count: usize,
     random: Random,
@@ -255,16 +253,16 @@ impl LocalSample {
         LocalSample { operand, count: 0, random: Random::default(), remember }
     }
 
-    fn sample(&mut self, object: &Value, context: &QueryContext) -> Result<Value> {
-        let mut meter = Meter::new(context);
+    fn sample(&mut self, object: &Value, control: &QueryControl) -> Result<Value> {
+        let mut meter = Meter::new(control);
         meter.charge(size(object).saturating_mul(3 * size_of::<Value>()))?;
         let Some(members) = elements(object)? else { return Ok(object.clone()) };
         if members.len() <= self.count {
             return Ok(object.clone());
         }
-        let places =
-            if self.random.is_seeded() { self.in_turn(members.len(), context)? } else { self.by_keys(members.len()) };
-        let chosen = places.into_iter().map(|at| members[at].clone());
+        let indexes =
+            if self.random.is_seeded() { self.in_turn(members.len(), control)? } else { self.by_keys(members.len()) };
+        let chosen = indexes.into_iter().map(|at| members[at].clone());
         Ok(match object {
             Value::Set(_) => Value::Set(chosen.collect::<Vec<_>>().into()),
             Value::Map(_) => Value::map(
@@ -281,45 +279,45 @@ impl LocalSample {
 }
 
 impl LocalSample {
-    /// Places in a collection of this size, ascending.
+    /// Draws indexes into a collection of this size, ascending.
     fn by_keys(&mut self, size: usize) -> Vec<usize> {
         let mut keys: Vec<(f64, usize)> = (0..size).map(|at| (self.random.unit(), at)).collect();
         keys.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut places: Vec<usize> = keys.into_iter().take(self.count).map(|(_, at)| at).collect();
-        places.sort_unstable();
-        places
+        let mut indexes: Vec<usize> = keys.into_iter().take(self.count).map(|(_, at)| at).collect();
+        indexes.sort_unstable();
+        indexes
     }
 
-    /// As TinkerPop takes them, in the order in which they are taken: one of what is left, again and again.
-    fn in_turn(&mut self, size: usize, context: &QueryContext) -> Result<Vec<usize>> {
+    /// Draws the indexes that TinkerPop draws, in its order: one of those left, again and again.
+    fn in_turn(&mut self, size: usize, control: &QueryControl) -> Result<Vec<usize>> {
         let mut left: Vec<usize> = (0..size).collect();
-        let mut places = Vec::with_capacity(self.count);
-        while places.len() < self.count {
-            if places.len().is_multiple_of(LOCAL_CHECK_EVERY) {
-                context.check()?;
+        let mut indexes = Vec::with_capacity(self.count);
+        while indexes.len() < self.count {
+            if indexes.len().is_multiple_of(LOCAL_CHECK_EVERY) {
+                control.check()?;
             }
-            places.push(left.remove(self.random.index(left.len())));
+            indexes.push(left.remove(self.random.index(left.len())));
         }
-        Ok(places)
+        Ok(indexes)
     }
 }
 
 impl Operator<Rows> for LocalSample {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let count = environment.resolve_integer(&self.operand, "the argument of sample()")?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let count = context.resolve_integer(&self.operand, "the argument of sample()")?;
         self.count = usize::try_from(count).unwrap_or(0);
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
-        self.random.rest();
+    fn recycle(&mut self) -> bool {
+        self.random.recycle();
         true
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.random.begin(out);
+        self.random.begin(out.context(), out.control());
         let sampled =
-            (0..batch.len()).map(|row| self.sample(&batch.object(row), out.context())).collect::<Result<Vec<_>>>()?;
+            (0..batch.len()).map(|row| self.sample(&batch.object(row), out.control())).collect::<Result<Vec<_>>>()?;
         let mut rows = batch.with_objects(Column::from_values(sampled));
         rows.remember(&self.remember);
         out.emit(0, group, rows)

@@ -1,4 +1,4 @@
-//! A side effect that is a map, as several instances add to it.
+//! A side effect that is a map, to which several instances add entries.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::meter::Meter;
-use crate::table::Table;
+use crate::limits::meter::Meter;
+use crate::limits::table::Table;
 
-/// About what a key costs in the table of places, beside what its map holds.
-const PLACE_BYTES: usize = 48;
+/// About the bytes of a key in the table of indexes, besides its map.
+const INDEX_BYTES: usize = 48;
 
-/// Where in the map each of its keys is, as far as one operator has seen: keys only come, and each keeps its place.
+/// The index of each key in the map, as far as one operator has seen. Keys are only added, and keep their indexes.
 #[derive(Default)]
-pub struct SharedMap {
-    places: Table<Equivalent, usize>,
+pub(crate) struct SharedMap {
+    indexes: Table<Equivalent, usize>,
 }
 
-/// The entries of the map, to be added to.
-pub struct Entries<'a> {
+/// The entries of the map while an operator adds to it.
+pub(crate) struct Entries<'a> {
     entries: Vec<(Value, Value)>,
-    places: &'a mut Table<Equivalent, usize>,
+    indexes: &'a mut Table<Equivalent, usize>,
 }
 
 impl SharedMap {
-    /// Takes the map of a side effect, or an empty one, to add to it. `step` is what adds, for the error if it is no map.
+    /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no map.
     pub fn of(&mut self, old: Option<Value>, step: &str, name: &Name, meter: &mut Meter<'_>) -> Result<Entries<'_>> {
         let entries = match old {
             None => Vec::new(),
@@ -37,21 +37,21 @@ impl SharedMap {
                 )));
             }
         };
-        let new = entries.iter().enumerate().skip(self.places.len());
+        let new = entries.iter().enumerate().skip(self.indexes.len());
         for (at, (key, _)) in new {
-            meter.hold(PLACE_BYTES)?;
-            self.places.get_or_insert_with(Equivalent(key.clone()), || at);
+            meter.hold(INDEX_BYTES)?;
+            self.indexes.get_or_insert_with(Equivalent(key.clone()), || at);
         }
-        Ok(Entries { entries, places: &mut self.places })
+        Ok(Entries { entries, indexes: &mut self.indexes })
     }
 
-    /// Forgets everything: another query follows.
-    pub fn rest(&mut self) {
-        self.places = Table::default();
+    /// Ends a run.
+    pub fn recycle(&mut self) {
+        self.indexes = Table::default();
     }
 }
 
-/// The entries of a map: a copy where something else holds it, too.
+/// Returns the entries of a map: a copy if the map has another holder.
 fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<Vec<(Value, Value)>> {
     if Arc::strong_count(&entries) > 1 {
         meter.charge(entries.len() * size_of::<(Value, Value)>())?;
@@ -60,18 +60,18 @@ fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<
 }
 
 impl Entries<'_> {
-    /// Puts a value under a key: `join` of the one that is there and the new one, where there is one.
+    /// Puts a value under a key. If the key is there, its value becomes `join` of the old and the new one.
     pub fn put(&mut self, key: Value, value: Value, join: impl FnOnce(Value, Value) -> Result<Value>) -> Result<()> {
         let next = self.entries.len();
-        let (&mut place, _) = self.places.get_or_insert_with(Equivalent(key.clone()), || next);
-        match self.entries.get_mut(place) {
+        let (&mut index, _) = self.indexes.get_or_insert_with(Equivalent(key.clone()), || next);
+        match self.entries.get_mut(index) {
             Some((_, there)) => *there = join(std::mem::replace(there, Value::Null), value)?,
             None => self.entries.push((key, value)),
         }
         Ok(())
     }
 
-    /// The map.
+    /// Returns the map.
     pub fn into_value(self) -> Value {
         Value::map(self.entries)
     }
@@ -80,12 +80,12 @@ impl Entries<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::limited_context;
+    use crate::limits::meter::limited_control;
 
     /// Adds one entry as an instance of a nested traversal does; how many keys the operator had to look at.
     fn add(map: &mut SharedMap, old: Option<Value>, key: i32) -> Value {
-        let context = limited_context(1 << 20, None);
-        let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&context)).unwrap();
+        let control = limited_control(1 << 20, None);
+        let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&control)).unwrap();
         entries.put(Value::I32(key), Value::I32(1), |_, new| Ok(new)).unwrap();
         entries.into_value()
     }
@@ -104,7 +104,7 @@ mod tests {
             assert!(held != 0 && (!room || entries.as_ptr() == buffer), "the map was copied at {key}");
             assert_eq!(entries.len(), key as usize + 1);
         }
-        assert_eq!(mine.places.len(), 99 + usize::from(99 % 3 != 0));
+        assert_eq!(mine.indexes.len(), 99 + usize::from(99 % 3 != 0));
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         let value = add(&mut mine, Some(value), 2);
         let Value::Map(entries) = value else { panic!("no map") };
         assert_eq!(entries.len(), 2);
-        let context = limited_context(1 << 20, None);
-        assert!(mine.of(Some(Value::I32(1)), "group", &"x".into(), &mut Meter::new(&context)).is_err());
+        let control = limited_control(1 << 20, None);
+        assert!(mine.of(Some(Value::I32(1)), "group", &"x".into(), &mut Meter::new(&control)).is_err());
     }
 }

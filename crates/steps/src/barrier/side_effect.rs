@@ -1,4 +1,6 @@
-//! `aggregate()` and `cap()`: values that steps share.
+//! `aggregate()` and `cap()`: values go into a side effect and come out of it.
+//!
+//! Both wait for the end of a group. The rows of cancelled instances add nothing (STEPS-5).
 
 use std::sync::Arc;
 
@@ -7,40 +9,40 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{HeldRows, rows_by_instance};
-use crate::environment::Environment;
-use crate::meter::Meter;
-use crate::nesting;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::limits::nesting;
+use crate::limits::sizes::Sizes;
+use crate::limits::table::Table;
+use crate::rows::held::{HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows};
-use crate::size::Sizes;
-use crate::table::Table;
+use crate::values::collection::distinct;
 
 /// Adds computed column 0 of every row to a side effect when all rows have come, then lets the rows go on.
-pub struct Aggregate {
+pub(crate) struct Aggregate {
     name: Name,
     held: HeldRows,
-    /// Where in the bulk set each of its members is, as far as this operator has seen.
-    places: Table<Equivalent, usize>,
+    /// The index of each member in the bulk set, as far as this operator has seen.
+    indexes: Table<Equivalent, usize>,
 }
 
-/// About what a member of a bulk set costs, with its entry in the table of places.
+/// About the bytes of a member of a bulk set, with its entry in the table of indexes.
 const MEMBER_BYTES: usize = 104;
 
 impl Aggregate {
-    /// Adds to this side effect.
     pub fn new(name: Name) -> Self {
-        Aggregate { name, held: HeldRows::default(), places: Table::default() }
+        Aggregate { name, held: HeldRows::default(), indexes: Table::default() }
     }
 }
 
 impl Operator<Rows> for Aggregate {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let empty = || Value::BulkSet(Arc::new(Vec::new()));
-        environment.side_effects.update(&self.name, |old| Ok(old.unwrap_or_else(empty)))
+        context.side_effects.update(&self.name, |old| Ok(old.unwrap_or_else(empty)))
     }
 
-    fn rest(&mut self) -> bool {
-        self.places = Table::default();
+    fn recycle(&mut self) -> bool {
+        self.indexes = Table::default();
         self.held.is_empty()
     }
 
@@ -50,28 +52,29 @@ impl Operator<Rows> for Aggregate {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
-            // A side effect is charged for until the query ends. Values are measured before they have one holder more.
+            // A side effect stays charged until the query ends. Values are measured before it becomes one more holder.
             let mut sizes = Sizes::default();
-            let held: usize = rows.computed.iter().take(1).flatten().flatten().map(|value| sizes.behind(value)).sum();
-            out.context().charge(held as u64)?;
+            let held: usize =
+                rows.computed.iter().take(1).flatten().flatten().map(|value| sizes.pointed_to(value)).sum();
+            out.control().charge(held as u64)?;
             let values: Vec<_> =
                 (0..rows.len()).filter_map(|r| Some((rows.computed_value(0, r)?.clone(), rows.bulk(r)))).collect();
-            nesting::check_all(values.iter().map(|(value, _)| value), out.context())?;
-            let (name, places) = (&self.name, &mut self.places);
-            let reducer = out.surroundings().side_effects.reducer(name);
-            let mut meter = Meter::new(out.context());
-            out.surroundings().side_effects.update(name, |old| match old {
+            nesting::check_all(values.iter().map(|(value, _)| value), out.control())?;
+            let (name, indexes) = (&self.name, &mut self.indexes);
+            let reducer = out.context().side_effects.reducer(name);
+            let mut meter = Meter::new(out.control());
+            out.context().side_effects.update(name, |old| match old {
                 Some(old) if reducer.is_some() => fold(reducer, old, values, &mut meter),
                 Some(Value::Set(set)) => add_to_list(set, values, &mut meter).and_then(|list| as_set(list, &mut meter)),
                 Some(Value::List(list)) => add_to_list(list, values, &mut meter),
-                Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, places, &mut meter),
-                None => add_to_bulk_set(Arc::default(), values, places, &mut meter),
+                Some(Value::BulkSet(set)) => add_to_bulk_set(set, values, indexes, &mut meter),
+                None => add_to_bulk_set(Arc::default(), values, indexes, &mut meter),
                 Some(other) => Err(Error::evaluation(format!(
                     "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
                     other.type_name()
                 ))),
             })?;
-            // What was charged for on the way, the side effect holds from now on.
+            // The side effect holds the charged values from now on.
             meter.keep()?;
             rows.computed.clear();
             for chunk in rows.chunks() {
@@ -82,8 +85,7 @@ impl Operator<Rows> for Aggregate {
     }
 }
 
-/// Folds values into a side effect that was given a reducer. What takes a whole collection (`assign`, `addAll`) is
-/// given all values in one.
+/// Folds values into a side effect with a reducer. Reducers that take a collection (`assign`, `addAll`) get all values in one.
 fn fold(
     reducer: Option<mangrove_gremlin::Operator>,
     mut folded: Value,
@@ -95,11 +97,11 @@ fn fold(
         None => Ok(folded),
         Some(operator @ (AddAll | Assign)) => {
             let collection = add_to_list(Arc::default(), values, meter)?;
-            crate::operator::apply(operator, folded, &collection, meter)
+            crate::values::fold::apply(operator, folded, &collection, meter)
         }
         Some(operator) => {
             for (value, times) in values {
-                folded = crate::operator::apply_times(operator, folded, &value, times, meter)?;
+                folded = crate::values::fold::apply_times(operator, folded, &value, times, meter)?;
             }
             Ok(folded)
         }
@@ -108,9 +110,7 @@ fn fold(
 
 fn as_set(list: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match list {
-        Value::List(values) => {
-            Ok(Value::Set(crate::row::function::distinct(Arc::unwrap_or_clone(values), meter)?.into()))
-        }
+        Value::List(values) => Ok(Value::Set(distinct(Arc::unwrap_or_clone(values), meter)?.into())),
         other => Ok(other),
     }
 }
@@ -127,30 +127,30 @@ fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Met
     Ok(Value::list(list))
 }
 
-/// Adds values to a bulk set: equal ones are counted together. `places` says where each of its first members
-/// is; members only come, so what others have added since is at its end.
+/// Adds values to a bulk set, counting equal ones together. `indexes` has the indexes of its first members. Members are only
+/// added, so those that other operators have added since are at the end.
 fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,
-    places: &mut Table<Equivalent, usize>,
+    indexes: &mut Table<Equivalent, usize>,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
     let mut entries = Arc::unwrap_or_clone(set);
-    let known = places.len();
+    let known = indexes.len();
     for (at, (value, _)) in entries.iter().enumerate().skip(known) {
         meter.pass(MEMBER_BYTES)?;
-        places.get_or_insert_with(Equivalent(value.clone()), || at);
+        indexes.get_or_insert_with(Equivalent(value.clone()), || at);
     }
     for (value, times) in values {
         let before = entries.len();
-        let (&mut place, _) = places.get_or_insert_with(Equivalent(value.clone()), || {
+        let (&mut index, _) = indexes.get_or_insert_with(Equivalent(value.clone()), || {
             entries.push((value, 0));
             entries.len() - 1
         });
         if entries.len() > before {
             meter.charge(MEMBER_BYTES)?;
         }
-        let count = &mut entries[place].1;
+        let count = &mut entries[index].1;
         *count = count
             .checked_add(times)
             .ok_or_else(|| Error::evaluation("long overflow: aggregate() of more than 2^64 values"))?;
@@ -158,21 +158,21 @@ fn add_to_bulk_set(
     Ok(Value::BulkSet(Arc::new(entries)))
 }
 
-/// The values of side effects, when all rows have come: one row an instance.
-pub struct Cap {
+/// Sends the values of side effects when a group has ended: one row for each instance.
+pub(crate) struct Cap {
     names: Vec<Name>,
     remember: Remember,
 }
 
 impl Cap {
-    /// One name gives its value, several a map.
+    /// Of one name, its value; of several, a map.
     pub fn new(names: Vec<Name>, remember: Remember) -> Self {
         Cap { names, remember }
     }
 
-    fn value(&self, environment: &Environment) -> Result<Value> {
+    fn value(&self, context: &ExecutionContext) -> Result<Value> {
         let get = |name: &Name| {
-            environment.side_effects.get(name).ok_or_else(|| {
+            context.side_effects.get(name).ok_or_else(|| {
                 Error::evaluation(format!(
                     "the side-effect key does not exist: cap(\"{name}\") finds no step or withSideEffect() of that name"
                 ))
@@ -189,7 +189,7 @@ impl Cap {
 }
 
 impl Operator<Rows> for Cap {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         true
     }
 
@@ -198,11 +198,11 @@ impl Operator<Rows> for Cap {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let environment = out.surroundings();
-        let value = self.value(environment)?;
-        nesting::check_made([&value], out.context())?;
+        let context = out.context();
+        let value = self.value(context)?;
+        nesting::check_made([&value], out.control())?;
         let values = vec![Some(value); instances as usize];
-        let mut rows = rows_by_instance(values, instances, environment);
+        let mut rows = rows_by_instance(values, instances, context);
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;

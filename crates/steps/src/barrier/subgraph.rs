@@ -1,48 +1,46 @@
 //! `subgraph()`: edges and the vertices at their ends, gathered in a side effect.
 //!
-//! What is gathered are ids. The elements with their properties are read when the graph leaves as a result; until then
-//! it is small, and every step sees the same graph.
+//! The side effect holds ids. Properties are read when the graph leaves as a result. Until then it is small, and every step sees
+//! the same graph.
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{EdgeId, Error, GraphValue, Result, Value, VertexId};
+use mangrove_graph::{EdgeId, Error, FastSet, GraphValue, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::HeldRows;
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
+use crate::rows::held::HeldRows;
 use crate::rows::{Column, Rows};
 
-/// What an element of the graph costs, with its place among those that are known.
+/// The bytes of an element of the graph, with its entry in the set of known ones.
 const ELEMENT_BYTES: u64 = size_of::<Value>() as u64 + 16;
 
-type Known<T> = HashSet<T, foldhash::fast::RandomState>;
+type Known<T> = FastSet<T>;
 
-/// Adds the edge of every row to a side effect when all rows have come, then lets the rows go on.
-pub struct Subgraph {
+/// Adds the edge of every row to a side effect when the group has ended, then sends the rows on.
+pub(crate) struct Subgraph {
     name: Name,
     held: HeldRows,
-    /// What the side effect holds, as far as this operator has seen.
+    /// The elements of the side effect, as far as this operator has seen.
     vertices: Known<VertexId>,
     edges: Known<EdgeId>,
 }
 
 impl Subgraph {
-    /// Gathers in this side effect.
     pub fn new(name: Name) -> Self {
         Subgraph { name, held: HeldRows::default(), vertices: Known::default(), edges: Known::default() }
     }
 
-    /// Adds edges that are not there yet, and their ends.
-    fn gather(&mut self, graph: &mut GraphValue, edges: &[EdgeId], environment: &Environment) -> Result<usize> {
-        // Others may have added to the same graph; members only come.
+    /// Adds edges that the graph lacks, and their ends.
+    fn gather(&mut self, graph: &mut GraphValue, edges: &[EdgeId], context: &ExecutionContext) -> Result<usize> {
+        // Other operators may have added to the same graph; elements are only added.
         self.vertices.extend(graph.vertices.iter().skip(self.vertices.len()).filter_map(vertex));
         self.edges.extend(graph.edges.iter().skip(self.edges.len()).filter_map(edge));
         let before = graph.vertices.len() + graph.edges.len();
         let new: Vec<EdgeId> = edges.iter().copied().filter(|edge| self.edges.insert(*edge)).collect();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        environment.view.edge_ends(&new, &mut sources, &mut targets)?;
+        context.view.edge_ends(&new, &mut sources, &mut targets)?;
         for end in sources.iter().zip(&targets).flat_map(|(source, target)| [*source, *target]) {
             if self.vertices.insert(end) {
                 graph.vertices.push(end.into());
@@ -67,7 +65,7 @@ fn edge(value: &Value) -> Option<EdgeId> {
     }
 }
 
-/// The edges that rows hold; anything else is refused.
+/// Returns the edges that rows hold. Fails for any other object.
 fn edges_of(objects: &Column) -> Result<Vec<EdgeId>> {
     let refused = |kind: &str| {
         Error::evaluation(format!(
@@ -86,12 +84,12 @@ fn edges_of(objects: &Column) -> Result<Vec<EdgeId>> {
 }
 
 impl Operator<Rows> for Subgraph {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let empty = || Value::Graph(Arc::new(GraphValue::default()));
-        environment.side_effects.update(&self.name, |old| Ok(old.unwrap_or_else(empty)))
+        context.side_effects.update(&self.name, |old| Ok(old.unwrap_or_else(empty)))
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.vertices = Known::default();
         self.edges = Known::default();
         self.held.is_empty()
@@ -104,13 +102,13 @@ impl Operator<Rows> for Subgraph {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(rows) = self.held.take(group, out) {
             let edges = edges_of(&rows.objects)?;
-            let (name, environment) = (self.name.clone(), out.surroundings());
+            let (name, context) = (self.name.clone(), out.context());
             let mut added = 0;
-            environment.side_effects.update(&name, |old| match old {
+            context.side_effects.update(&name, |old| match old {
                 None => Err(Error::bug("a side effect that was begun is there")),
                 Some(Value::Graph(graph)) => {
                     let mut graph = Arc::unwrap_or_clone(graph);
-                    added = self.gather(&mut graph, &edges, environment)?;
+                    added = self.gather(&mut graph, &edges, context)?;
                     Ok(Value::Graph(Arc::new(graph)))
                 }
                 Some(other) => Err(Error::evaluation(format!(
@@ -118,8 +116,8 @@ impl Operator<Rows> for Subgraph {
                     other.type_name()
                 ))),
             })?;
-            // A side effect is charged for until the query ends.
-            out.context().charge(added as u64 * ELEMENT_BYTES)?;
+            // A side effect stays charged until the query ends.
+            out.control().charge(added as u64 * ELEMENT_BYTES)?;
             for chunk in rows.chunks() {
                 out.emit(0, group, chunk)?;
             }

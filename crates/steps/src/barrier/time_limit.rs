@@ -1,4 +1,4 @@
-//! `timeLimit(ms)`: what an instance gives within a time.
+//! `timeLimit(ms)`: lets rows through for a time, counted from the first row of each instance.
 
 use std::ops::Range;
 
@@ -6,43 +6,42 @@ use mangrove_flow::{GroupId, OpId, Operator, Output};
 use mangrove_graph::Result;
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::ByInstance;
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
+use crate::rows::held::ByInstance;
 use crate::rows::{Rows, Tags};
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// Lets pass what comes within so many milliseconds of an instance's first row. Then what is upstream of here and works
-/// for it is cancelled.
-pub struct TimeLimit {
+/// Lets rows through until the time of their instance is over, then cancels the operators upstream for that instance.
+pub(crate) struct TimeLimit {
     operand: Operand,
     nanos: u64,
     upstream: Range<OpId>,
-    /// When the first row of an instance came; `None` before.
+    /// The time of the first row of each instance; `None` before it.
     began: ByInstance<Option<u64>>,
 }
 
 impl TimeLimit {
-    /// This limit; `upstream` are the operators before it in its chain.
+    /// A limit in milliseconds; `upstream` are the operators before this one in its chain.
     pub fn new(operand: Operand, upstream: Range<OpId>) -> Self {
         TimeLimit { operand, nanos: 0, upstream, began: ByInstance::default() }
     }
 }
 
 impl Operator<Rows> for TimeLimit {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let millis = environment.resolve_integer(&self.operand, "the argument of timeLimit()")?;
-        // No time at all for a negative one.
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let millis = context.resolve_integer(&self.operand, "the argument of timeLimit()")?;
+        // A negative limit is no time at all.
         self.nanos = u64::try_from(millis).unwrap_or(0).saturating_mul(NANOS_PER_MILLI);
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.began.is_empty()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let now = out.context().clock().now_nanos();
+        let now = out.control().clock().now_nanos();
         let began = self.began.group(group);
         let mut kept: Vec<u32> = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
@@ -53,7 +52,7 @@ impl Operator<Rows> for TimeLimit {
                 continue;
             }
             match &batch.tags {
-                // The time of the one instance of its group is up: so is that of the group.
+                // The group has one instance, so the time of the whole group is over.
                 Tags::One => out.cancel(group, self.upstream.clone()),
                 Tags::Many(_) => out.cancel_tag(group, self.upstream.clone(), tag),
             }

@@ -1,54 +1,54 @@
-//! `tree()`: the ways of all rows in one tree.
+//! `tree()`: the paths of all rows in one tree.
 //!
-//! A row's way is its path, or what `by()` takes of the objects on it. While rows come, the tree is an arena with one
-//! table from parent and key to node, so that a row costs a look-up an object however wide the tree is.
+//! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes with one
+//! table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
 
-use mangrove_flow::{GroupId, Operator, Output, QueryContext};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{ByInstance, HeldRows, rows_by_instance};
-use crate::environment::Environment;
-use crate::nesting;
-use crate::path;
+use crate::context::execution::ExecutionContext;
+use crate::limits::nesting;
+use crate::limits::sizes::Sizes;
+use crate::limits::table::Table;
+use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
+use crate::rows::path;
 use crate::rows::{Remember, Rows};
-use crate::size::Sizes;
-use crate::table::Table;
 
-/// About what a node costs while the tree grows: twice the key, its place and its parent.
+/// About the bytes of a node while the tree grows: its key twice, its index and its parent.
 const NODE_BYTES: u64 = 128;
 
-/// How many nodes become trees between two looks at the limits.
+/// Nodes made into trees between two checks of the limits.
 const NODES_AT_ONCE: usize = 1 << 14;
 
-/// The root's number; the nodes follow from 1 on.
+/// The number of the root; other nodes are numbered from 1.
 const ROOT: u32 = 0;
 
-/// A tree that grows.
+/// A tree that is being built.
 #[derive(Default)]
 struct Growing {
-    places: Table<(u32, Equivalent), u32>,
+    nodes_by_key: Table<(u32, Equivalent), u32>,
     /// Key and parent of every node but the root, parents first.
     nodes: Vec<(Value, u32)>,
-    /// What the keys hold.
+    /// The bytes that the keys point to.
     held: u64,
 }
 
 impl Growing {
-    /// The node of a key below a parent; made where it is new.
+    /// Returns the node of a key below a parent, making it if it is new.
     fn child(&mut self, parent: u32, key: &Value) -> Result<u32> {
         let next = u32::try_from(self.nodes.len() + 1).map_err(|_| {
             Error::new(ErrorKind::MemoryLimit, format!("tree() holds at most {} branches", u32::MAX - 1))
         })?;
-        let (&mut place, is_new) = self.places.get_or_insert_with((parent, Equivalent(key.clone())), || next);
+        let (&mut node, is_new) = self.nodes_by_key.get_or_insert_with((parent, Equivalent(key.clone())), || next);
         if is_new {
             self.nodes.push((key.clone(), parent));
         }
-        Ok(place)
+        Ok(node)
     }
 
-    /// Adds a way from the root on.
+    /// Adds a path that begins at the root.
     fn add<'a>(&mut self, way: impl ExactSizeIterator<Item = &'a Value>) -> Result<()> {
         if way.len() > TreeValue::DEPTH_MAX {
             return Err(Error::evaluation(format!(
@@ -73,18 +73,18 @@ impl Growing {
         })
     }
 
-    /// About how many bytes it takes.
+    /// Returns about how many bytes the tree takes.
     fn bytes(&self) -> u64 {
         self.nodes.len() as u64 * NODE_BYTES + self.held
     }
 
-    /// Whole trees of the nodes; looks at the limits of the query on the way.
-    fn into_value(self, context: &QueryContext) -> Result<Value> {
+    /// Makes trees of the nodes. Checks the limits of the query on the way.
+    fn into_value(self, control: &QueryControl) -> Result<Value> {
         let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
-        // Children follow their parents: from the back, each is whole when its turn comes.
+        // Children have higher numbers than their parents, so in descending order each node is complete when it is reached.
         for (at, (key, parent)) in self.nodes.into_iter().enumerate().rev() {
             if at % NODES_AT_ONCE == 0 {
-                context.check()?;
+                control.check()?;
             }
             let mut tree = std::mem::take(&mut below[at + 1]);
             tree.branches.reverse();
@@ -97,7 +97,7 @@ impl Growing {
 }
 
 /// Makes a tree of each instance's ways. With a side effect the tree goes there and the rows go on.
-pub struct Tree {
+pub(crate) struct Tree {
     side_effect: Option<Name>,
     /// Whether computed column 0 holds the objects of a row's way.
     computed: bool,
@@ -114,12 +114,12 @@ impl Tree {
 }
 
 impl Operator<Rows> for Tree {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let Some(name) = &self.side_effect else { return Ok(()) };
-        environment.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::Tree(TreeValue::default().into()))))
+        context.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::Tree(TreeValue::default().into()))))
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.trees.is_empty() && self.held.is_empty()
     }
 
@@ -134,7 +134,7 @@ impl Operator<Rows> for Tree {
                 Some(_) => {}
                 None => tree.add(path::objects(&batch.path(row)).iter())?,
             }
-            tree.held += tree.nodes[nodes..].iter().map(|(key, _)| sizes.behind(key) as u64).sum::<u64>();
+            tree.held += tree.nodes[nodes..].iter().map(|(key, _)| sizes.pointed_to(key) as u64).sum::<u64>();
             new += tree.bytes() - before;
         }
         self.trees.charge(group, new, out)?;
@@ -148,10 +148,10 @@ impl Operator<Rows> for Tree {
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(name) = &self.side_effect {
             for grown in self.trees.take_wanted(group, instances, out).into_iter().flatten() {
-                // A side effect is charged for until the query ends.
-                out.context().charge(grown.bytes())?;
-                out.context().check()?;
-                out.surroundings().side_effects.update(name, |old| join(old, grown, name, out.context()))?;
+                // A side effect stays charged until the query ends.
+                out.control().charge(grown.bytes())?;
+                out.control().check()?;
+                out.context().side_effects.update(name, |old| join(old, grown, name, out.control()))?;
             }
             for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
                 out.emit(0, group, chunk)?;
@@ -159,11 +159,11 @@ impl Operator<Rows> for Tree {
             return out.finish_all(group, instances);
         }
         let states = self.trees.take(group, instances, out);
-        let context = out.context();
-        let results = states.into_iter().map(|tree| tree.unwrap_or_default().into_value(context).map(Some));
+        let control = out.control();
+        let results = states.into_iter().map(|tree| tree.unwrap_or_default().into_value(control).map(Some));
         let results = results.collect::<Result<Vec<_>>>()?;
-        nesting::check_made(results.iter().flatten(), context)?;
-        let mut rows = rows_by_instance(results, instances, out.surroundings());
+        nesting::check_made(results.iter().flatten(), control)?;
+        let mut rows = rows_by_instance(results, instances, out.context());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;
@@ -172,12 +172,12 @@ impl Operator<Rows> for Tree {
     }
 }
 
-/// What a side effect holds, and more.
-fn join(old: Option<Value>, more: Growing, name: &Name, context: &QueryContext) -> Result<Value> {
+/// Joins the tree of a side effect with another one.
+fn join(old: Option<Value>, more: Growing, name: &Name, control: &QueryControl) -> Result<Value> {
     let mut tree = Growing::default();
     match old {
-        None => return more.into_value(context),
-        Some(Value::Tree(known)) if known.branches.is_empty() => return more.into_value(context),
+        None => return more.into_value(control),
+        Some(Value::Tree(known)) if known.branches.is_empty() => return more.into_value(control),
         Some(Value::Tree(known)) => tree.graft(ROOT, &known)?,
         Some(other) => {
             return Err(Error::evaluation(format!(
@@ -186,16 +186,16 @@ fn join(old: Option<Value>, more: Growing, name: &Name, context: &QueryContext) 
             )));
         }
     }
-    if let Value::Tree(more) = more.into_value(context)? {
+    if let Value::Tree(more) = more.into_value(control)? {
         tree.graft(ROOT, &more)?;
     }
-    tree.into_value(context)
+    tree.into_value(control)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::limited_context;
+    use crate::limits::meter::limited_control;
 
     fn grown(ways: &[&[i32]]) -> Growing {
         let mut tree = Growing::default();
@@ -208,11 +208,11 @@ mod tests {
 
     #[test]
     fn ways_that_begin_alike_share_their_beginning() {
-        let context = limited_context(u64::MAX, None);
-        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value(&context).unwrap()).to_string();
+        let control = limited_control(u64::MAX, None);
+        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value(&control).unwrap()).to_string();
         assert_eq!(text(grown(&[&[1, 2, 3], &[1, 4], &[5], &[1, 2]])), "{1={2={3={}}, 4={}}, 5={}}");
-        let known = grown(&[&[1, 2]]).into_value(&context).unwrap();
-        let joined = join(Some(known), grown(&[&[3], &[1, 4]]), &"x".into(), &context).unwrap();
+        let known = grown(&[&[1, 2]]).into_value(&control).unwrap();
+        let joined = join(Some(known), grown(&[&[3], &[1, 4]]), &"x".into(), &control).unwrap();
         assert_eq!(mangrove_gremlin::text::Plain(&joined).to_string(), "{1={2={}, 4={}}, 3={}}");
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn a_large_tree_is_made_in_pieces() {
         let nodes: Vec<[i32; 1]> = (0..100_000).map(|n| [n]).collect();
         let ways: Vec<&[i32]> = nodes.iter().map(|way| &way[..]).collect();
-        let made = |looks| grown(&ways).into_value(&limited_context(u64::MAX, Some(looks)));
+        let made = |looks| grown(&ways).into_value(&limited_control(u64::MAX, Some(looks)));
         assert_eq!(made(3).unwrap_err().kind(), ErrorKind::Timeout);
         assert!(made(20).is_ok());
     }

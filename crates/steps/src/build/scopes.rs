@@ -1,4 +1,5 @@
-//! Scopes: the operator of the scope, what runs inside, and the way back.
+//! Builds scopes: the operator of the scope, the pipelines inside, and the edges back to it; and the split and merge of
+//! `union()` and `choose()`.
 
 use mangrove_flow::{Exchange, OpId, Placement};
 use mangrove_graph::{Error, Result, Value};
@@ -9,17 +10,17 @@ use mangrove_plan::physical::{
 };
 
 use super::{Builder, End, Need, What};
-use crate::row::{RowAdapter, paths};
+use crate::row::operator::RowAdapter;
+use crate::row::paths;
 use crate::rows::Remember;
-use crate::scope::branch::{Merge, Split, Switch, When};
-use crate::scope::group::Group;
-use crate::scope::local::{Kind as LocalShapeKind, Local, Shape as LocalShape};
-use crate::scope::ordered::Ordered;
-use crate::scope::repeat::{LoopTest as RunningTest, Repeat, Shape as RepeatShape};
-use crate::test::CompiledTest;
+use crate::scope::branch::{BranchKind, BranchScope, BranchShape};
+use crate::scope::group::GroupScope;
+use crate::scope::ordered::OrderedScope;
+use crate::scope::repeat::{LoopCondition, LoopScope, LoopShape};
+use crate::scope::split::{Merge, Split, Switch, When};
+use crate::values::predicate::CompiledTest;
 
-/// How the values that two rounds through a group's members give for one key become one, where the members are reduced
-/// to a number.
+/// Returns the operator that joins two results for one key of a `group()`, if its members are reduced to a number.
 fn joining(value: &Pipeline) -> Option<Operator> {
     match &value.stages.last()?.operator {
         Op::Reduce(Reduction::Count | Reduction::Sum)
@@ -32,14 +33,14 @@ fn joining(value: &Pipeline) -> Option<Operator> {
 }
 
 impl Builder {
-    /// A scope that keeps the order of the rows that enter. On one node most pipelines do so by themselves.
-    pub(super) fn in_order(&mut self, pipeline: &Pipeline, always: bool, stage: &Stage, tail: End) -> Result<End> {
+    /// Builds an ordered scope. On one node most pipelines keep the order by themselves (FLOW-11) and need none.
+    pub(super) fn ordered(&mut self, pipeline: &Pipeline, always: bool, stage: &Stage, tail: End) -> Result<End> {
         if self.nodes == 1 && !always {
             return self.chain(pipeline, tail);
         }
         let next = self.attach(&tail, Need::Anywhere, What::Operator(&stage.operator))?;
         self.inside(pipeline, next.from, 1)?;
-        self.set(next.from, Ordered::default());
+        self.set(next.from, OrderedScope::default());
         Ok(next)
     }
 
@@ -53,7 +54,7 @@ impl Builder {
         let taken = std::mem::take(&mut self.taken);
         let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
         self.inside(value, next.from, 1)?;
-        let operator = Group::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
+        let operator = GroupScope::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
     }
@@ -70,7 +71,7 @@ impl Builder {
         let announces = branches.iter().any(Pipeline::speaks_of_nothing);
         let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
         self.set(split.from, Split::new(branches.len(), announces, in_turn));
-        // Operators nearer to the result run first: the first branch is built last, so that its results come first.
+        // FLOW-14: higher numbers run first. So the first branch is built last, and its results come first.
         self.branches(split, branches.iter().rev(), false, announces)
     }
 
@@ -88,8 +89,8 @@ impl Builder {
         self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
 
-    /// Builds branches and the operator where they come together; with `past`, there is one more that leads
-    /// straight there, with `announces` another that only says which instances had rows.
+    /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`, another one
+    /// carries the announcements.
     fn branches<'a>(
         &mut self,
         split: End,
@@ -100,7 +101,7 @@ impl Builder {
         let mut ends = Vec::new();
         self.depth += 1;
         for pipeline in pipelines {
-            // An empty branch gets an operator, so that edges leave the split in the branches' order.
+            // An empty branch gets an operator, too, so that the edges of the split are in the order of the branches.
             if pipeline.stages.is_empty() {
                 let next = self.attach(&split, Need::Anywhere, What::Named("identity"))?;
                 let operator = paths::Identity { labels: Vec::new() };
@@ -112,7 +113,7 @@ impl Builder {
         }
         self.depth -= 1;
         ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
-        // An announcement is about an instance and lies where its rows were; the results it is about may lie anywhere.
+        // An announcement is at the node of the rows that it is about; the results it concerns may be at any node.
         let apart = announces && split.placement != Placement::Home;
         let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
         let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
@@ -130,17 +131,17 @@ impl Builder {
     pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
         let next = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
-            LocalKind::Filter(kind, pipelines) => (LocalShapeKind::Filter(*kind), pipelines.iter().collect()),
-            LocalKind::SideEffect(pipeline) => (LocalShapeKind::SideEffect, vec![pipeline]),
+            LocalKind::Filter(kind, pipelines) => (BranchKind::Filter(*kind), pipelines.iter().collect()),
+            LocalKind::SideEffect(pipeline) => (BranchKind::SideEffect, vec![pipeline]),
             LocalKind::FlatMap { pipelines, first, otherwise_row, inner_path } => {
                 let (first, otherwise_row, inner_path) = (*first, *otherwise_row, *inner_path);
-                (LocalShapeKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
+                (BranchKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
             }
         };
         for (number, pipeline) in pipelines.iter().enumerate() {
             self.inside(pipeline, next.from, number + 1)?;
         }
-        let shape = LocalShape {
+        let shape = BranchShape {
             kind,
             pipelines: pipelines.len(),
             inside: next.from + 1..self.topology.next(),
@@ -150,7 +151,7 @@ impl Builder {
             by_object: scope.by_object,
             merged: scope.merged,
         };
-        self.set(next.from, Local::new(shape));
+        self.set(next.from, BranchScope::new(shape));
         Ok(next)
     }
 
@@ -171,15 +172,14 @@ impl Builder {
         let loop_around = self.visited.replace(visited.clone());
         self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;
         self.visited = loop_around;
-        let loops = self.requirements.loops;
         let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
         let collections_made = plan.collections_made;
-        let shape = RepeatShape { until, until_first, emit, emit_first, loops, once, collections_made };
-        self.set(next.from, Repeat::new(shape, visited));
+        let shape = LoopShape { until, until_first, emit, emit_first, once, collections_made };
+        self.set(next.from, LoopScope::new(shape, visited));
         Ok(next)
     }
 
-    /// The body, then the loop counters, then the tests behind it.
+    /// Builds the body, then the loop counters, then the tests after the body.
     fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
         self.depth += 1;
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
@@ -210,14 +210,14 @@ fn when(option: &ChooseOption) -> When {
     }
 }
 
-fn loop_test(test: Option<&LoopTest>, computed: &mut Vec<Computation>) -> Option<RunningTest> {
+fn loop_test(test: Option<&LoopTest>, computed: &mut Vec<Computation>) -> Option<LoopCondition> {
     Some(match test? {
-        LoopTest::Always => RunningTest::Always,
-        LoopTest::Times(times) => RunningTest::Times(times.clone(), 0),
-        LoopTest::Test(test) => RunningTest::Test(CompiledTest::new(test)),
+        LoopTest::Always => LoopCondition::Always,
+        LoopTest::Times(times) => LoopCondition::Times(times.clone(), 0),
+        LoopTest::Test(test) => LoopCondition::Test(CompiledTest::new(test)),
         LoopTest::Exists(pipeline) => {
             computed.push(Computation::Exists(pipeline.clone()));
-            RunningTest::Computed(computed.len() - 1)
+            LoopCondition::Computed(computed.len() - 1)
         }
     })
 }

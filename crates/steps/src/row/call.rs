@@ -1,41 +1,41 @@
 //! `call()`: a service for each row.
 //!
-//! What a service is given is worked out for each row where a traversal gives it. A row that stands for several calls
-//! once: what a service answers does not depend on how often it is asked.
+//! Arguments that are traversals are worked out for each row. A row that stands for several traversers calls once, because a
+//! service answers the same however often it is called.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::ComputedOperand;
 
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
 use crate::rows::{Column, Remember, Rows};
 use crate::services::{Call, GraphService, graph_service};
 
-/// Calls a service once a row, and gives its results.
-pub struct CallService {
+/// Calls a service once for each row. Its results take the place of the row.
+pub(crate) struct CallService {
     service: Option<Name>,
-    /// The service, where it is one of the graph.
+    /// The service, if it is one of the graph.
     of_graph: Option<&'static GraphService>,
     operands: Vec<(Option<Name>, ComputedOperand)>,
     arguments: Vec<(Option<Name>, Given)>,
     remember: Remember,
 }
 
-/// What is given under a name, or (without one) the map of names and values.
+/// An argument of a name; without a name, a map of names and values.
 enum Given {
     Constant(Value),
     Computed(usize),
 }
 
 impl CallService {
-    /// With these arguments; those without a name are maps of several.
+    /// A call with these arguments.
     pub fn new(service: Option<Name>, operands: Vec<(Option<Name>, ComputedOperand)>, remember: Remember) -> Self {
         let of_graph = service.as_deref().and_then(graph_service);
         CallService { service, of_graph, operands, arguments: Vec::new(), remember }
     }
 
-    /// What a row gives the service. A traversal without a result gives nothing.
+    /// Returns the arguments for a row. A traversal without a result gives none.
     fn arguments(&self, rows: &Rows, row: usize) -> Result<Vec<(Name, Value)>> {
         let mut arguments = Vec::with_capacity(self.arguments.len());
         for (name, given) in &self.arguments {
@@ -69,23 +69,22 @@ impl CallService {
     }
 
     fn call(&self, rows: &Rows, row: usize, out: &Output<'_, Rows>) -> Result<Vec<Value>> {
-        let (environment, arguments) = (out.surroundings(), self.arguments(rows, row)?);
+        let (context, arguments) = (out.context(), self.arguments(rows, row)?);
         if let Some(service) = self.of_graph {
-            let (view, context) = (&*environment.view, out.context());
-            return service.run(&Call { view, context, object: &rows.object(row), arguments: &arguments });
+            let (view, control) = (&*context.view, out.control());
+            return service.run(&Call { view, control, object: &rows.object(row), arguments: &arguments });
         }
-        let services = environment.services.as_ref();
-        let services =
-            services.ok_or_else(|| Error::bug("a query that calls services has them in its surroundings"))?;
+        let services = context.services.as_ref();
+        let services = services.ok_or_else(|| Error::bug("a query that calls services has them in its context"))?;
         services.call(self.service.as_deref(), &arguments)
     }
 }
 
 impl Operator<Rows> for CallService {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let given = |(name, operand): &(Option<Name>, ComputedOperand)| {
             let given = match operand {
-                ComputedOperand::Operand(operand) => Given::Constant(environment.resolve(operand as &Operand)?),
+                ComputedOperand::Operand(operand) => Given::Constant(context.resolve(operand as &Operand)?),
                 ComputedOperand::Computed(column) => Given::Computed(*column),
             };
             Ok((name.clone(), given))
@@ -94,7 +93,7 @@ impl Operator<Rows> for CallService {
         Ok(())
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         true
     }
 

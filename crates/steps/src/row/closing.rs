@@ -1,56 +1,55 @@
 //! Edges between two vertices that are both known: `both().where(eq("a"))`, `where(both().where(eq("a")))`.
 //!
-//! Nobody wants the other neighbors, so they are not met: the row's vertex is looked for among the neighbors of the named
-//! one, whose list is read once and sorted, since many rows share it. Where few rows have to do with a hub, its list would
-//! cost more than theirs; then theirs are walked.
+//! The other neighbors are not wanted, so no row is made of them. The operator searches the row's vertex among the neighbors of
+//! the named one. That list is read once and sorted, because many rows share it. If the named vertex is a hub that few rows ask
+//! about, its list would cost more than theirs; then the lists of the rows are walked.
 //!
-//! Over several nodes a node reads the lists of its own vertices only: there the row's own list is always the one.
+//! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows.
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
-use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, Result, VertexId};
+use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
-use crate::barrier::held::FastMap;
 use crate::row::expand::{step_name, vertices};
-use crate::row::names::LabelSets;
 use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
 use crate::rows::{Column, Remember, Rows};
+use crate::values::names::LabelSets;
 
-/// What becomes of a row.
-pub enum Kind {
+/// What leaves the operator for a row.
+pub(crate) enum Kind {
     /// One row for each edge, at the named vertex.
     Follow {
-        /// The row stays where it is instead.
+        /// True if the row stays at its vertex instead.
         stays: bool,
-        /// What is remembered of where it is.
+        /// What paths remember of the vertex.
         remember: Remember,
     },
     /// The row itself, if there is an edge, or (`negate`) if there is none.
     Test {
-        /// Rows without an edge pass.
+        /// True if rows without an edge pass.
         negate: bool,
     },
 }
 
-/// Looks for edges to the vertex that a name stands for.
-pub struct Closing {
+/// Searches for edges to the vertex that a name stands for.
+pub(crate) struct Closing {
     direction: Direction,
     labels: LabelSets,
     name: Name,
     kind: Kind,
-    /// Only the lists of the rows' own vertices may be read.
+    /// True if only the lists of the rows' own vertices may be read.
     near_only: bool,
     /// The lists of the named vertices, against the direction.
     lists: SortedLists,
     expansion: Expansion,
 }
 
-/// A list may cost so many times what the rows that ask for it would cost.
+/// The list of a named vertex is read if it costs at most this many times what the lists of its rows cost.
 const LIST_SHARE: u64 = 2;
 
 impl Closing {
-    /// Along these edges; `near_only` over several nodes.
+    /// A search along these edges. `near_only` is for several nodes.
     pub fn new(edge: &EdgeTo, kind: Kind, near_only: bool) -> Self {
         let EdgeTo { direction, labels, name } = edge;
         Closing {
@@ -64,7 +63,7 @@ impl Closing {
         }
     }
 
-    /// How many edges lead from each vertex to its target.
+    /// Returns the number of edges from each vertex to its target.
     fn count(&mut self, from: &[VertexId], to: &[Option<VertexId>], out: &Output<'_, Rows>) -> Result<Vec<usize>> {
         let mut counts = vec![0; from.len()];
         if !self.near_only {
@@ -83,20 +82,20 @@ impl Closing {
         Ok(counts)
     }
 
-    /// The targets whose lists are at hand, or cost less than those of the rows that ask for them.
+    /// Returns the targets whose lists are kept already, or cost less than those of the rows that ask about them.
     fn worth_reading(
         &mut self,
         from: &[VertexId],
         to: &[Option<VertexId>],
         out: &Output<'_, Rows>,
     ) -> Result<Vec<VertexId>> {
-        let environment = out.surroundings();
+        let context = out.context();
         let targets = distinct(to.iter().flatten().copied());
         let (mut known, missing): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| self.lists.has(*target));
         if missing.is_empty() {
             return Ok(known);
         }
-        let view = &*environment.view;
+        let view = &*context.view;
         let mut near = Vec::with_capacity(from.len());
         view.degrees(from, self.direction, self.labels.filter(view), &mut near)?;
         let mut asked: FastMap<VertexId, u64> = FastMap::default();
@@ -105,14 +104,14 @@ impl Closing {
                 *asked.entry(*target).or_default() += degree;
             }
         }
-        let degrees = self.lists.degrees(&missing, environment)?;
+        let degrees = self.lists.degrees(&missing, context)?;
         let costs_less =
             |(target, degree): &(VertexId, u64)| *degree <= LIST_SHARE * asked.get(target).copied().unwrap_or(0);
         known.extend(missing.into_iter().zip(degrees).filter(costs_less).map(|(target, _)| target));
         Ok(known)
     }
 
-    /// Counts for some of the rows by going through the neighbors of their own vertices.
+    /// Counts for some of the rows by walking the neighbors of their own vertices.
     fn count_by_walking(
         &mut self,
         from: &[VertexId],
@@ -124,7 +123,7 @@ impl Closing {
         if rows.is_empty() {
             return Ok(());
         }
-        let view = &*out.surroundings().view;
+        let view = &*out.context().view;
         let request = ExpandRequest {
             direction: self.direction,
             labels: self.labels.filter(view).clone(),
@@ -134,7 +133,7 @@ impl Closing {
         let vertices: Vec<VertexId> = rows.iter().map(|row| from[*row]).collect();
         let (mut cursor, mut done) = (ExpandCursor::default(), false);
         while !done {
-            out.context().check()?;
+            out.control().check()?;
             self.expansion.clear();
             done = view.expand(&vertices, &request, &mut cursor, &mut self.expansion)?;
             for (at, neighbor) in self.expansion.row.iter().zip(&self.expansion.neighbor) {
@@ -147,14 +146,14 @@ impl Closing {
 }
 
 impl Operator<Rows> for Closing {
-    fn rest(&mut self) -> bool {
-        self.lists.rest();
+    fn recycle(&mut self) -> bool {
+        self.lists.recycle();
         true
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let from = vertices(&rows.objects, step_name(self.direction, false))?.into_owned();
-        let to = named_vertices(&rows, &self.name, out.surroundings());
+        let to = named_vertices(&rows, &self.name, out.context());
         let counts = self.count(&from, &to, out)?;
         match &self.kind {
             Kind::Test { negate } => {

@@ -1,4 +1,7 @@
-//! Along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
+//! Expansion along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
+//!
+//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message a call
+//! (FLOW-1).
 
 use std::collections::VecDeque;
 
@@ -6,13 +9,13 @@ use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output, TagSet};
 use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
 use mangrove_plan::logical::{EdgeEnd, Name};
 
-use crate::environment::Environment;
-use crate::path::newest_first;
-use crate::row::RowOperator;
-use crate::row::names::LabelSets;
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
+use crate::rows::path::newest_first;
 use crate::rows::{Column, Remember, Rows};
+use crate::values::names::LabelSets;
 
-/// The step as the user wrote it, for errors.
+/// Returns the step as the client wrote it, for errors.
 pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
     match (direction, to_edges) {
         (Direction::Out, false) => "out()",
@@ -24,8 +27,8 @@ pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
     }
 }
 
-/// The vertices of a column, or an error that names what is none.
-pub fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
+/// Returns the vertices of a column. Fails with the kind of the first other object.
+pub(crate) fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
     match objects {
         Column::Vertices(ids) => Ok(ids.as_slice().into()),
         Column::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
@@ -41,8 +44,8 @@ pub fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<
     }
 }
 
-/// The edges of a column, or an error that names what is none.
-pub fn edges<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
+/// Returns the edges of a column. Fails with the kind of the first other object.
+pub(crate) fn edges<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
     match objects {
         Column::Edges(ids) => Ok(ids.as_slice().into()),
         Column::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
@@ -63,9 +66,9 @@ fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
     Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
 }
 
-/// From vertices to neighbors or edges. A vertex may have more neighbors than a message holds: the
-/// operator then goes on where it stopped when it is called again.
-pub struct Expand {
+/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at its
+/// next call.
+pub(crate) struct Expand {
     direction: Direction,
     labels: LabelSets,
     to_edges: bool,
@@ -75,7 +78,6 @@ pub struct Expand {
 }
 
 impl Expand {
-    /// An expansion.
     pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, remember: Remember) -> Self {
         Expand {
             direction,
@@ -94,7 +96,7 @@ impl Expand {
             Column::Vertices(ids) => ids,
             _ => return Err(Error::bug("an expansion holds vertices only")),
         };
-        let view = &*out.surroundings().view;
+        let view = &*out.context().view;
         let request = ExpandRequest {
             direction: self.direction,
             labels: self.labels.filter(view).clone(),
@@ -124,7 +126,7 @@ impl Expand {
 }
 
 impl Operator<Rows> for Expand {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.pending.is_empty()
     }
 
@@ -148,8 +150,8 @@ impl Operator<Rows> for Expand {
     }
 }
 
-/// Drops the rows that are done, and those of instances that have been cancelled: also the one that the expansion is in
-/// the middle of. Gives back which rows are left, if it dropped any.
+/// Drops the rows that are done and those of cancelled instances, also the row that is being expanded. Returns the rows left,
+/// if it dropped any.
 pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) -> Option<Vec<u32>> {
     let at = cursor.row as usize;
     let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();
@@ -164,36 +166,36 @@ pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &
     Some(left)
 }
 
-/// How many neighbors each row's vertex has.
-pub struct Degrees {
+/// Replaces each vertex by the number of its edges.
+pub(crate) struct Degrees {
     direction: Direction,
     labels: LabelSets,
 }
 
 impl Degrees {
-    /// In this direction, along edges of these labels; none: all.
+    /// Counts in this direction along edges of these labels; no labels mean all.
     pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
         Degrees { direction, labels: LabelSets::along(labels) }
     }
 }
 
 impl RowOperator for Degrees {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let ids = vertices(&rows.objects, step_name(self.direction, false))?;
         let mut degrees = Vec::with_capacity(rows.len());
-        let labels = self.labels.filter(&*environment.view);
-        environment.view.degrees(&ids, self.direction, labels, &mut degrees)?;
+        let labels = self.labels.filter(&*context.view);
+        context.view.degrees(&ids, self.direction, labels, &mut degrees)?;
         drop(ids);
         let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
         Ok(rows.with_objects(Column::Values(values)))
     }
 }
 
-/// From an edge to one of its ends, or both.
-pub struct EdgeVertex(pub EdgeEnd);
+/// Goes from an edge to one of its ends, or to both.
+pub(crate) struct EdgeVertex(pub EdgeEnd);
 
 impl RowOperator for EdgeVertex {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let step = match self.0 {
             EdgeEnd::Source => "outV()",
             EdgeEnd::Target => "inV()",
@@ -202,7 +204,7 @@ impl RowOperator for EdgeVertex {
         };
         let ids = edges(&rows.objects, step)?;
         let (mut sources, mut targets) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
-        environment.view.edge_ends(&ids, &mut sources, &mut targets)?;
+        context.view.edge_ends(&ids, &mut sources, &mut targets)?;
         drop(ids);
         match self.0 {
             EdgeEnd::Source => Ok(rows.with_objects(Column::Vertices(sources))),
@@ -221,7 +223,7 @@ impl RowOperator for EdgeVertex {
     }
 }
 
-/// The end of the edge that the row did not come from: its path says where that was.
+/// Returns the end of the edge that the row did not come from, according to its path.
 fn other_end(rows: &Rows, row: usize, source: VertexId, target: VertexId) -> Result<VertexId> {
     let path = rows.path(row);
     let came_from = newest_first(&path).find_map(|node| match node.object {

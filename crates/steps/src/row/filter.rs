@@ -1,23 +1,23 @@
 //! Filters: conditions on elements and properties, tests of the object, and semi-joins over degrees.
 //!
-//! A filter answers with the rows it keeps and leaves copying to its caller. Its conditions run cheapest
-//! first, each on the rows the ones before have left.
+//! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each on the
+//! rows that the earlier ones have left.
 
 use std::borrow::Cow;
 
 use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Value, ValueRows, vertex_property_id};
 use mangrove_plan::logical::{Condition, Name};
 
-use super::RowOperator;
-use super::current::current;
-use super::kinds::Kinds;
-use super::names::{LabelSets, NameCache};
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
+use crate::rows::current::current;
+use crate::rows::kinds::Kinds;
 use crate::rows::{Column, Rows};
-use crate::test::CompiledTest;
+use crate::values::names::{LabelSets, NameCache};
+use crate::values::predicate::CompiledTest;
 
 /// Conditions on elements and properties: `has…`.
-pub struct Filter {
+pub(crate) struct Filter {
     conditions: Vec<Prepared>,
     names: NameCache,
     values: ValueRows,
@@ -36,7 +36,7 @@ enum Prepared {
     PropertyKey(CompiledTest),
     PropertyValue(CompiledTest),
     Id(CompiledTest),
-    /// The element has the key, and the test (if any) holds of one of its values.
+    /// The element has the key, and the test (if any) holds for one of its values.
     Has(Name, Option<CompiledTest>),
     HasNot(Name),
 }
@@ -57,25 +57,25 @@ impl Prepared {
         }
     }
 
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         match self {
             Prepared::LabelIn { .. } | Prepared::Has(_, None) | Prepared::HasNot(_) => Ok(()),
             Prepared::Label { test, known } => {
                 known.clear();
-                test.begin(environment)
+                test.begin(context)
             }
-            Prepared::Id(test) if environment.ids != IdRule::Any => {
-                test.begin_as(environment, &|value| environment.ids.canonical(value))
+            Prepared::Id(test) if context.ids != IdRule::Any => {
+                test.begin_as(context, &|value| context.ids.canonical(value))
             }
             Prepared::PropertyKey(test)
             | Prepared::PropertyValue(test)
             | Prepared::Id(test)
-            | Prepared::Has(_, Some(test)) => test.begin(environment),
+            | Prepared::Has(_, Some(test)) => test.begin(context),
         }
     }
 
-    /// What comes first is cheaper: a property's own key and value need no read, a label one word a page,
-    /// an id one word an element, a property a column of its own.
+    /// Orders conditions by cost: the key and value of a property need no read, a label one word for each page, an id one word
+    /// for each element, a property a column of its own.
     fn cost(&self) -> u8 {
         match self {
             Prepared::PropertyKey(_) | Prepared::PropertyValue(_) => 0,
@@ -87,7 +87,7 @@ impl Prepared {
 }
 
 impl Filter {
-    /// The filter for these conditions, all of which must hold.
+    /// A filter for rows that meet all of these conditions.
     pub fn new(conditions: &[Condition]) -> Self {
         let mut conditions: Vec<Prepared> = conditions.iter().map(Prepared::new).collect();
         conditions.sort_by_key(Prepared::cost);
@@ -95,17 +95,17 @@ impl Filter {
     }
 
     /// Makes the conditions ready for a run.
-    pub fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.conditions.iter_mut().try_for_each(|condition| condition.begin(environment))
+    pub fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.conditions.iter_mut().try_for_each(|condition| condition.begin(context))
     }
 
-    /// The rows whose objects meet all conditions, ascending; `None` where those are all rows.
-    pub fn select(&mut self, objects: &Column, environment: &Environment) -> Result<Option<Vec<u32>>> {
+    /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do.
+    pub fn select(&mut self, objects: &Column, context: &ExecutionContext) -> Result<Option<Vec<u32>>> {
         if self.conditions.is_empty() {
             return Ok(None);
         }
         check_kinds(objects)?;
-        let objects = &*current(objects, environment)?;
+        let objects = &*current(objects, context)?;
         let Filter { conditions, names, values } = self;
         let mut kept: Option<Vec<u32>> = None;
         for condition in conditions {
@@ -114,7 +114,7 @@ impl Filter {
                 Some(rows) if rows.is_empty() => break,
                 Some(rows) => Cow::Owned(objects.gather(rows)),
             };
-            let passes = condition.passes(&left, &*environment.view, names, values)?;
+            let passes = condition.passes(&left, &*context.view, names, values)?;
             if passes.iter().all(|&pass| pass) {
                 continue;
             }
@@ -127,7 +127,7 @@ impl Filter {
     }
 }
 
-/// Elements and their properties have conditions; nothing else has.
+/// Fails for an object that is neither an element nor a property: it has nothing that a condition could test.
 fn check_kinds(objects: &Column) -> Result<()> {
     let Column::Values(values) = objects else { return Ok(()) };
     let is_element =
@@ -142,7 +142,7 @@ fn check_kinds(objects: &Column) -> Result<()> {
 }
 
 impl Prepared {
-    /// Whether the condition holds, a flag an object.
+    /// Returns a flag for each object: whether the condition holds.
     fn passes(
         &mut self,
         objects: &Column,
@@ -195,7 +195,7 @@ impl Prepared {
     }
 }
 
-/// Asks `takes` for the label set of every vertex and edge.
+/// Applies `takes` to the label set of every vertex and edge.
 fn scatter_labels(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
@@ -214,7 +214,7 @@ fn scatter_labels(
     Ok(())
 }
 
-/// Asks `takes` for the label of every vertex property, which is its key.
+/// Applies `takes` to the label of every vertex property, which is its key.
 fn scatter_keys(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
@@ -229,7 +229,7 @@ fn scatter_keys(
     }
 }
 
-/// Whether a test holds of a label set's text, worked out once a set.
+/// Returns true if a test holds for the text of a label set. It runs once for each set.
 fn label_passes(
     set: LabelSetId,
     test: &CompiledTest,
@@ -278,7 +278,7 @@ fn scatter_ids(
     Ok(())
 }
 
-/// Marks the elements (and vertex properties: by their meta-properties) for one of whose values `holds`.
+/// Marks the elements for one of whose values `holds` is true. Vertex properties are marked by their meta-properties.
 fn scatter_values(
     kinds: &Kinds<'_>,
     key: &Name,
@@ -287,7 +287,7 @@ fn scatter_values(
     passes: &mut [bool],
     holds: impl Fn(&Value) -> bool,
 ) -> Result<()> {
-    // A name that no key ever had: nothing has a value under it.
+    // No key has this name, so no element has a value under it.
     let Some(key) = view.key_of(key) else { return Ok(()) };
     if !kinds.vertices.is_empty() {
         values.clear();
@@ -312,13 +312,13 @@ fn scatter_values(
 }
 
 impl RowOperator for Filter {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        Filter::begin(self, environment)
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        Filter::begin(self, context)
     }
 
-    fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
-        Ok(match self.select(&rows.objects, environment)? {
+        Ok(match self.select(&rows.objects, context)? {
             None => rows,
             Some(kept) => rows.take(&kept),
         })
@@ -326,14 +326,14 @@ impl RowOperator for Filter {
 }
 
 /// A test of the object: `is()`.
-pub struct Is(pub CompiledTest);
+pub(crate) struct Is(pub CompiledTest);
 
 impl RowOperator for Is {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.0.begin(environment)
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.0.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             Column::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),
@@ -341,8 +341,8 @@ impl RowOperator for Is {
     }
 }
 
-/// Vertices that have an edge (or lack one): `where(out())` and its kin as a semi-join.
-pub struct HasEdges {
+/// A semi-join over degrees: `where(out())` and its kin keep vertices that have an edge, or lack one.
+pub(crate) struct HasEdges {
     direction: Direction,
     labels: LabelSets,
     negate: bool,
@@ -350,24 +350,24 @@ pub struct HasEdges {
 }
 
 impl HasEdges {
-    /// Keeps vertices with an edge this way of one of these labels (none given: any), or those without.
+    /// Keeps vertices with an edge in this direction and of one of these labels (no labels mean any), or those without.
     pub fn new(direction: Direction, labels: &[Name], negate: bool) -> Self {
         HasEdges { direction, labels: LabelSets::along(labels.to_vec()), negate, degrees: Vec::new() }
     }
 }
 
 impl RowOperator for HasEdges {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = kinds.others.first().map(|(_, value)| value.type_name());
         if let Some(kind) = stranger.or((!kinds.edges.is_empty()).then_some("edge")) {
             return Err(Error::evaluation(format!("only vertices have edges to follow; here is a {kind}")));
         }
         self.degrees.clear();
-        let labels = self.labels.filter(&*environment.view);
-        environment.view.degrees(&kinds.vertices.items, self.direction, labels, &mut self.degrees)?;
+        let labels = self.labels.filter(&*context.view);
+        context.view.degrees(&kinds.vertices.items, self.direction, labels, &mut self.degrees)?;
         let degrees = &self.degrees;
-        // All objects are vertices, so a vertex's position is its row.
+        // All objects are vertices, so the index of a vertex is its row.
         Ok(rows.filter(|_, row| (degrees[row] > 0) != self.negate))
     }
 }
@@ -375,7 +375,7 @@ impl RowOperator for HasEdges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::fake_view::{Modern, environment_of, modern};
+    use crate::fake_view::{Modern, context_of, modern};
     use mangrove_gremlin::Comparison;
     use mangrove_plan::logical::{Operand, Test};
 
@@ -385,14 +385,14 @@ mod tests {
 
     #[track_caller]
     fn check(graph: &Modern, objects: Vec<Value>, conditions: &[Condition], expected: &[u32]) {
-        let environment = environment_of(graph);
+        let context = context_of(graph);
         let objects = Column::from_values(objects);
         let mut filter = Filter::new(conditions);
-        filter.begin(&environment).unwrap();
-        let kept = filter.select(&objects, &environment).unwrap();
+        filter.begin(&context).unwrap();
+        let kept = filter.select(&objects, &context).unwrap();
         let kept = kept.unwrap_or_else(|| (0..objects.len() as u32).collect());
         assert_eq!(kept, expected);
-        let rows = filter.apply(Rows::of(objects.clone()), &environment).unwrap();
+        let rows = filter.apply(Rows::of(objects.clone()), &context).unwrap();
         assert_eq!(rows.objects.into_values(), objects.gather(expected).into_values());
     }
 
@@ -436,38 +436,38 @@ mod tests {
     #[test]
     fn plain_values_have_no_conditions() {
         let g = modern();
-        let environment = environment_of(&g);
+        let context = context_of(&g);
         let mut filter = Filter::new(&[Condition::HasKey("name".into())]);
-        let error = filter.select(&Column::Values(vec![Value::I32(1)]), &environment).unwrap_err();
+        let error = filter.select(&Column::Values(vec![Value::I32(1)]), &context).unwrap_err();
         assert!(error.message().contains("meets a int"), "{error}");
     }
 
     #[test]
     fn vertices_are_kept_by_their_degree() {
         let g = modern();
-        let environment = environment_of(&g);
+        let context = context_of(&g);
         let rows = || Rows::of(Column::Vertices(vec![g.marko, g.josh, g.lop]));
-        let kept = |operator: &mut HasEdges| operator.apply(rows(), &environment).unwrap().objects;
+        let kept = |operator: &mut HasEdges| operator.apply(rows(), &context).unwrap().objects;
         assert_eq!(kept(&mut HasEdges::new(Direction::Out, &[], false)), Column::Vertices(vec![g.marko, g.josh]));
         assert_eq!(
             kept(&mut HasEdges::new(Direction::Out, &["knows".into()], true)),
             Column::Vertices(vec![g.josh, g.lop])
         );
         let edges = Rows::of(Column::Edges(vec![g.knows]));
-        assert!(HasEdges::new(Direction::Out, &[], false).apply(edges, &environment).is_err());
+        assert!(HasEdges::new(Direction::Out, &[], false).apply(edges, &context).is_err());
     }
 
     #[test]
     fn is_tests_the_object_itself() {
         let g = modern();
-        let environment = environment_of(&g);
+        let context = context_of(&g);
         let mut is = Is(CompiledTest::new(&eq(1)));
-        is.begin(&environment).unwrap();
+        is.begin(&context).unwrap();
         let rows = Rows::of(Column::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
-        assert_eq!(is.apply(rows, &environment).unwrap().len(), 2);
+        assert_eq!(is.apply(rows, &context).unwrap().len(), 2);
         let mut is = Is(CompiledTest::new(&eq(g.josh)));
-        is.begin(&environment).unwrap();
+        is.begin(&context).unwrap();
         let rows = Rows::of(Column::Vertices(vec![g.marko, g.josh]));
-        assert_eq!(is.apply(rows, &environment).unwrap().objects, Column::Vertices(vec![g.josh]));
+        assert_eq!(is.apply(rows, &context).unwrap().objects, Column::Vertices(vec![g.josh]));
     }
 }

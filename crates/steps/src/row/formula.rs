@@ -4,16 +4,16 @@ use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::expression::{Expression, Part};
 use mangrove_plan::logical::Name;
 
-use super::RowOperator;
-use super::function::text::{TextWriter, Texts, is_collection};
-use super::map::MapOperator;
-use crate::environment::Environment;
-use crate::lookup::compute_key;
-use crate::meter::Meter;
+use crate::computed::lookup::compute_key;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::row::function::text::{TextWriter, Texts, is_collection};
+use crate::row::map::MapOperator;
+use crate::row::operator::RowOperator;
 use crate::rows::{Column, Rows};
 
 /// An expression over doubles. A row with a variable that stands for nothing is dropped.
-pub struct Math {
+pub(crate) struct Math {
     expression: Expression,
 }
 
@@ -25,7 +25,7 @@ impl Math {
 }
 
 impl RowOperator for Math {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut results = Vec::with_capacity(rows.len());
         let mut variables = Vec::with_capacity(rows.computed.len());
@@ -50,7 +50,7 @@ impl RowOperator for Math {
 
 /// A template filled in. A name is a property of the row's element, or else what stands in its computed column (a map's entry, a
 /// side effect, a step label). A row with a variable that stands for nothing, or for null, is dropped.
-pub struct Format {
+pub(crate) struct Format {
     parts: Vec<Part>,
     /// The values of the variables for the rows of a batch, a column each.
     columns: Vec<Vec<Option<Value>>>,
@@ -66,13 +66,13 @@ impl Format {
 }
 
 impl MapOperator for Format {
-    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
-        self.columns = self.read(rows, environment)?;
-        self.texts = Texts::of_objects(self.columns.iter().flatten().flatten(), environment, meter)?;
+    fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
+        self.columns = self.read(rows, context)?;
+        self.texts = Texts::of_objects(self.columns.iter().flatten().flatten(), context, meter)?;
         Ok(())
     }
 
-    fn rest(&mut self) {
+    fn recycle(&mut self) {
         self.columns = Vec::new();
         self.texts = Texts::default();
     }
@@ -81,7 +81,7 @@ impl MapOperator for Format {
         &mut self,
         _rows: &Rows,
         row: usize,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let values = || self.columns.iter().filter_map(|column| column[row].as_ref());
@@ -89,7 +89,7 @@ impl MapOperator for Format {
         let of_collections;
         let texts = match values().any(is_collection) {
             true => {
-                of_collections = Texts::of(values(), environment, meter)?;
+                of_collections = Texts::of(values(), context, meter)?;
                 &of_collections
             }
             false => &self.texts,
@@ -112,7 +112,7 @@ impl MapOperator for Format {
 
 impl Format {
     /// The values of the variables, a column each.
-    fn read(&self, rows: &Rows, environment: &Environment) -> Result<Vec<Vec<Option<Value>>>> {
+    fn read(&self, rows: &Rows, context: &ExecutionContext) -> Result<Vec<Vec<Option<Value>>>> {
         let variables = self.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
         variables
             .enumerate()
@@ -120,7 +120,7 @@ impl Format {
                 let mut column: Vec<Option<Value>> =
                     (0..rows.len()).map(|row| rows.computed_value(number, row).cloned()).collect();
                 if let Part::Name(name) = part {
-                    prefer_properties(rows, name, &mut column, environment)?;
+                    prefer_properties(rows, name, &mut column, context)?;
                 }
                 Ok(column)
             })
@@ -129,11 +129,11 @@ impl Format {
 }
 
 /// Puts the properties of elements in the place of what is there.
-fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], environment: &Environment) -> Result<()> {
+fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], context: &ExecutionContext) -> Result<()> {
     let is_element =
         |row: &usize| matches!(rows.object(*row), Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));
     let elements: Vec<u32> = (0..rows.len()).filter(is_element).map(|row| row as u32).collect();
-    let found = compute_key(&rows.objects.gather(&elements), name, environment)?;
+    let found = compute_key(&rows.objects.gather(&elements), name, context)?;
     for (row, value) in elements.into_iter().zip(found) {
         if value.is_some() {
             column[row as usize] = value;

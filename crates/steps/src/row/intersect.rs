@@ -1,10 +1,11 @@
-//! Neighbors that are neighbors of other known vertices too: the step of a pattern that closes a ring.
+//! Intersection: neighbors of a row's vertex that are also neighbors of other known vertices. This step closes a ring of a
+//! pattern.
 //!
-//! `both().as("d")` with `where(both().where(eq("a")))` behind it makes a row of every neighbor and drops most of them.
-//! Here the neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as
-//! worst-case optimal joins do; so what a triangle costs is what there is in common, and not every way to a third vertex.
+//! `both().as("d")` followed by `where(both().where(eq("a")))` makes a row of every neighbor and drops most of them. Here the
+//! neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as in worst-case
+//! optimal joins. So a triangle costs the common neighbors, and not every path to a third vertex.
 //!
-//! For one node: over several, nodes read the lists of their own vertices only, and the steps stay what they were.
+//! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by one.
 
 use std::collections::VecDeque;
 
@@ -14,12 +15,12 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
 use crate::row::expand::{drop_cancelled, step_name, vertices};
-use crate::row::names::LabelSets;
 use crate::row::sorted_lists::{NEIGHBORS_MAX, SortedLists, distinct, named_vertices};
 use crate::rows::{Column, Remember, Rows};
+use crate::values::names::LabelSets;
 
-/// Expands rows to the neighbors that have edges to the vertices some names stand for.
-pub struct Intersect {
+/// Expands rows to the neighbors that have edges to the vertices of some names.
+pub(crate) struct Intersect {
     direction: Direction,
     labels: LabelSets,
     closings: Vec<(Name, SortedLists)>,
@@ -30,23 +31,23 @@ pub struct Intersect {
     run: Vec<VertexId>,
 }
 
-/// Rows whose lists fit in together, and how far they are.
+/// Rows whose lists fit into memory together, and how far they are expanded.
 struct Pending {
     group: GroupId,
     rows: Rows,
-    /// The vertices each row's neighbors must have edges to, one after the other.
+    /// The vertices that the neighbors of each row must have edges to, one after the other.
     targets: Vec<Vec<VertexId>>,
     cursor: ExpandCursor,
 }
 
-/// How many neighbors are looked at in one call at most, in messages.
+/// The most neighbors read in one call, in messages.
 const CHUNKS_MAX: usize = 16;
 
-/// One list is searched for the members of another where it is so many times longer; otherwise both are walked.
+/// A list that is this many times longer than another one is searched for its members; otherwise both are walked.
 const GALLOP: usize = 16;
 
 impl Intersect {
-    /// Along edges of these labels, to what has all these edges.
+    /// Expands along edges of these labels, to neighbors that have all these edges.
     pub fn new(direction: Direction, labels: Vec<Name>, closings: &[EdgeTo], remember: Remember) -> Self {
         let lists = |edge: &EdgeTo| SortedLists::new(edge.direction.reverse(), edge.labels.clone());
         Intersect {
@@ -60,12 +61,12 @@ impl Intersect {
         }
     }
 
-    /// Puts rows in line, in parts whose named vertices have no more neighbors than are kept. Rows without such a vertex
-    /// have nothing to expand to.
+    /// Queues rows, in parts whose named vertices have no more neighbors than are kept. Rows without such a vertex expand to
+    /// nothing.
     fn enqueue(&mut self, group: GroupId, rows: &Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let environment = out.surroundings();
+        let context = out.context();
         let named: Vec<Vec<Option<VertexId>>> =
-            self.closings.iter().map(|(name, _)| named_vertices(rows, name, environment)).collect();
+            self.closings.iter().map(|(name, _)| named_vertices(rows, name, context)).collect();
         let whole: Vec<u32> =
             (0..rows.len() as u32).filter(|row| named.iter().all(|of| of[*row as usize].is_some())).collect();
         let mut costs = vec![0_u64; whole.len()];
@@ -73,7 +74,7 @@ impl Intersect {
         for ((_, lists), of) in self.closings.iter_mut().zip(named) {
             let of: Vec<VertexId> = whole.iter().filter_map(|row| of[*row as usize]).collect();
             let each = distinct(of.iter().copied());
-            let degrees = lists.degrees(&each, environment)?;
+            let degrees = lists.degrees(&each, context)?;
             let mut last = None;
             for (cost, target) in costs.iter_mut().zip(&of) {
                 if last != Some(*target) {
@@ -106,7 +107,7 @@ impl Intersect {
         for ((_, lists), targets) in self.closings.iter_mut().zip(&pending.targets) {
             lists.load(&distinct(targets.iter().copied()), out)?;
         }
-        let view = &*out.surroundings().view;
+        let view = &*out.context().view;
         let request = ExpandRequest {
             direction: self.direction,
             labels: self.labels.filter(view).clone(),
@@ -152,7 +153,7 @@ impl Intersect {
     }
 }
 
-/// Keeps what is in the list, however often; both are sorted.
+/// Keeps the vertices that are in the list, with repetitions. Both are sorted.
 fn intersect(run: &mut Vec<VertexId>, mut list: &[VertexId]) {
     if run.len().saturating_mul(GALLOP) < list.len() {
         return run.retain(|vertex| list.binary_search(vertex).is_ok());
@@ -168,8 +169,8 @@ fn intersect(run: &mut Vec<VertexId>, mut list: &[VertexId]) {
 }
 
 impl Operator<Rows> for Intersect {
-    fn rest(&mut self) -> bool {
-        self.closings.iter_mut().for_each(|(_, lists)| lists.rest());
+    fn recycle(&mut self) -> bool {
+        self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
         self.pending.is_empty()
     }
 

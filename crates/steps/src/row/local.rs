@@ -1,4 +1,5 @@
-//! Functions of one object: the `Scope.local` forms of steps, `unfold`, `constant`, `loops`, columns of maps.
+//! Functions of one object: the `Scope.local` forms of steps, `unfold`, `constant`, `loops`, columns of maps. None reads the
+//! graph.
 
 mod order;
 
@@ -8,80 +9,36 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::compare::{Equivalent, watched};
-use mangrove_graph::{Error, ErrorKind, Result, Tree, Value, numeric};
+use mangrove_graph::{Error, FastSet, Result, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::{Name, Operand, Reduction};
 
-pub use order::LocalOrder;
+pub(crate) use order::LocalOrder;
 
-use super::RowOperator;
-use super::map::MapOperator;
-use crate::environment::Environment;
-use crate::lookup::column_of;
-use crate::meter::Meter;
+use crate::computed::lookup::column_of;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::row::map::MapOperator;
+use crate::row::operator::RowOperator;
 use crate::rows::{Column, Remember, Rows};
-
-/// The most members that a bulk set is spelled out into: 128 MiB of values, which no limit of the query's counts.
-const SPELLED_OUT_MAX: u64 = 1 << 22;
-
-/// The members of a collection: of lists, sets and paths their objects, of bulk sets each as often as it
-/// counts, of maps the entries. `None` where the value is no collection.
-pub fn elements(value: &Value) -> Result<Option<Vec<Value>>> {
-    Ok(Some(match value {
-        Value::List(values) | Value::Set(values) => values.to_vec(),
-        Value::BulkSet(set) => spelled_out(set)?,
-        Value::Map(entries) => entries.iter().map(|entry| Value::Entry(Arc::new(entry.clone()))).collect(),
-        Value::Path(path) => path.objects.clone(),
-        Value::Tree(tree) => branches(tree).map(|branch| Value::Entry(Arc::new(branch))).collect(),
-        _ => return Ok(None),
-    }))
-}
-
-/// A tree as the map it is: what is below each of its keys.
-pub fn branches(tree: &Tree) -> impl Iterator<Item = (Value, Value)> {
-    tree.branches.iter().map(|(key, below)| (key.clone(), Value::Tree(Arc::new(below.clone()))))
-}
-
-fn spelled_out(set: &[(Value, u64)]) -> Result<Vec<Value>> {
-    let count = members(set);
-    if count > SPELLED_OUT_MAX {
-        return Err(Error::new(
-            ErrorKind::MemoryLimit,
-            format!("a collection of {count} objects is more than a step can hold; unfold() works on it one by one"),
-        ));
-    }
-    Ok(set.iter().flat_map(|(value, count)| std::iter::repeat_n(value.clone(), *count as usize)).collect())
-}
-
-/// How many members a bulk set has.
-fn members(set: &[(Value, u64)]) -> u64 {
-    set.iter().fold(0_u64, |n, (_, count)| n.saturating_add(*count))
-}
-
-/// How many members [`elements`] gives; 1 for what is no collection.
-pub fn size(value: &Value) -> usize {
-    usize::try_from(count(value)).unwrap_or(usize::MAX)
-}
-
-/// About what a member costs that is looked at for itself.
-const MEMBER_BYTES: usize = size_of::<Value>();
+use crate::values::collection::{MEMBER_BYTES, count, distinct_size, elements, expanded, members, size};
 
 /// `count(local)`, `sum(local)`, ….
-pub struct LocalReduce(pub Reduction);
+pub(crate) struct LocalReduce(pub Reduction);
 
 impl MapOperator for LocalReduce {
     fn map(
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         reduce(self.0, &rows.object(row), meter)
     }
 }
 
-/// What a reduction makes of a collection; of anything else, as of a collection of it alone.
+/// Reduces a collection; any other object is reduced as a collection of itself alone.
 fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
     let of: fn(&[(Value, u64)]) -> Result<Value> = match reduction {
         Reduction::Count => return Ok(Some(Value::I64(count(object)))),
@@ -100,32 +57,12 @@ fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result
     if values.is_empty() {
         return Ok(None);
     }
-    // Nulls are skipped; where there is nothing else, the result is null.
+    // Nulls are skipped. If there is nothing else, the result is null.
     let present: Vec<(Value, u64)> = values.into_iter().filter(|(v, _)| !matches!(v, Value::Null)).collect();
     if present.is_empty() {
         return Ok(Some(Value::Null));
     }
     of(&present).map(Some)
-}
-
-fn count(object: &Value) -> i64 {
-    let size = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    match object {
-        Value::List(values) | Value::Set(values) => size(values.len()),
-        Value::Map(entries) => size(entries.len()),
-        Value::Path(path) => size(path.objects.len()),
-        Value::Tree(tree) => size(tree.branches.len()),
-        Value::BulkSet(set) => i64::try_from(members(set)).unwrap_or(i64::MAX),
-        _ => 1,
-    }
-}
-
-/// As [`size`], with equal members of a bulk set counted once.
-fn distinct_size(object: &Value) -> usize {
-    match object {
-        Value::BulkSet(set) => set.len(),
-        other => size(other),
-    }
 }
 
 fn sum(values: &[(Value, u64)]) -> Result<Value> {
@@ -140,8 +77,8 @@ fn sum(values: &[(Value, u64)]) -> Result<Value> {
     total.ok_or_else(|| Error::bug("a sum of no values"))
 }
 
-/// The first of the values that no other lies `wanted` of, in the widest of their types. A NaN gives way to any
-/// number, and its type does not count.
+/// Returns the first of the smallest (or largest) values, in the widest of their types. Any number beats a NaN, whose type does
+/// not count.
 fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
@@ -156,16 +93,16 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     })
 }
 
-/// `dedup(local)`: the set of a collection's members. Where keys are given, maps are compared by their values, and of
-/// those that are alike the first stays.
-pub struct LocalDedup(pub Vec<Name>);
+/// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values under these
+/// keys, and the first of equal ones stays.
+pub(crate) struct LocalDedup(pub Vec<Name>);
 
 impl MapOperator for LocalDedup {
     fn map(
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -180,7 +117,7 @@ impl MapOperator for LocalDedup {
 }
 
 impl LocalDedup {
-    /// What of a member is compared.
+    /// Returns the compared part of a member.
     fn compared(&self, member: &Value) -> Value {
         match member {
             Value::Map(entries) if !self.0.is_empty() => {
@@ -195,9 +132,9 @@ impl LocalDedup {
     }
 }
 
-/// The values without repetition: of those that are equivalent by what `compared` takes of them, the first.
+/// Returns the first of all values whose `compared` parts are equivalent.
 fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
-    let mut seen: HashSet<Equivalent, foldhash::fast::RandomState> = HashSet::default();
+    let mut seen: FastSet<Equivalent> = HashSet::default();
     let mut kept = Vec::new();
     for value in values {
         meter.charge(3 * MEMBER_BYTES)?;
@@ -208,26 +145,26 @@ fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &m
     Ok(kept)
 }
 
-/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, which stays a collection of its
-/// kind (a bulk set and a path become lists). Other objects pass as they are.
-pub struct LocalRange {
+/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, of the same kind (of a bulk set or path, a list). Other
+/// objects stay as they are.
+pub(crate) struct LocalRange {
     operands: (Operand, Option<Operand>),
     low: u64,
     high: u64,
 }
 
 impl LocalRange {
-    /// The positions from `low` up to and without `high`; a missing or negative `high` means to the end.
+    /// The positions `low..high`. A missing or negative `high` means the end.
     pub fn new(low: Operand, high: Option<Operand>) -> Self {
         LocalRange { operands: (low, high), low: 0, high: 0 }
     }
 }
 
 impl MapOperator for LocalRange {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let (low, high) = &self.operands;
-        let low = environment.resolve_integer(low, "the lower end of a range")?;
-        let high = high.as_ref().map(|h| environment.resolve_integer(h, "the upper end of a range")).transpose()?;
+        let low = context.resolve_integer(low, "the lower end of a range")?;
+        let high = high.as_ref().map(|h| context.resolve_integer(h, "the upper end of a range")).transpose()?;
         self.low = u64::try_from(low).unwrap_or(0);
         self.high = high.and_then(|h| u64::try_from(h).ok()).unwrap_or(u64::MAX);
         Ok(())
@@ -237,15 +174,15 @@ impl MapOperator for LocalRange {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         part(&rows.object(row), self.low, self.high, meter).map(Some)
     }
 }
 
-/// `tail(local)`: the end of a collection. Other objects pass as they are.
-pub struct LocalTail {
+/// `tail(local)`: the last members of a collection. Other objects stay as they are.
+pub(crate) struct LocalTail {
     operand: Operand,
     count: u64,
 }
@@ -258,8 +195,8 @@ impl LocalTail {
 }
 
 impl MapOperator for LocalTail {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let count = environment.resolve_integer(&self.operand, "the length of a tail")?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let count = context.resolve_integer(&self.operand, "the length of a tail")?;
         self.count = u64::try_from(count).unwrap_or(0);
         Ok(())
     }
@@ -268,7 +205,7 @@ impl MapOperator for LocalTail {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -277,7 +214,7 @@ impl MapOperator for LocalTail {
     }
 }
 
-/// The members of a collection from `low` up to and without `high`.
+/// Returns the members `low..high` of a collection.
 fn part(object: &Value, low: u64, high: u64, meter: &mut Meter<'_>) -> Result<Value> {
     let most = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
     meter.charge(size(object).min(most).saturating_mul(2 * MEMBER_BYTES))?;
@@ -290,12 +227,12 @@ fn part(object: &Value, low: u64, high: u64, meter: &mut Meter<'_>) -> Result<Va
         Value::Set(values) => Value::Set(values[range(values.len())].to_vec().into()),
         Value::Map(entries) => Value::map(entries[range(entries.len())].to_vec()),
         Value::Path(path) => Value::list(path.objects[range(path.objects.len())].to_vec()),
-        Value::BulkSet(set) => Value::list(spelled_out(&bulk_part(set, low, high))?),
+        Value::BulkSet(set) => Value::list(expanded(&bulk_part(set, low, high))?),
         other => other.clone(),
     })
 }
 
-/// The members of a bulk set from `low` up to and without `high`, still with their counts.
+/// Returns the members `low..high` of a bulk set, with their counts.
 fn bulk_part(set: &[(Value, u64)], low: u64, high: u64) -> Vec<(Value, u64)> {
     let mut from = 0_u64;
     let mut kept = Vec::new();
@@ -311,14 +248,14 @@ fn bulk_part(set: &[(Value, u64)], low: u64, high: u64) -> Vec<(Value, u64)> {
 }
 
 /// `select(keys)`, `select(values)`.
-pub struct SelectColumn(pub MapColumn);
+pub(crate) struct SelectColumn(pub MapColumn);
 
 impl MapOperator for SelectColumn {
     fn map(
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -327,54 +264,53 @@ impl MapOperator for SelectColumn {
     }
 }
 
-/// `unfold()`: the members of collections, a row each. Other objects pass as they are. A collection may have more members
-/// than a message holds: the operator then goes on where it stopped when it is called again.
+/// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more members than a
+/// message holds, the operator goes on at its next call.
 #[derive(Default)]
-pub struct Unfold {
+pub(crate) struct Unfold {
     remember: Remember,
     rest: Option<Folded>,
 }
 
-/// Rows whose collections are not wholly unfolded.
+/// Rows whose collections are not unfolded to the end.
 struct Folded {
     group: GroupId,
     rows: Rows,
-    /// What the query is charged for the rows.
+    /// Bytes charged for the rows.
     charged: u64,
-    /// The first row that has members left, and the first of these.
+    /// The first row with members left, and the index of the first of them.
     row: usize,
     member: usize,
 }
 
 impl Unfold {
-    /// `remember` says what it remembers of the members.
     pub fn new(remember: Remember) -> Self {
         Unfold { remember, rest: None }
     }
 
     fn advance(&mut self, mut work: Folded, out: &mut Output<'_, Rows>) -> Result<()> {
-        let mut unfolded = work.unfold(&mut Meter::new(out.context()))?;
+        let mut unfolded = work.unfold(&mut Meter::new(out.control()))?;
         unfolded.remember(&self.remember);
         let group = work.group;
         if work.row < work.rows.len() {
             if work.charged == 0 {
                 work.charged = mangrove_flow::Batch::bytes(&work.rows) as u64;
-                out.context().charge(work.charged)?;
+                out.control().charge(work.charged)?;
             }
             self.rest = Some(work);
             out.again();
         } else {
-            out.context().release(work.charged);
+            out.control().release(work.charged);
         }
         out.emit(0, group, unfolded)
     }
 }
 
 impl Folded {
-    /// The next members, as many as a message holds.
+    /// Returns the next members, as many as a message holds.
     fn unfold(&mut self, meter: &mut Meter<'_>) -> Result<Rows> {
         let (mut from, mut made) = (Vec::new(), Vec::new());
-        // A bulk set gives each of its values once, for as many traversers as it counts.
+        // A bulk set gives each of its values once, with its count as the bulk.
         let mut bulks: Option<Vec<u64>> = None;
         while self.row < self.rows.len() && made.len() < BATCH_ROWS {
             let object = self.rows.object(self.row);
@@ -402,7 +338,7 @@ impl Folded {
     }
 }
 
-/// A member of a collection, with its count where it is one of a bulk set. What is no collection is its only member.
+/// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only member.
 fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
     let entry = |key: &Value, value: Value| Value::Entry(Arc::new((key.clone(), value)));
     match object {
@@ -419,7 +355,7 @@ fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
 }
 
 impl Operator<Rows> for Unfold {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.rest.is_none()
     }
 
@@ -435,7 +371,7 @@ impl Operator<Rows> for Unfold {
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(mut work) = self.rest.take() else { return Ok(()) };
         if out.is_cancelled(work.group) {
-            out.context().release(work.charged);
+            out.control().release(work.charged);
             return Ok(());
         }
         if let Some(tags) = out.cancelled_tags(work.group) {
@@ -447,39 +383,38 @@ impl Operator<Rows> for Unfold {
     }
 }
 
-/// `constant()`.
-pub struct Constant {
+/// `constant()`: replaces each object by a value.
+pub(crate) struct Constant {
     operand: Operand,
     value: Value,
 }
 
 impl Constant {
-    /// Of this value.
     pub fn new(operand: Operand) -> Self {
         Constant { operand, value: Value::Null }
     }
 }
 
 impl RowOperator for Constant {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.value = environment.resolve(&self.operand)?;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.value = context.resolve(&self.operand)?;
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let objects = Column::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
 }
 
-/// `loops()`: how many iterations of a loop a traverser has completed.
-pub struct LoopsOf(
-    /// Which of the nested loops, the outermost first; `None`: the innermost.
+/// `loops()`: the number of iterations of a loop that a traverser has completed.
+pub(crate) struct LoopsOf(
+    /// The index of the loop, the outermost first; `None` for the innermost.
     pub Option<usize>,
 );
 
 impl RowOperator for LoopsOf {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let counter = |row: usize| {
             let loops = rows.loops.as_ref()?.get(row)?;
             self.0.map_or(loops.last(), |depth| loops.get(depth)).copied()

@@ -1,67 +1,67 @@
-//! Operators that make one value of each row, of any size.
+//! The interface of operators that make one value of any size for each row, and the adapter that runs one.
 //!
-//! A [`RowOperator`](super::RowOperator) gives a whole batch at once. What is here may make megabytes of every row, so it
-//! goes from row to row: each charges what it makes before it makes it ([`Meter`]), and the batch ends as soon as enough
-//! was made. Its other rows wait until what was made of the first is worked off.
+//! A [`RowOperator`](crate::row::operator::RowOperator) handles a whole batch at once. A map operator may make megabytes for each
+//! row, so it goes from row to row. It charges each value before making it ([`Meter`]), and the batch ends as soon as enough
+//! bytes were made. The other rows wait until the first ones are worked off downstream (FLOW-2).
 
 use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
 
-use crate::environment::Environment;
-use crate::meter::{Making, Meter};
-use crate::nesting::Watcher;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::{Making, Meter};
+use crate::limits::nesting::Watcher;
 use crate::rows::{Column, Remember, Rows};
 
-/// A batch ends early when so many bytes were made for it.
+/// A batch ends early after this many bytes were made for it.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// An operator without state that makes a value of each row.
-pub trait MapOperator: Send {
+/// An operator without state that makes one value for each row.
+pub(crate) trait MapOperator: Send {
     /// Looks up what depends on the run, such as the values of parameters.
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        let _ = environment;
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        let _ = context;
         Ok(())
     }
 
     /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is called
     /// again.
-    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
-        let _ = (rows, environment, meter);
+    fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
+        let _ = (rows, context, meter);
         Ok(())
     }
 
-    /// What is made of a row; `None` drops the row. Everything whose size depends on the row is charged before it is made.
+    /// Makes the value for a row; `None` drops the row. Every value whose size depends on the row is charged before it is made.
     fn map(
         &mut self,
         rows: &Rows,
         row: usize,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>>;
 
-    /// Forgets what a run was about.
-    fn rest(&mut self) {}
+    /// Ends a run: drops what was read for it.
+    fn recycle(&mut self) {}
 
-    /// Where the value goes.
+    /// Returns where the values go.
     fn target(&self) -> Target {
         Target::Object
     }
 }
 
-/// Where what a [`MapOperator`] makes goes.
+/// Where the values of a [`MapOperator`] go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// It is the row's next object.
+pub(crate) enum Target {
+    /// The value becomes the object of the row.
     Object,
-    /// It is the row's sack; the object stays.
+    /// The value becomes the sack of the row; the object stays.
     Sack,
 }
 
 /// Runs a [`MapOperator`] in the dataflow.
-pub struct MapAdapter<T> {
+pub(crate) struct MapAdapter<T> {
     operator: T,
     remember: Remember,
-    /// Rows that are not worked off yet.
+    /// The rows that are not done.
     rest: Option<Rest>,
     watcher: Watcher,
 }
@@ -69,35 +69,34 @@ pub struct MapAdapter<T> {
 struct Rest {
     group: GroupId,
     rows: Rows,
-    /// The first row that is not worked off.
+    /// The first row that is not done.
     at: usize,
-    /// What the query is charged for the rows.
+    /// Bytes charged for the rows.
     charged: u64,
 }
 
 impl<T: MapOperator> MapAdapter<T> {
-    /// Of this operator; `remember` says what it remembers of its objects.
     pub fn new(operator: T, remember: Remember) -> Self {
         MapAdapter { operator, remember, rest: None, watcher: Watcher::default() }
     }
 
-    /// Works on rows from one on. What is not worked off is kept for the next call.
+    /// Works on rows from `first` on. Those not done are kept for the next call.
     fn advance(&mut self, work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
         let Rest { group, rows, at, charged } = work;
         let outcome = {
-            let mut meter = Meter::new(out.context());
-            self.make(&rows, at, out.surroundings(), &mut meter)
+            let mut meter = Meter::new(out.control());
+            self.make(&rows, at, out.context(), &mut meter)
         };
         let made = match outcome {
             Ok(made) => made,
             Err(error) => {
-                out.context().leave(rows);
+                out.control().leave(rows);
                 return Err(error);
             }
         };
         let target = self.operator.target();
         let mut done = if made.kept.len() == rows.len() {
-            out.context().release(charged);
+            out.control().release(charged);
             put(target, rows, made.values)
         } else {
             let done = put(target, rows.take(&made.kept), made.values);
@@ -108,29 +107,29 @@ impl<T: MapOperator> MapAdapter<T> {
         out.emit(0, group, done)
     }
 
-    /// Keeps the rows that are not worked off, if there are any.
+    /// Keeps the rows that are not done, if any.
     fn keep(&mut self, mut work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
         if work.at == work.rows.len() {
-            out.context().release(work.charged);
+            out.control().release(work.charged);
             return Ok(());
         }
         if work.charged == 0 {
             work.charged = work.rows.bytes() as u64;
-            out.context().charge(work.charged)?;
+            out.control().charge(work.charged)?;
         }
         self.rest = Some(work);
         out.again();
         Ok(())
     }
 
-    /// What is made of rows from one on, until it is enough for a batch.
-    fn make(&mut self, rows: &Rows, from: usize, environment: &Environment, meter: &mut Meter<'_>) -> Result<Made> {
+    /// Makes values for rows from one on, until they are enough for a batch.
+    fn make(&mut self, rows: &Rows, from: usize, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Made> {
         let room = rows.len() - from;
         let (mut values, mut kept, mut next) = (Making::new(meter, room), Vec::with_capacity(room), from);
         while next < rows.len() && meter.made() < BATCH_BYTES {
-            if let Some(value) = self.operator.map(rows, next, environment, meter)? {
+            if let Some(value) = self.operator.map(rows, next, context, meter)? {
                 values.push(value);
-                self.watcher.check(values.last(), meter.context())?;
+                self.watcher.check(values.last(), meter.control())?;
                 kept.push(next as u32);
             }
             next += 1;
@@ -139,16 +138,16 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 }
 
-/// What was made of some rows.
+/// The values made for some rows.
 struct Made {
     values: Vec<Value>,
-    /// The rows that the values are made of.
+    /// The rows that the values were made for.
     kept: Vec<u32>,
-    /// The first row that is left.
+    /// The first row that is not done.
     next: usize,
 }
 
-/// Puts what was made of rows where it belongs.
+/// Puts values into the objects or sacks of their rows.
 fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
     match target {
         Target::Object => rows.with_objects(Column::from_values(values)),
@@ -161,51 +160,51 @@ fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
 }
 
 impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.operator.begin(environment)
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.operator.begin(context)
     }
 
-    fn rest(&mut self) -> bool {
-        self.operator.rest();
+    fn recycle(&mut self) -> bool {
+        self.operator.recycle();
         self.watcher.clear();
         self.rest.is_none()
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.operator.prepare(&batch, out.surroundings(), &mut Meter::new(out.context()))?;
+        self.operator.prepare(&batch, out.context(), &mut Meter::new(out.control()))?;
         self.advance(Rest { group, rows: batch, at: 0, charged: 0 }, out)
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(mut work) = self.rest.take() else { return Ok(()) };
         if out.is_cancelled(work.group) {
-            out.context().release(work.charged);
+            out.control().release(work.charged);
             return Ok(());
         }
         if let Some(tags) = out.cancelled_tags(work.group) {
             let wanted = (work.at..work.rows.len()).filter(|row| !tags.contains(work.rows.tag(*row)));
             work.rows = work.rows.take(&wanted.map(|row| row as u32).collect::<Vec<_>>());
             work.at = 0;
-            self.operator.prepare(&work.rows, out.surroundings(), &mut Meter::new(out.context()))?;
+            self.operator.prepare(&work.rows, out.context(), &mut Meter::new(out.control()))?;
         }
         self.advance(work, out)
     }
 }
 
-/// What an operator makes of rows, in one call.
+/// Returns what an operator makes of rows in one call.
 #[cfg(test)]
-pub fn map_all(
+pub(crate) fn map_all(
     operator: impl MapOperator,
     rows: Rows,
-    environment: &Environment,
-    context: &mangrove_flow::QueryContext,
+    context: &ExecutionContext,
+    control: &mangrove_flow::QueryControl,
 ) -> Result<Rows> {
     let mut adapter = MapAdapter::new(operator, Remember::default());
-    adapter.operator.begin(environment)?;
-    adapter.operator.prepare(&rows, environment, &mut Meter::new(context))?;
+    adapter.operator.begin(context)?;
+    adapter.operator.prepare(&rows, context, &mut Meter::new(control))?;
     let (mut all, mut all_kept, mut at) = (Vec::new(), Vec::new(), 0);
     while at < rows.len() {
-        let made = adapter.make(&rows, at, environment, &mut Meter::new(context))?;
+        let made = adapter.make(&rows, at, context, &mut Meter::new(control))?;
         all.extend(made.values);
         all_kept.extend(made.kept);
         at = made.next;

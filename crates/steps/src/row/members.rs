@@ -1,22 +1,21 @@
-//! `all(P)`, `any(P)`, `none(P)`: collections by a test of their members.
+//! `all(P)`, `any(P)`, `none(P)`: filters of collections by a test of their members.
 
 use mangrove_graph::{Result, Value};
 use mangrove_plan::logical::Quantifier;
 
-use super::RowOperator;
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
 use crate::rows::Rows;
-use crate::test::CompiledTest;
+use crate::values::predicate::CompiledTest;
 
-/// Keeps collections so many of whose members pass. What is no collection has no members to speak of and does not come
-/// through, whatever the quantifier.
-pub struct Members {
+/// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped, whatever the
+/// quantifier.
+pub(crate) struct Members {
     quantifier: Quantifier,
     test: CompiledTest,
 }
 
 impl Members {
-    /// So many must pass this test.
     pub fn new(quantifier: Quantifier, test: CompiledTest) -> Self {
         Members { quantifier, test }
     }
@@ -41,11 +40,11 @@ impl Members {
 }
 
 impl RowOperator for Members {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.test.begin(environment)
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.test.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| self.hold(&rows.object(row))))
     }
 }

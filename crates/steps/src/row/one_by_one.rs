@@ -1,4 +1,4 @@
-//! Rows one at a time: where side effects show in which order traversers go through the steps.
+//! Sends rows one at a time, where side effects show in which order traversers go through the steps.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use mangrove_graph::Result;
 
 use crate::rows::Rows;
 
-/// Sends each row in a message of its own, and the next one when everything downstream is done with it. Rows of instances
-/// that have been cancelled meanwhile are left out: what they would fill is not asked for any more.
+/// Sends each row in a message of its own, and the next one when the operators downstream are done with it (FLOW-14). Rows of
+/// cancelled instances are left out, because they must fill no side effect (STEPS-5).
 #[derive(Default)]
-pub struct OneByOne {
-    /// The message that is worked off, and its first row that has not been sent.
+pub(crate) struct OneByOne {
+    /// The current message, and its first row that is not sent yet.
     pending: VecDeque<(GroupId, Rows, u32)>,
 }
 
@@ -36,7 +36,7 @@ impl OneByOne {
 }
 
 impl Operator<Rows> for OneByOne {
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.pending.is_empty()
     }
 

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::compare::watched::{equal, is_among};
-use mangrove_graph::{EdgeId, Error, PathValue, Result, Value, VertexId};
+use mangrove_graph::{EdgeId, Error, FastSet, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
-use crate::environment::Environment;
-use crate::meter::Meter;
-use crate::path::{self, newest_first};
-use crate::row::RowOperator;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
+use crate::row::operator::RowOperator;
+use crate::rows::path::{self, newest_first};
 use crate::rows::{Column, Rows};
-use crate::test::{compares, text_holds};
+use crate::values::predicate::{compares, text_holds};
 
 /// `path()`; with a computed column, its objects are taken from there.
-pub struct PathOf {
+pub(crate) struct PathOf {
     /// Whether computed column 0 holds the objects.
     pub computed: bool,
     /// Which part of the path.
@@ -29,7 +29,7 @@ impl MapOperator for PathOf {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let path = rows.path(row);
@@ -47,7 +47,7 @@ impl MapOperator for PathOf {
 }
 
 /// Paths with or without repetition.
-pub struct PathShape {
+pub(crate) struct PathShape {
     /// Keep those without repetition.
     pub simple: bool,
     /// Whether computed column 0 holds what is compared.
@@ -57,7 +57,7 @@ pub struct PathShape {
 }
 
 impl RowOperator for PathShape {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let computed = self.computed;
         let simple = self.simple;
         let segment = &self.segment;
@@ -88,13 +88,13 @@ impl RowOperator for PathShape {
 }
 
 fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
-    let mut seen = hashbrown::HashSet::with_hasher(foldhash::fast::RandomState::default());
+    let mut seen = FastSet::default();
     let mut objects = objects.map(Equivalent);
     objects.any(|o| !seen.insert(o))
 }
 
 /// A map of computed columns by name, or a single computed column.
-pub struct ComputedMap {
+pub(crate) struct ComputedMap {
     /// The names.
     pub names: Vec<Name>,
     /// The computed column itself instead of a map of one.
@@ -108,7 +108,7 @@ impl MapOperator for ComputedMap {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let computed = (0..self.names.len()).map(|column| rows.computed_value(column, row));
@@ -135,7 +135,7 @@ impl MapOperator for ComputedMap {
 
 /// `where(eq("a"))`, `where(neq("a"))`: the object against what a name stands for. Nothing is cloned: the
 /// object and the remembered one are compared where they are.
-pub struct CompareName {
+pub(crate) struct CompareName {
     /// Keep equal ones, not unequal ones.
     pub equal: bool,
     /// The name.
@@ -145,9 +145,9 @@ pub struct CompareName {
 }
 
 impl RowOperator for CompareName {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let everywhere = self.lookup != Lookup::Path;
-        let side_effect = environment.side_effects.get(&self.name).filter(|_| everywhere);
+        let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {
             // As `named_value` has it: the map's own entry, then a side effect, then the path. A name that
@@ -180,7 +180,7 @@ fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
 }
 
 /// `where("a", eq("b"))`: computed column 0 against the computed columns of the test's names.
-pub struct CompareComputed {
+pub(crate) struct CompareComputed {
     test: ComputedTest,
     members: Members,
 }
@@ -194,8 +194,6 @@ struct Members {
     vertices: FastSet<VertexId>,
     edges: FastSet<EdgeId>,
 }
-
-type FastSet<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
 
 /// From this size on, a collection is hashed.
 const HASHED_MEMBERS_MIN: usize = 16;
@@ -281,7 +279,7 @@ fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
 }
 
 impl RowOperator for CompareComputed {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
@@ -344,33 +342,33 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut M
 }
 
 /// The same rows, their objects remembered under labels.
-pub struct Identity {
+pub(crate) struct Identity {
     /// The labels.
     pub labels: Vec<Name>,
 }
 
 impl RowOperator for Identity {
-    fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
-        rows.label(&self.labels, environment.whole_paths());
+        rows.label(&self.labels, context.whole_paths());
         Ok(rows)
     }
 }
 
 /// Nothing comes through.
-pub struct Discard;
+pub(crate) struct Discard;
 
 impl RowOperator for Discard {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
 }
 
 /// Adds one to the innermost loop counter.
-pub struct NextLoop;
+pub(crate) struct NextLoop;
 
 impl RowOperator for NextLoop {
-    fn apply(&mut self, mut rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         for loops in rows.loops.iter_mut().flatten() {
             if let Some(count) = loops.last_mut() {
                 *count += 1;

@@ -1,7 +1,7 @@
 //! Properties of elements: `values`, `properties`, `valueMap`, `elementMap`, and tokens.
 //!
-//! All of them read whole properties of a batch's vertices in one call and of its edges in another. Results
-//! keep the order of the rows; those of one row keep the order in which the view gives them.
+//! Each reads the properties of all vertices of a batch in one call of the view, and those of its edges in another. Results are in
+//! the order of the rows; those of one row are in the order in which the view gives them.
 
 mod maps;
 
@@ -13,37 +13,37 @@ use mangrove_graph::{
 };
 use mangrove_plan::logical::Name;
 
-pub use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
+pub(crate) use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
-use super::RowOperator;
-use super::current::current;
-use super::kinds::Kinds;
-use super::names::known_keys;
-use crate::environment::Environment;
-use crate::lookup::compute_token;
+use crate::computed::lookup::compute_token;
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
+use crate::rows::current::current;
+use crate::rows::kinds::Kinds;
 use crate::rows::{Column, Rows};
+use crate::values::names::known_keys;
 
 /// `values()`: the values of some keys, or of all.
-pub struct Values {
+pub(crate) struct Values {
     keys: Vec<Name>,
 }
 
 impl Values {
-    /// The values of these keys; none given: of all.
+    /// Reads the values of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
         Values { keys }
     }
 }
 
 impl RowOperator for Values {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let objects = current(&rows.objects, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let mut found = Found::default();
-        match known_keys(&self.keys, &*environment.view).as_deref() {
-            Some([key]) => values_of_key(&kinds, *key, environment, &mut found)?,
-            Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, environment, &mut found)?,
-            keys => read_properties(&kinds, keys, environment, |row, property| {
+        match known_keys(&self.keys, &*context.view).as_deref() {
+            Some([key]) => values_of_key(&kinds, *key, context, &mut found)?,
+            Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, context, &mut found)?,
+            keys => read_properties(&kinds, keys, context, |row, property| {
                 let value = match property {
                     Met::Vertex(_, property) | Met::Edge(_, property) => property.value,
                     Met::Meta(_, _, value) => value.clone(),
@@ -56,20 +56,20 @@ impl RowOperator for Values {
     }
 }
 
-/// One key needs no more than the column of its values.
-fn values_of_key(kinds: &Kinds<'_>, key: KeyId, environment: &Environment, found: &mut Found) -> Result<()> {
+/// Reads the values of one key, which needs only one column.
+fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, found: &mut Found) -> Result<()> {
     let mut values = ValueRows::default();
     if let Some(ids) = kinds.all_vertices() {
-        // What is read is what is found, without another copy.
-        environment.view.vertex_values(ids, key, &mut values)?;
+        // All objects are vertices, so the values read are the results, without a copy.
+        context.view.vertex_values(ids, key, &mut values)?;
         (found.rows, found.values) = (values.row, values.value);
         return Ok(());
     }
-    environment.view.vertex_values(&kinds.vertices.items, key, &mut values)?;
+    context.view.vertex_values(&kinds.vertices.items, key, &mut values)?;
     for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
         found.push(kinds.vertices.row(at as usize), value);
     }
-    environment.view.edge_values(&kinds.edges.items, key, &mut values)?;
+    context.view.edge_values(&kinds.edges.items, key, &mut values)?;
     for (at, value) in values.row.into_iter().zip(values.value) {
         found.push(kinds.edges.row(at as usize), value);
     }
@@ -83,16 +83,16 @@ fn values_of_key(kinds: &Kinds<'_>, key: KeyId, environment: &Environment, found
     Ok(())
 }
 
-/// Several keys of elements: a column each.
-fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], environment: &Environment, found: &mut Found) -> Result<()> {
+/// Reads the values of several keys, one column for each.
+fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], context: &ExecutionContext, found: &mut Found) -> Result<()> {
     let (vertices, edges) = (&kinds.vertices.items, &kinds.edges.items);
     let mut columns = ValueColumns::default();
-    environment.view.vertex_columns(vertices, Some(keys), &mut columns)?;
+    context.view.vertex_columns(vertices, Some(keys), &mut columns)?;
     found.reserve(columns.len());
     columns.each_row(vertices.len(), |at, values| {
         values.for_each(|(_, _, value)| found.push(kinds.vertices.row(at), value));
     });
-    environment.view.edge_columns(edges, Some(keys), &mut columns)?;
+    context.view.edge_columns(edges, Some(keys), &mut columns)?;
     found.reserve(columns.len());
     columns.each_row(edges.len(), |at, values| {
         values.for_each(|(_, _, value)| found.push(kinds.edges.row(at), value));
@@ -101,24 +101,24 @@ fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], environment: &Environment, 
 }
 
 /// `properties()`: the properties themselves.
-pub struct Properties {
+pub(crate) struct Properties {
     keys: Vec<Name>,
 }
 
 impl Properties {
-    /// The properties of these keys; none given: all.
+    /// Reads the properties of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
         Properties { keys }
     }
 }
 
 impl RowOperator for Properties {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let objects = current(&rows.objects, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
-        let keys = known_keys(&self.keys, &*environment.view);
+        let keys = known_keys(&self.keys, &*context.view);
         let mut found = Found::default();
-        read_properties(&kinds, keys.as_deref(), environment, |row, property| {
+        read_properties(&kinds, keys.as_deref(), context, |row, property| {
             found.push(row, property.into_object(&kinds));
         })?;
         refuse_strangers(&kinds, "properties()")?;
@@ -128,16 +128,16 @@ impl RowOperator for Properties {
 
 /// A property that [`read_properties`] meets.
 enum Met<'a> {
-    /// Of the vertex at this position among the batch's vertices.
+    /// A property of the vertex at this index among the vertices of the batch.
     Vertex(usize, PropertyRow),
-    /// Of the edge at this position among the batch's edges.
+    /// A property of the edge at this index among the edges of the batch.
     Edge(usize, PropertyRow),
     /// A meta-property of a vertex property.
     Meta(&'a VertexPropertyValue, KeyId, &'a Value),
 }
 
 impl Met<'_> {
-    /// The property as an object of its own.
+    /// Returns the property as an object.
     fn into_object(self, kinds: &Kinds<'_>) -> Value {
         match self {
             Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
@@ -159,20 +159,20 @@ impl Met<'_> {
     }
 }
 
-/// Shows `visit` every property of the objects with its row: of these keys, or all.
+/// Calls `visit` for every property of the objects, or those of these keys, with its row.
 fn read_properties<'a>(
     kinds: &Kinds<'a>,
     keys: Option<&[KeyId]>,
-    environment: &Environment,
+    context: &ExecutionContext,
     mut visit: impl FnMut(usize, Met<'a>),
 ) -> Result<()> {
     let mut properties = Vec::new();
-    environment.view.vertex_properties(&kinds.vertices.items, keys, &mut properties)?;
+    context.view.vertex_properties(&kinds.vertices.items, keys, &mut properties)?;
     for property in properties.drain(..) {
         let at = property.row as usize;
         visit(kinds.vertices.row(at), Met::Vertex(at, property));
     }
-    environment.view.edge_properties(&kinds.edges.items, keys, &mut properties)?;
+    context.view.edge_properties(&kinds.edges.items, keys, &mut properties)?;
     for property in properties {
         let at = property.row as usize;
         visit(kinds.edges.row(at), Met::Edge(at, property));
@@ -187,7 +187,7 @@ fn read_properties<'a>(
     Ok(())
 }
 
-/// Only vertices, edges and vertex properties have properties.
+/// Fails for objects other than vertices, edges and vertex properties, which have no properties.
 fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
     match kinds.others.iter().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
         None => Ok(()),
@@ -198,7 +198,7 @@ fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
     }
 }
 
-/// Results with the rows they come from.
+/// Results and the rows that they come from.
 #[derive(Default)]
 struct Found {
     rows: Vec<u32>,
@@ -216,7 +216,7 @@ impl Found {
         self.values.push(value);
     }
 
-    /// In row order: a mixed column was read kind by kind.
+    /// Sorts the results by row: a mixed column is read kind by kind.
     fn into_rows(mut self, from: &Rows) -> Rows {
         if !self.rows.is_sorted() {
             let mut pairs: Vec<(u32, Value)> = self.rows.into_iter().zip(self.values).collect();
@@ -228,11 +228,11 @@ impl Found {
 }
 
 /// `id()`, `label()`, `key()`, `value()`.
-pub struct TokenOf(pub Token);
+pub(crate) struct TokenOf(pub Token);
 
 impl RowOperator for TokenOf {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let column = compute_token(&rows.objects, self.0, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let column = compute_token(&rows.objects, self.0, context)?;
         let mut found = Found::default();
         for (row, value) in column.into_iter().enumerate() {
             if let Some(value) = value {
@@ -246,12 +246,12 @@ impl RowOperator for TokenOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::fake_view::{Modern, environment_of, modern};
+    use crate::fake_view::{Modern, context_of, modern};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
         let mut rows = Rows::of(Column::from_values(objects));
         rows.bulk = Some((1..=rows.len() as u64).collect());
-        operator.apply(rows, &environment_of(graph))
+        operator.apply(rows, &context_of(graph))
     }
 
     fn keys(names: &[&str]) -> Vec<Name> {

@@ -1,41 +1,42 @@
-//! `sack()`: a value that every traverser carries, read or folded into.
+//! `sack()`: reads the value that every traverser carries, or folds into it; and two other steps that look at one row:
+//! `fail()` and `select(traversal)`.
 
 use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Operator, Pop};
 use mangrove_plan::logical::Name;
 
-use super::RowOperator;
-use super::map::{MapOperator, Target};
-use crate::environment::Environment;
-use crate::meter::Meter;
-use crate::operator;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::row::map::{MapOperator, Target};
+use crate::row::operator::RowOperator;
 use crate::rows::{Column, Rows};
+use crate::values::fold;
 
 /// `sack()`: the sack becomes the object.
-pub struct SackOf;
+pub(crate) struct SackOf;
 
 impl RowOperator for SackOf {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
         Ok(rows.with_objects(Column::from_values(sacks)))
     }
 }
 
 /// `sack(operator)`: computed column 0 is folded into the sack. An unproductive `by()` drops the row.
-pub struct FoldSack(pub Operator);
+pub(crate) struct FoldSack(pub Operator);
 
 impl MapOperator for FoldSack {
     fn map(
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &Environment,
+        _environment: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let Some(value) = rows.computed_value(0, row) else { return Ok(None) };
         let sack = rows.sacks.as_ref().map_or(Value::Null, |sacks| sacks[row].clone());
-        operator::apply(self.0, sack, value, meter).map(Some)
+        fold::apply(self.0, sack, value, meter).map(Some)
     }
 
     fn target(&self) -> Target {
@@ -44,23 +45,23 @@ impl MapOperator for FoldSack {
 }
 
 /// `fail()`: the first row ends the query.
-pub struct Fail(pub Name);
+pub(crate) struct Fail(pub Name);
 
 impl RowOperator for Fail {
-    fn apply(&mut self, rows: Rows, _environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         if rows.is_empty() { Ok(rows) } else { Err(Error::evaluation(format!("fail() was reached: {}", self.0))) }
     }
 }
 
 /// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a side effect
 /// or a label.
-pub struct SelectKey(
-    /// Which of several values of a label.
+pub(crate) struct SelectKey(
+    /// Selects among several objects under a label.
     pub Option<Pop>,
 );
 
 impl RowOperator for SelectKey {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut values = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
@@ -70,7 +71,7 @@ impl RowOperator for SelectKey {
                 _ => None,
             };
             let named = || match key {
-                Value::String(name) => crate::scope::names::named_value(&rows, row, name, self.0, environment),
+                Value::String(name) => crate::rows::named::named_value(&rows, row, name, self.0, context),
                 _ => None,
             };
             if let Some(value) = in_map.or_else(named) {

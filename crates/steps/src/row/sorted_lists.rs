@@ -1,61 +1,58 @@
-//! Neighbor lists of vertices that are asked about again and again, sorted: whether an edge leads from here to there is
-//! then a search, and what two vertices have in common is an intersection.
+//! Sorted neighbor lists of vertices that many rows ask about. A test for an edge is then a binary search, and the common
+//! neighbors of two vertices are an intersection.
 //!
-//! Lists are read when they are needed and kept until there are too many. What they take is charged to the query until it
-//! ends.
+//! Lists are read when they are needed and kept until there are too many. They are charged until the query ends (FLOW-17).
 
 use mangrove_flow::{BATCH_ROWS, Output};
-use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
+use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::FastMap;
-use crate::environment::Environment;
-use crate::path::newest_first;
-use crate::row::names::LabelSets;
+use crate::context::execution::ExecutionContext;
 use crate::rows::Rows;
+use crate::rows::path::newest_first;
+use crate::values::names::LabelSets;
 
-/// How many neighbors are kept: with more, all lists are dropped before others are read.
-pub const NEIGHBORS_MAX: usize = 1 << 17;
+/// The most neighbors kept. With more, all lists are dropped before others are read.
+pub(crate) const NEIGHBORS_MAX: usize = 1 << 17;
 
 /// Sorted lists of the neighbors in one direction along edges of some labels.
-pub struct SortedLists {
+pub(crate) struct SortedLists {
     direction: Direction,
     labels: LabelSets,
-    /// Where the list of a vertex begins and ends.
-    places: FastMap<VertexId, (usize, usize)>,
+    /// The range of each vertex's list in `neighbors`.
+    ranges: FastMap<VertexId, (usize, usize)>,
     neighbors: Vec<VertexId>,
     expansion: Expansion,
-    /// How many neighbors the query is charged for.
+    /// Neighbors that the query is charged for.
     charged: usize,
 }
 
 impl SortedLists {
-    /// No lists yet.
     pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
         SortedLists {
             direction,
             labels: LabelSets::along(labels),
-            places: FastMap::default(),
+            ranges: FastMap::default(),
             neighbors: Vec::new(),
             expansion: Expansion::default(),
             charged: 0,
         }
     }
 
-    /// How many neighbors each vertex has.
-    pub fn degrees(&mut self, vertices: &[VertexId], environment: &Environment) -> Result<Vec<u64>> {
-        let view = &*environment.view;
+    /// Returns the number of neighbors of each vertex.
+    pub fn degrees(&mut self, vertices: &[VertexId], context: &ExecutionContext) -> Result<Vec<u64>> {
+        let view = &*context.view;
         let mut degrees = Vec::with_capacity(vertices.len());
         view.degrees(vertices, self.direction, self.labels.filter(view), &mut degrees)?;
         Ok(degrees)
     }
 
-    /// Whether the list of a vertex is at hand.
+    /// Returns true if the list of a vertex is kept.
     pub fn has(&self, vertex: VertexId) -> bool {
-        self.places.contains_key(&vertex)
+        self.ranges.contains_key(&vertex)
     }
 
-    /// Reads the lists of these vertices, each named once, as far as they are not at hand.
+    /// Reads those lists of these vertices that are not kept yet. Each vertex is named once.
     pub fn load(&mut self, vertices: &[VertexId], out: &Output<'_, Rows>) -> Result<()> {
         let mut missing: Vec<VertexId> = vertices.iter().copied().filter(|vertex| !self.has(*vertex)).collect();
         if missing.is_empty() {
@@ -65,7 +62,7 @@ impl SortedLists {
             self.clear();
             missing = vertices.to_vec();
         }
-        let view = &*out.surroundings().view;
+        let view = &*out.context().view;
         let request = ExpandRequest {
             direction: self.direction,
             labels: self.labels.filter(view).clone(),
@@ -84,12 +81,12 @@ impl SortedLists {
             }
             self.charge(out)?;
         }
-        // Rows ascend: a list ends where the next one that is not empty begins.
+        // Rows ascend, so a list ends where the next non-empty one begins.
         let mut end = self.neighbors.len();
         for (vertex, begin) in missing.into_iter().zip(begins).rev() {
             let begin = begin.min(end);
             self.neighbors[begin..end].sort();
-            self.places.insert(vertex, (begin, end));
+            self.ranges.insert(vertex, (begin, end));
             end = begin;
         }
         Ok(())
@@ -98,43 +95,43 @@ impl SortedLists {
     fn charge(&mut self, out: &Output<'_, Rows>) -> Result<()> {
         let more = self.neighbors.len().saturating_sub(self.charged);
         self.charged += more;
-        out.context().charge((more * size_of::<VertexId>()) as u64)
+        out.control().charge((more * size_of::<VertexId>()) as u64)
     }
 
-    /// The neighbors of a vertex whose list was read, ascending; parallel edges give one several times.
+    /// Returns the neighbors of a vertex whose list is kept, ascending. Parallel edges repeat a neighbor.
     pub fn of(&self, vertex: VertexId) -> &[VertexId] {
-        self.places.get(&vertex).map_or(&[], |(begin, end)| &self.neighbors[*begin..*end])
+        self.ranges.get(&vertex).map_or(&[], |(begin, end)| &self.neighbors[*begin..*end])
     }
 
-    /// Forgets all lists.
+    /// Drops all lists.
     fn clear(&mut self) {
-        self.places.clear();
+        self.ranges.clear();
         self.neighbors.clear();
     }
 
-    /// Forgets a run.
-    pub fn rest(&mut self) {
+    /// Ends a run.
+    pub fn recycle(&mut self) {
         self.clear();
         self.neighbors.shrink_to(BATCH_ROWS);
-        self.places.shrink_to(BATCH_ROWS);
+        self.ranges.shrink_to(BATCH_ROWS);
         self.charged = 0;
     }
 }
 
-/// How often a vertex is in a sorted list.
-pub fn times_in(list: &[VertexId], vertex: VertexId) -> usize {
+/// Returns how often a vertex is in a sorted list.
+pub(crate) fn times_in(list: &[VertexId], vertex: VertexId) -> usize {
     let begin = list.partition_point(|other| *other < vertex);
     list[begin..].iter().take_while(|other| **other == vertex).count()
 }
 
-/// The vertex that a name stands for in each row: a side effect, or else what the row's path has under that label. `None`
-/// where it stands for nothing, or for no vertex.
-pub fn named_vertices(rows: &Rows, name: &Name, environment: &Environment) -> Vec<Option<VertexId>> {
+/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that label.
+/// `None` if it stands for nothing, or for no vertex.
+pub(crate) fn named_vertices(rows: &Rows, name: &Name, context: &ExecutionContext) -> Vec<Option<VertexId>> {
     let vertex = |value: &Value| match value {
         Value::Vertex(id) => Some(*id),
         _ => None,
     };
-    if let Some(value) = environment.side_effects.get(name) {
+    if let Some(value) = context.side_effects.get(name) {
         return vec![vertex(&value); rows.len()];
     }
     let Some(paths) = &rows.path else { return vec![None; rows.len()] };
@@ -142,10 +139,10 @@ pub fn named_vertices(rows: &Rows, name: &Name, environment: &Environment) -> Ve
     paths.iter().map(|path| labeled(path).flatten()).collect()
 }
 
-/// Each once.
-pub fn distinct(vertices: impl Iterator<Item = VertexId>) -> Vec<VertexId> {
+/// Returns each vertex once.
+pub(crate) fn distinct(vertices: impl Iterator<Item = VertexId>) -> Vec<VertexId> {
     let mut all: Vec<VertexId> = vertices.collect();
-    // Rows that stand together mostly have the same.
+    // Adjacent rows mostly have the same vertex.
     all.dedup();
     all.sort_unstable();
     all.dedup();

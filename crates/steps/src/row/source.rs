@@ -1,31 +1,32 @@
-//! Where elements come from: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all of them.
+//! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
-//! A source starts again for every row that reaches it, so `V()` in the middle of a traversal is the same
-//! operator as at its start, where the one row is the query's unit. A scan goes on in steps: at most one
-//! message a call, so that a satisfied `limit()` downstream stops it early.
+//! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as at its
+//! start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so a satisfied
+//! `limit()` downstream stops it early.
 
 use std::collections::VecDeque;
 
 use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
 use mangrove_graph::{
-    EdgeId, ElementKind, Error, ErrorKind, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value, VertexId,
+    EdgeId, ElementKind, Error, ErrorKind, FastSet, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value,
+    VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
 use mangrove_plan::physical::Access;
 
-use crate::environment::Environment;
+use crate::context::execution::ExecutionContext;
 use crate::row::filter::Filter;
-use crate::row::names::LabelSets;
 use crate::rows::{Column, Remember, Rows};
-use crate::test::within_values;
+use crate::values::names::LabelSets;
+use crate::values::predicate::within_values;
 
-/// Batches of a scan that one call may look at in vain before others get their turn.
+/// Batches that one call of a scan may read without a result before other operators run.
 const FRUITLESS_BATCHES: usize = 16;
 
-/// What the access of a source looks for in this run.
+/// What a source searches for in this run.
 enum Finder {
-    /// Whatever there is, or has the labels.
+    /// All elements, or those with the labels.
     Scan,
     /// These ids.
     Ids(Vec<Value>),
@@ -35,7 +36,7 @@ enum Finder {
     Where(IndexRange),
 }
 
-/// One row whose elements are being found.
+/// The search for one row.
 enum Search {
     Scan(LabelFilter, ScanCursor),
     /// A scan of one key.
@@ -43,27 +44,27 @@ enum Search {
     Found(Column, usize),
 }
 
-/// A source.
-pub struct Source {
+/// The operator of `V()` or `E()`.
+pub(crate) struct Source {
     kind: ElementKind,
     access: Access,
-    /// All conditions, with those that the access answers.
+    /// All conditions, also those that the access answers.
     conditions: Vec<Condition>,
     labels: LabelSets,
     finder: Finder,
     filter: Option<Filter>,
-    /// The index was dropped since the plan was made: a scan that tests all conditions takes over for this run.
+    /// True if the index was dropped since the plan was made: in this run, a scan tests all conditions.
     scans_instead: bool,
     remember: Remember,
     pending: VecDeque<(GroupId, Rows)>,
     row: u32,
     search: Option<Search>,
-    /// The ids of a look-up, and what they lead to.
+    /// The ids of a look-up, and the elements found.
     user_ids: Vec<UserId>,
 }
 
 impl Source {
-    /// Vertices or edges, found this way, that meet these conditions.
+    /// A source of vertices or edges, found by `access`, that meet these conditions.
     pub fn new(kind: ElementKind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
         if kind == ElementKind::Edge && matches!(access, Access::Index { .. }) {
             return Err(Error::bug("the planner looks up only vertices in an index"));
@@ -88,11 +89,11 @@ impl Source {
         for _ in 0..FRUITLESS_BATCHES {
             self.skip_cancelled(out);
             let Some(&(group, _)) = self.pending.front() else { return Ok(()) };
-            let environment = out.surroundings();
-            let mut objects = self.next_objects(environment)?;
+            let context = out.context();
+            let mut objects = self.next_objects(context)?;
             if let Some(filter) = &mut self.filter
                 && !objects.is_empty()
-                && let Some(kept) = filter.select(&objects, environment)?
+                && let Some(kept) = filter.select(&objects, context)?
             {
                 objects = objects.gather(&kept);
             }
@@ -119,7 +120,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Ends the searches for rows of groups and of instances that have been cancelled.
+    /// Ends the searches for rows of cancelled groups and instances.
     fn skip_cancelled(&mut self, out: &Output<'_, Rows>) {
         while let Some((group, rows)) = self.pending.front() {
             if out.is_cancelled(*group) {
@@ -137,7 +138,7 @@ impl Source {
         }
     }
 
-    /// Goes to the next row when the current one's search is over.
+    /// Goes to the next row if the current search is over.
     fn finish_row(&mut self) {
         if self.search.is_none() {
             self.row += 1;
@@ -148,11 +149,11 @@ impl Source {
         }
     }
 
-    /// The next elements for the current row: at most a message full. Ends the search when it is over.
-    fn next_objects(&mut self, environment: &Environment) -> Result<Column> {
+    /// Returns the next elements for the current row, at most one message of them. Ends the search if it is over.
+    fn next_objects(&mut self, context: &ExecutionContext) -> Result<Column> {
         let mut search = match self.search.take() {
             Some(search) => search,
-            None => self.start(environment)?,
+            None => self.start(context)?,
         };
         let (objects, over) = match &mut search {
             Search::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
@@ -163,8 +164,8 @@ impl Source {
                 *at += rows.len();
                 (objects.gather(&rows), *at >= objects.len())
             }
-            Search::Scan(labels, cursor) => self.scan(labels, cursor, environment)?,
-            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, environment)?,
+            Search::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
+            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
         };
         if !over {
             self.search = Some(search);
@@ -172,8 +173,13 @@ impl Source {
         Ok(objects)
     }
 
-    fn scan(&self, labels: &LabelFilter, cursor: &mut ScanCursor, environment: &Environment) -> Result<(Column, bool)> {
-        let (view, share) = (&environment.view, environment.share);
+    fn scan(
+        &self,
+        labels: &LabelFilter,
+        cursor: &mut ScanCursor,
+        context: &ExecutionContext,
+    ) -> Result<(Column, bool)> {
+        let (view, share) = (&context.view, context.share);
         Ok(match self.kind {
             ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::with_capacity(BATCH_ROWS);
@@ -193,12 +199,12 @@ impl Source {
         labels: &LabelFilter,
         key: KeyId,
         cursor: &mut ScanCursor,
-        environment: &Environment,
+        context: &ExecutionContext,
     ) -> Result<(Column, bool)> {
         let Finder::Where(range) = &self.finder else {
             return Err(Error::bug("a scan for values has values to look for"));
         };
-        let (view, share) = (&environment.view, environment.share);
+        let (view, share) = (&context.view, context.share);
         Ok(match self.kind {
             ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::new();
@@ -213,11 +219,10 @@ impl Source {
         })
     }
 
-    /// The search for elements with a value under a key. A name that no key ever had has no values, and no number
-    /// to remember the question by: the transaction is asked for the labels instead, so that it knows what it
-    /// must not miss.
-    fn start_where(&self, labels: LabelFilter, key: &Name, environment: &Environment) -> Result<Search> {
-        let (view, share) = (&environment.view, environment.share);
+    /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the read set
+    /// of the transaction cannot name the key. So the search scans the labels instead, which the read set can name.
+    fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<Search> {
+        let (view, share) = (&context.view, context.share);
         if let Some(key) = view.key_of(key) {
             return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
         }
@@ -233,46 +238,46 @@ impl Source {
         })
     }
 
-    fn start(&mut self, environment: &Environment) -> Result<Search> {
-        match self.search(environment) {
+    fn start(&mut self, context: &ExecutionContext) -> Result<Search> {
+        match self.search(context) {
             Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, Finder::Index { .. }) => {
-                self.scan_instead(environment)?;
-                self.search(environment)
+                self.scan_instead(context)?;
+                self.search(context)
             }
             search => search,
         }
     }
 
-    /// Gives up the index for a scan that tests all conditions.
-    fn scan_instead(&mut self, environment: &Environment) -> Result<()> {
+    /// Replaces the index by a scan that tests all conditions.
+    fn scan_instead(&mut self, context: &ExecutionContext) -> Result<()> {
         self.scans_instead = true;
         self.finder = Finder::Scan;
         self.labels = labels_of(&self.access, &self.conditions);
         let mut filter = Filter::new(&self.conditions);
-        filter.begin(environment)?;
+        filter.begin(context)?;
         self.filter = Some(filter);
         Ok(())
     }
 
-    fn search(&mut self, environment: &Environment) -> Result<Search> {
-        let view = &*environment.view;
+    fn search(&mut self, context: &ExecutionContext) -> Result<Search> {
+        let view = &*context.view;
         Ok(match (&self.finder, &self.access) {
             (Finder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
             (Finder::Where(_), Access::Where { key, .. }) => {
                 let labels = self.labels.filter(view).clone();
-                self.start_where(labels, key, environment)?
+                self.start_where(labels, key, context)?
             }
             (Finder::Ids(ids), access) => {
                 let distinct = matches!(access, Access::IdSet(_));
-                Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, environment)?, 0)
+                Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
             (Finder::Index { prefix, range }, Access::Index { indexes, .. }) => {
                 let mut ids = Vec::new();
                 for index in indexes {
-                    view.index_vertices(*index, prefix, range, environment.share, &mut ids)?;
+                    view.index_vertices(*index, prefix, range, context.share, &mut ids)?;
                 }
                 if indexes.len() > 1 {
-                    // A vertex with several of the labels is in the index of each.
+                    // A vertex with several labels is in the index of each.
                     keep_first(&mut ids);
                 }
                 Search::Found(Column::Vertices(ids), 0)
@@ -282,7 +287,7 @@ impl Source {
     }
 }
 
-/// The labels that a scan restricts itself to.
+/// Returns the labels that a scan is restricted to.
 fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
     let named = match access {
         Access::Labels(names) => Some(names),
@@ -296,12 +301,12 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
     named.map_or_else(|| LabelSets::along(Vec::new()), |names| LabelSets::with_any(names.clone()))
 }
 
-/// The conditions that are tested on what the access finds: those it does not answer itself.
+/// Returns the conditions that the access does not answer itself: they are tested on what it finds.
 fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
     let left: Vec<Condition> = match access {
         Access::Index { prefix, condition, .. } => {
-            // Equality is exact. A range runs over the order of all types, where `gt(1)` goes on into the strings; the
-            // condition keeps what is comparable.
+            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so the
+            // condition is tested, too.
             let test = property_test(conditions, *condition)?;
             let is_exact = matches!(test, Test::Within(_)) || test.equal_operands().is_some();
             let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;
@@ -312,17 +317,17 @@ fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Fil
     Ok((!left.is_empty()).then(|| Filter::new(&left)))
 }
 
-/// The elements of these ids that this node serves, in the order of the ids. A value that is no id names nothing.
+/// Returns the elements of these ids that this node owns, in the order of the ids. A value that is no id names none.
 fn find(
     kind: ElementKind,
     ids: &[Value],
     distinct: bool,
     user_ids: &mut Vec<UserId>,
-    environment: &Environment,
+    context: &ExecutionContext,
 ) -> Result<Column> {
-    let (view, share) = (&environment.view, environment.share);
+    let (view, share) = (&context.view, context.share);
     user_ids.clear();
-    user_ids.extend(ids.iter().filter_map(|id| environment.ids.read(id)));
+    user_ids.extend(ids.iter().filter_map(|id| context.ids.read(id)));
     Ok(match kind {
         ElementKind::Vertex => {
             let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
@@ -352,7 +357,7 @@ fn find(
 }
 
 impl Operator<Rows> for Source {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
             self.filter = filter_behind(&self.access, &self.conditions)?;
@@ -365,24 +370,21 @@ impl Operator<Rows> for Source {
                     _ => Vec::with_capacity(operands.len()),
                 };
                 for operand in operands {
-                    spread(environment.resolve(operand)?, &mut ids);
+                    spread(context.resolve(operand)?, &mut ids);
                 }
                 Finder::Ids(ids)
             }
-            Access::Where { test, .. } => Finder::Where(index_range(test, environment)?),
+            Access::Where { test, .. } => Finder::Where(index_range(test, context)?),
             Access::Index { prefix, condition, .. } => Finder::Index {
-                range: index_range(property_test(&self.conditions, *condition)?, environment)?,
-                prefix: prefix
-                    .iter()
-                    .map(|&at| equal_value(&self.conditions, at, environment))
-                    .collect::<Result<_>>()?,
+                range: index_range(property_test(&self.conditions, *condition)?, context)?,
+                prefix: prefix.iter().map(|&at| equal_value(&self.conditions, at, context)).collect::<Result<_>>()?,
             },
         };
-        self.filter.iter_mut().try_for_each(|filter| filter.begin(environment))
+        self.filter.iter_mut().try_for_each(|filter| filter.begin(context))
     }
 
-    fn rest(&mut self) -> bool {
-        // The values of a run may be large; they go with it.
+    fn recycle(&mut self) -> bool {
+        // The values of a run may be large, so they are dropped with it.
         match &mut self.finder {
             Finder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
             finder => *finder = Finder::Scan,
@@ -416,11 +418,11 @@ fn as_edge(value: &Value) -> Option<EdgeId> {
 }
 
 fn keep_first<T: Copy + Eq + std::hash::Hash>(ids: &mut Vec<T>) {
-    let mut seen = hashbrown::HashSet::with_capacity_and_hasher(ids.len(), foldhash::fast::RandomState::default());
+    let mut seen = FastSet::with_capacity_and_hasher(ids.len(), Default::default());
     ids.retain(|id| seen.insert(*id));
 }
 
-/// Ids out of a value; lists (a parameter may be one) are spread.
+/// Adds the ids in a value. A list, such as a parameter may be, adds its members.
 fn spread(value: Value, into: &mut Vec<Value>) {
     match value {
         Value::List(values) | Value::Set(values) => values.iter().for_each(|v| spread(v.clone(), into)),
@@ -428,7 +430,7 @@ fn spread(value: Value, into: &mut Vec<Value>) {
     }
 }
 
-/// The test of the property condition at a place.
+/// Returns the test of the property condition at an index.
 fn property_test(conditions: &[Condition], at: usize) -> Result<&Test> {
     match conditions.get(at) {
         Some(Condition::Property(_, test)) => Ok(test),
@@ -436,45 +438,45 @@ fn property_test(conditions: &[Condition], at: usize) -> Result<&Test> {
     }
 }
 
-/// The value a condition on one of the first keys of an index asks for.
-fn equal_value(conditions: &[Condition], at: usize, environment: &Environment) -> Result<Value> {
+/// Returns the value that a condition on one of the first keys of an index asks for.
+fn equal_value(conditions: &[Condition], at: usize, context: &ExecutionContext) -> Result<Value> {
     match property_test(conditions, at)? {
-        Test::Compare(Comparison::Eq, operand) => environment.resolve(operand),
+        Test::Compare(Comparison::Eq, operand) => context.resolve(operand),
         other => Err(Error::bug(format!("the planner looks up only equality in a prefix, not {other:?}"))),
     }
 }
 
 /// An equality or a range with its values.
-fn index_range(test: &Test, environment: &Environment) -> Result<IndexRange> {
+fn index_range(test: &Test, context: &ExecutionContext) -> Result<IndexRange> {
     if let Test::Within(operands) = test {
-        return Ok(IndexRange::Equal(within_values(operands, environment)?));
+        return Ok(IndexRange::Equal(within_values(operands, context)?));
     }
     if let Some(operands) = test.equal_operands() {
-        return Ok(IndexRange::Equal(operands.iter().map(|o| environment.resolve(o)).collect::<Result<_>>()?));
+        return Ok(IndexRange::Equal(operands.iter().map(|o| context.resolve(o)).collect::<Result<_>>()?));
     }
     let (low, high) = test.range_bounds().ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
-    let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((environment.resolve(&operand)?, inside));
+    let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((context.resolve(&operand)?, inside));
     let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
     Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
 }
 
-/// How many elements there are on this node, for each row.
-pub struct CountAll {
-    /// What is counted.
+/// Counts the elements of this node, for each row.
+pub(crate) struct CountAll {
+    /// The kind of elements that are counted.
     pub kind: ElementKind,
     /// Only with one of these labels.
     pub labels: Option<Vec<Name>>,
 }
 
-impl crate::row::RowOperator for CountAll {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+impl crate::row::operator::RowOperator for CountAll {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let labels = match &self.labels {
             None => LabelFilter::Any,
-            Some(names) => environment.view.label_filter(names),
+            Some(names) => context.view.label_filter(names),
         };
         let count = match self.kind {
-            ElementKind::Vertex => environment.view.count_vertices(&labels, environment.share)?,
-            ElementKind::Edge => environment.view.count_edges(&labels, environment.share)?,
+            ElementKind::Vertex => context.view.count_vertices(&labels, context.share)?,
+            ElementKind::Edge => context.view.count_edges(&labels, context.share)?,
         };
         let values = vec![Value::I64(count as i64); rows.len()];
         Ok(rows.with_objects(Column::Values(values)))

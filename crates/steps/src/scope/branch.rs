@@ -1,341 +1,351 @@
-//! `union()`, `choose()` and `branch()`: one scope for the whole stream, split and merged again.
+//! The branch scope: one instance for each row.
 //!
-//! No groups are made: a barrier inside a branch sees the stream of all traversers, as the language has it.
+//! | steps | what leaves the scope |
+//! |---|---|
+//! | `where(t)`, `not(t)`, `or(t, …)` | the rows that pass |
+//! | `map`, `flatMap`, `local`, `coalesce`, `optional` | the results in place of the rows |
+//! | `sideEffect` | the rows as they are |
+//!
+//! All instances of a message run together. An instance that is decided is cancelled alone, by its tag. Several pipelines are
+//! tried one after the other; an instance that a pipeline has decided does not enter the next one. A scope that writes is
+//! *serial*: it runs one instance at a time, so that each instance sees what the earlier ones wrote. If the answer of a test
+//! depends on the object of a row alone, the test runs once for each object ([`crate::scope::answers`]).
+//!
+//! ```text
+//! a batch:  waiting ─► in pipeline 0 ─► … ─► in pipeline n-1 ─► done ─► released, in the order of arrival
+//!              ▲   serial: the next row enters   │
+//!              └─────────────────────────────────┘
+//! ```
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
-use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
-use mangrove_graph::compare::watched;
-use mangrove_graph::{Error, Result, Value};
-use mangrove_plan::logical::Operand;
+use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output, TagSet};
+use mangrove_graph::{Error, Result};
+use mangrove_plan::logical::FilterKind;
+use mangrove_plan::physical::Merged;
 
-use crate::barrier::held::{FastMap, HeldRows};
-use crate::environment::Environment;
-use crate::rows::{Column, Rows};
-use crate::test::CompiledTest;
+use crate::rows::{Column, Remember, Rows, Tags};
+use crate::scope::answers::{AskedRows, TestAnswers};
+use crate::scope::queue::WaitQueue;
 
-/// Tells the merge which instances had rows, and in which branch: a branch with a barrier speaks of nothing too
-/// (`count()` of no rows is 0). An instance in which nothing reached the split has no result at all, and an option
-/// that no row took has none either.
-#[derive(Default)]
-struct Arrivals {
-    seen: FastMap<(GroupId, Option<usize>), TagSet>,
+/// What leaves the scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BranchKind {
+    /// The rows that pass. The first result of a pipeline decides.
+    Filter(FilterKind),
+    /// The results of the first pipeline that has any.
+    FlatMap {
+        /// Only the first result.
+        first: bool,
+        /// The row itself if no pipeline has a result.
+        otherwise_row: bool,
+        /// Results have the paths and sacks that they got inside.
+        inner_path: bool,
+    },
+    /// The rows. Results are dropped.
+    SideEffect,
 }
 
-impl Arrivals {
-    /// Sends a row for every instance that is new here (in this branch; `None`: in all of them) along an edge that
-    /// leads straight to the merge.
-    fn announce(
-        &mut self,
-        edge: usize,
-        branch: Option<usize>,
-        group: GroupId,
-        batch: &Rows,
-        out: &mut Output<'_, Rows>,
-    ) -> Result<()> {
-        let seen = self.seen.entry((group, branch)).or_default();
-        let new: Vec<u32> = (0..batch.len()).filter(|&row| seen.insert(batch.tag(row))).map(|row| row as u32).collect();
-        if new.is_empty() {
-            return Ok(());
+/// The structure of a branch scope, fixed by the plan.
+pub(crate) struct BranchShape {
+    pub kind: BranchKind,
+    pub pipelines: usize,
+    /// The operators inside.
+    pub inside: Range<OpId>,
+    /// True if instances run one after the other.
+    pub serial: bool,
+    /// True if results leave in the order of the rows.
+    pub ordered: bool,
+    /// What the paths of results remember.
+    pub remember: Remember,
+    /// True if the answer for a row depends on its object and on side effects alone.
+    pub by_object: bool,
+    /// How a row enters that stands for several traversers.
+    pub merged: Merged,
+}
+
+/// A batch that entered, and how far it has come.
+struct WaitingBatch {
+    rows: Rows,
+    /// The rows that are inside, by their tags there.
+    entered: Vec<u32>,
+    /// The first row that has not entered yet.
+    next: u32,
+    /// How many traversers each row stands for, if each traverser enters by itself; `rows` then has no bulks.
+    times: Option<Vec<u64>>,
+    /// How often the row before `next` still has to enter.
+    times_left: u64,
+    /// The pipeline that `entered` are in.
+    pipeline: usize,
+    /// Rows that had a result.
+    hit: TagSet,
+    /// Results, and the row that each came from; used only if order matters.
+    kept: Rows,
+    kept_of: Vec<u32>,
+    /// Which rows were tested, and which follow the answer of another row.
+    asked: AskedRows,
+}
+
+impl WaitingBatch {
+    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those left are
+    /// cancelled.
+    fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
+        self.entered.clear();
+        if out.is_cancelled(group) {
+            (self.next, self.times_left) = (self.rows.len() as u32, 0);
+            return;
         }
-        let branch = branch.map_or(Value::Null, |branch| Value::I64(branch as i64));
-        out.emit(edge, group, batch.derive(&new, Column::Values(vec![branch; new.len()])))
-    }
-
-    fn forget(&mut self, group: GroupId) {
-        self.seen.retain(|(of, _), _| *of != group);
-    }
-}
-
-/// Sends every row into every branch.
-pub struct Split {
-    branches: usize,
-    arrivals: Option<Arrivals>,
-    /// All rows go through one branch, to its end, before any goes into the next one.
-    in_turn: bool,
-    held: HeldRows,
-    due: VecDeque<Due>,
-}
-
-/// The rows of a group that has ended, and the next branch that gets them.
-struct Due {
-    group: GroupId,
-    rows: Option<Rows>,
-    charged: u64,
-    branch: usize,
-    instances: u32,
-}
-
-impl Split {
-    /// Into this many branches. With `announces`, the edge behind theirs leads to the merge's last port. With `in_turn`, a
-    /// branch begins when the one before it has ended: it may read what that one put into a side effect.
-    pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
-        let (held, due) = Default::default();
-        Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, due }
-    }
-
-    /// Runs the next branch of the group that is due.
-    fn next_branch(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(due) = self.due.front_mut() else { return Ok(()) };
-        // Edges leave in the opposite order of the branches (`build::scopes`).
-        let (group, edge, instances) = (due.group, self.branches - 1 - due.branch, due.instances);
-        due.branch += 1;
-        for chunk in due.rows.clone().into_iter().flat_map(Rows::chunks) {
-            out.emit(edge, group, chunk)?;
+        let cancelled = out.cancelled_tags(group);
+        let is_wanted = |row: u32| cancelled.is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
+        if self.times_left > 0 && is_wanted(self.next - 1) {
+            self.times_left -= 1;
+            self.entered.push(self.next - 1);
+            return;
         }
-        out.finish(edge, group, instances)?;
-        if due.branch == self.branches {
-            out.context().release(due.charged);
-            self.due.pop_front();
-            if self.arrivals.is_some() {
-                out.finish(self.branches, group, instances)?;
+        let row = (self.next..self.rows.len() as u32).find(|row| is_wanted(*row));
+        self.next = row.map_or(self.rows.len() as u32, |row| row + 1);
+        self.times_left = row.and_then(|row| Some(self.times.as_ref()?[row as usize] - 1)).unwrap_or(0);
+        self.entered.extend(row);
+    }
+}
+
+/// The operator of a branch scope.
+pub(crate) struct BranchScope {
+    shape: BranchShape,
+    queue: WaitQueue<WaitingBatch>,
+    /// The answers by vertex, if the answer depends on the object alone.
+    answers: Option<TestAnswers>,
+}
+
+impl BranchScope {
+    pub fn new(shape: BranchShape) -> Self {
+        let answers = shape.by_object.then(TestAnswers::default);
+        BranchScope { shape, queue: WaitQueue::default(), answers }
+    }
+
+    fn exit(&self) -> usize {
+        self.shape.pipelines
+    }
+
+    /// Lets the next rows of a batch in: all of them, or one if the scope is serial.
+    fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let serial = self.shape.serial;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        if serial {
+            batch.enter_next(group, out);
+            if batch.entered.is_empty() {
+                return self.batch_done(number, out);
+            }
+        } else {
+            batch.entered = (0..batch.rows.len() as u32).collect();
+            batch.next = batch.rows.len() as u32;
+        }
+        batch.pipeline = 0;
+        if let Some(answers) = &mut self.answers {
+            batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
+            batch.entered.clone_from(&batch.asked.leaders);
+            if batch.entered.is_empty() {
+                return self.batch_done(number, out);
             }
         }
-        if !self.due.is_empty() {
-            out.again();
-        }
-        Ok(())
-    }
-}
-
-impl Operator<Rows> for Split {
-    fn rest(&mut self) -> bool {
-        let has_none_left = self.held.is_empty() && self.due.is_empty();
-        has_none_left && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+        self.enter_pipeline(number, out)
     }
 
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.next_branch(out)
+    /// Opens a group for the rows in `entered` and sends them into the current pipeline of their batch.
+    fn enter_pipeline(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let keeps_bulk = self.shape.merged == Merged::Together;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let edge = batch.pipeline;
+        let mut inside = batch.rows.take(&batch.entered);
+        let count = inside.len() as u32;
+        inside.tags = Tags::Many((0..count).collect());
+        if !keeps_bulk {
+            inside.bulk = None;
+        }
+        let scope_group = out.open_group(group);
+        self.queue.enter(scope_group, number);
+        out.emit(edge, scope_group, inside)?;
+        out.finish(edge, scope_group, count)
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        batch.computed.clear();
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.announce(self.branches, None, group, &batch, out)?;
-        }
-        if self.in_turn {
-            return self.held.add(group, batch, out);
-        }
-        for edge in 1..self.branches {
-            out.emit(edge, group, batch.clone())?;
-        }
-        out.emit(0, group, batch)
-    }
-
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.forget(group);
-        }
-        if !self.in_turn {
-            return out.finish_all(group, instances);
-        }
-        let rows = self.held.take(group, out);
-        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
-        out.context().charge(charged)?;
-        self.due.push_back(Due { group, rows, charged, branch: 0, instances });
-        self.next_branch(out)
-    }
-}
-
-/// When an option is taken.
-pub enum When {
-    /// The deciding computed column is this boolean.
-    Is(bool),
-    /// It equals the value of this operand.
-    Equals(Operand, Value),
-    /// It passes.
-    Passes(CompiledTest),
-    /// Nothing else matched.
-    Otherwise,
-    /// The computed column is unproductive.
-    Unproductive,
-    /// Whatever the computed column is.
-    Always,
-}
-
-impl When {
-    /// Returns true if the option is taken for what the computed column is, whatever other options are there.
-    fn matches(&self, decision: Option<&Value>) -> bool {
-        match (self, decision) {
-            (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
-            (When::Equals(_, option), Some(value)) => watched::equal(value, option),
-            (When::Passes(test), Some(value)) => test.holds(value),
-            (When::Unproductive, None) => true,
-            _ => false,
-        }
-    }
-}
-
-/// Sends each row into the first option that computed column 0 matches, or into every one; edge `options.len()` takes the others past.
-pub struct Switch {
-    options: Vec<When>,
-    every: bool,
-    arrivals: Option<Arrivals>,
-}
-
-impl Switch {
-    /// These options in order. With `every`, a row goes to all that match. With `announces`, the last edge leads to the
-    /// merge's last port.
-    pub fn new(options: Vec<When>, every: bool, announces: bool) -> Self {
-        Switch { options, every, arrivals: announces.then(Arrivals::default) }
-    }
-
-    /// The edge for a row that takes one.
-    fn choose(&self, decision: Option<&Value>) -> usize {
-        let position = |f: &dyn Fn(&When) -> bool| self.options.iter().position(f);
-        // What is unproductive is something else than a value that no option has.
-        let otherwise = |when: &When| decision.is_some() && matches!(when, When::Otherwise);
-        position(&|when| when.matches(decision)).or_else(|| position(&otherwise)).unwrap_or(self.options.len())
-    }
-
-    /// Adds a row to the route of every edge that it takes.
-    fn route(&self, decision: Option<&Value>, row: u32, routes: &mut [Vec<u32>]) {
-        if !self.every {
-            return routes[self.choose(decision)].push(row);
-        }
-        let none = !self.options.iter().any(|when| when.matches(decision));
-        for (when, route) in self.options.iter().zip(routes) {
-            let taken = match when {
-                When::Always => true,
-                When::Otherwise => none,
-                when => when.matches(decision),
+    fn take_results(&mut self, scope_group: GroupId, results: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
+        let exit = self.exit();
+        let shape = &self.shape;
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let first_only = !matches!(shape.kind, BranchKind::FlatMap { first: false, .. });
+        let mut kept: Vec<u32> = Vec::with_capacity(results.len());
+        let mut origin: Vec<u32> = Vec::with_capacity(results.len());
+        for at in 0..results.len() {
+            let tag = results.tag(at);
+            let Some(&row) = batch.entered.get(tag as usize) else {
+                return Err(Error::bug("a scope gave a result for an instance that it does not have"));
             };
-            if taken {
-                route.push(row);
+            let is_first = batch.hit.insert(row);
+            if first_only && is_first && shape.kind != BranchKind::SideEffect {
+                out.cancel_tag(scope_group, shape.inside.clone(), tag);
+            }
+            if is_first || !first_only {
+                kept.push(at as u32);
+                origin.push(row);
             }
         }
+        let BranchKind::FlatMap { inner_path, .. } = shape.kind else { return Ok(()) };
+        let rows = join(&batch.rows, &results, &kept, &origin, inner_path, shape);
+        if !shape.ordered {
+            return out.emit(exit, group, rows);
+        }
+        let bytes = rows.bytes() as u64;
+        batch.kept.append(rows);
+        batch.kept_of.extend(origin);
+        self.queue.charge(number, bytes, out)
     }
-}
 
-impl Operator<Rows> for Switch {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.options.iter_mut().try_for_each(|option| match option {
-            When::Equals(operand, value) => {
-                *value = environment.resolve(operand)?;
-                Ok(())
+    /// Handles the end of a group inside. Undecided rows go on to the next pipeline; otherwise the next rows enter, or the
+    /// batch is done.
+    fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
+        let pipelines = self.shape.pipelines;
+        self.queue.leave(scope_group);
+        out.close_group(scope_group);
+        let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
+        batch.pipeline += 1;
+        let WaitingBatch { hit, entered, .. } = batch;
+        entered.retain(|row| !hit.contains(*row));
+        if batch.pipeline < pipelines && !batch.entered.is_empty() {
+            return self.enter_pipeline(number, out);
+        }
+        if (batch.next as usize) < batch.rows.len() || batch.times_left > 0 {
+            return self.enter_rows(number, out);
+        }
+        self.learn(number, out)?;
+        self.batch_done(number, out)
+    }
+
+    /// Gives the followers the answers of their leaders, and keeps the answers (STEPS-4).
+    fn learn(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let (Some(answers), Some((batch, group))) = (&mut self.answers, self.queue.state(number)) else {
+            return Ok(());
+        };
+        for (row, leader) in &batch.asked.followers {
+            if batch.hit.contains(*leader) {
+                batch.hit.insert(*row);
             }
-            When::Passes(test) => test.begin(environment),
-            When::Is(_) | When::Otherwise | When::Unproductive | When::Always => Ok(()),
+        }
+        // STEPS-4: a row of a cancelled group may have no result only because it was dropped.
+        if out.is_cancelled(group) { Ok(()) } else { answers.learn(&batch.rows, &batch.asked, &batch.hit, out) }
+    }
+
+    fn batch_done(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.queue.done(number);
+        self.release(out)?;
+        self.start_next(out)
+    }
+
+    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let exit = self.exit();
+        let shape = &self.shape;
+        self.queue.release(exit, out, |batch, group, out| {
+            for chunk in leaving(batch, shape).chunks() {
+                out.emit(exit, group, chunk)?;
+            }
+            Ok(())
         })
     }
 
-    fn rest(&mut self) -> bool {
-        self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    /// In a serial scope, lets the batch that is now at the head begin.
+    fn start_next(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.shape.serial
+            && let Some(head) = self.queue.head()
+            && self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0)
+        {
+            return self.enter_rows(head, out);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the results with the other columns of the rows that they come from.
+fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: bool, shape: &BranchShape) -> Rows {
+    let mut joined = rows.derive(origin, results.objects.gather(kept));
+    if shape.merged == Merged::Together {
+        // The row entered with its bulk, so the bulks of its results count all its traversers.
+        joined.bulk = results.bulk.as_ref().map(|bulks| kept.iter().map(|k| bulks[*k as usize]).collect());
+    } else if results.bulk.is_some() {
+        let bulks = kept.iter().zip(origin);
+        joined.bulk =
+            Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
+    }
+    if inner_path {
+        // A result is the same traverser further on, with its sack and path.
+        joined.sacks = results.sacks.as_ref().map(|sacks| kept.iter().map(|k| sacks[*k as usize].clone()).collect());
+        joined.path = results.path.as_ref().map(|_| kept.iter().map(|k| results.path(*k as usize)).collect());
+    } else {
+        joined.remember(&shape.remember);
+    }
+    joined
+}
+
+/// Returns the rows that leave the scope when a batch is done.
+fn leaving(batch: WaitingBatch, shape: &BranchShape) -> Rows {
+    let WaitingBatch { rows, hit, mut kept, mut kept_of, .. } = batch;
+    match shape.kind {
+        BranchKind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
+        BranchKind::SideEffect => rows.filter(|_, _| true),
+        BranchKind::FlatMap { otherwise_row, .. } => {
+            if otherwise_row {
+                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r)).collect();
+                kept.append(rows.take(&missed));
+                kept_of.extend(missed);
+            }
+            let mut order: Vec<u32> = (0..kept.len() as u32).collect();
+            order.sort_by_key(|at| kept_of[*at as usize]);
+            kept.take(&order)
+        }
+    }
+}
+
+impl Operator<Rows> for BranchScope {
+    fn recycle(&mut self) -> bool {
+        if let Some(answers) = &mut self.answers {
+            answers.clear();
+        }
+        self.queue.is_empty()
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if batch.computed.is_empty() {
-            return Err(Error::bug("choose() has a computed column to decide by"));
-        }
-        let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
-        for row in 0..batch.len() {
-            self.route(batch.computed_value(0, row), row as u32, &mut routes);
+    fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            return self.take_results(group, batch, out);
         }
         batch.computed.clear();
-        for (edge, rows) in routes.iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            let taken = batch.take(rows);
-            if let Some(arrivals) = &mut self.arrivals {
-                arrivals.announce(self.options.len() + 1, Some(edge), group, &taken, out)?;
-            }
-            out.emit(edge, group, taken)?;
+        let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
+        let bytes = batch.bytes() as u64;
+        let state = WaitingBatch {
+            rows: batch,
+            entered: Vec::new(),
+            next: 0,
+            times,
+            times_left: 0,
+            pipeline: 0,
+            hit: TagSet::default(),
+            kept: Rows::of(Column::Values(Vec::new())),
+            kept_of: Vec::new(),
+            asked: AskedRows::default(),
+        };
+        let number = self.queue.push(group, state);
+        self.queue.charge(number, bytes, out)?;
+        // In a serial scope, batches run one after the other, too.
+        if !self.shape.serial || self.queue.head() == Some(number) {
+            return self.enter_rows(number, out);
         }
         Ok(())
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.forget(group);
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if port > 0 {
+            return self.pipeline_ended(group, out);
         }
-        out.finish_all(group, instances)
-    }
-}
-
-/// Where branches come together again: a port each, and one more where arrivals are announced.
-pub struct Merge {
-    ports: u32,
-    announced: bool,
-    groups: FastMap<GroupId, Merging>,
-}
-
-#[derive(Default)]
-struct Merging {
-    ended: u32,
-    /// Instances that are known to have had rows, by branch; 0: in all of them.
-    arrived: Vec<TagSet>,
-    /// Rows of instances that are not known to yet, with their ports.
-    held: Vec<(u8, Rows)>,
-    charged: u64,
-}
-
-impl Merging {
-    fn arrive(&mut self, branch: usize, tag: u32) {
-        if self.arrived.len() <= branch {
-            self.arrived.resize_with(branch + 1, TagSet::default);
-        }
-        self.arrived[branch].insert(tag);
-    }
-
-    fn has_arrived(&self, port: u8, tag: u32) -> bool {
-        let at = |branch: usize| self.arrived.get(branch).is_some_and(|tags| tags.contains(tag));
-        at(0) || at(usize::from(port) + 1)
-    }
-}
-
-impl Merge {
-    /// Of this many ports; `announced`: the last one tells which instances had rows.
-    pub fn new(ports: usize, announced: bool) -> Self {
-        Merge { ports: ports as u32, announced, groups: FastMap::default() }
-    }
-}
-
-impl Operator<Rows> for Merge {
-    fn rest(&mut self) -> bool {
-        self.groups.is_empty()
-    }
-
-    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if !self.announced {
-            return out.emit(0, group, batch);
-        }
-        let state = self.groups.entry(group).or_default();
-        if u32::from(port) + 1 == self.ports {
-            for row in 0..batch.len() {
-                let branch = match batch.object(row) {
-                    Value::I64(branch) => usize::try_from(branch).map_or(0, |branch| branch + 1),
-                    _ => 0,
-                };
-                state.arrive(branch, batch.tag(row));
-            }
-            return Ok(());
-        }
-        let known = |row: &u32| state.has_arrived(port, batch.tag(*row as usize));
-        let (now, later): (Vec<u32>, Vec<u32>) = (0..batch.len() as u32).partition(known);
-        if !later.is_empty() {
-            let later = batch.take(&later);
-            let bytes = later.bytes() as u64;
-            out.context().charge(bytes)?;
-            state.charged += bytes;
-            state.held.push((port, later));
-        }
-        if now.len() == batch.len() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
-    }
-
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let state = self.groups.entry(group).or_default();
-        state.ended += 1;
-        if state.ended < self.ports {
-            return Ok(());
-        }
-        if let Some(mut state) = self.groups.remove(&group) {
-            out.context().release(state.charged);
-            for (port, rows) in std::mem::take(&mut state.held) {
-                let arrived = rows.filter(|rows, row| state.has_arrived(port, rows.tag(row)));
-                out.emit(0, group, arrived)?;
-            }
-        }
-        out.finish_all(group, instances)
+        self.queue.end(group, instances);
+        self.release(out)
     }
 }

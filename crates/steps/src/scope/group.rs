@@ -1,42 +1,42 @@
-//! `group()`: the members of each group go through a scope with an instance a key.
+//! The group scope: `group()`, with one instance for each key.
 //!
-//! The scope's pipeline is what the second `by()` says. Members enter as they come, so `group().by(k)
-//! .by(count())` keeps one number a key and no members.
+//! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps one
+//! number for each key and no members. When the stream has ended, each instance outside gets one map.
 
 use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
 
-use crate::barrier::held::{FastMap, HeldRows, rows_by_instance};
 use crate::barrier::shared_map::SharedMap;
-use crate::environment::Environment;
-use crate::keys::{KeyReader, KeyTable, Keys, Taken};
-use crate::meter::Meter;
-use crate::nesting;
-use crate::operator;
+use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::limits::nesting;
+use crate::limits::sizes::Sizes;
+use crate::rows::held::{HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows, Tags};
-use crate::size::Sizes;
+use crate::values::fold;
 
-/// The keys of one group outside.
+/// The keys that the rows of one group outside have.
 struct Members {
     scope_group: GroupId,
     table: KeyTable,
-    /// Instance outside, key, and the first result of its members.
+    /// For each key: the instance outside, the key, and the first result of its members.
     entries: Vec<(u32, Value, Option<Value>)>,
-    /// What the query is charged for.
+    /// Bytes charged for the keys and results.
     charged: u64,
-    /// Instances outside, once the stream has ended.
+    /// The instances of the group outside, after its end has arrived.
     instances: u32,
 }
 
 /// Groups rows by computed column 0, or by a key of their objects.
-pub struct Group {
+pub(crate) struct GroupScope {
     side_effect: Option<Name>,
     /// The key; none where it is in the computed column.
     readers: Vec<KeyReader>,
-    /// How numbers under one key become one.
+    /// The operator that joins two numbers under one key of a side effect.
     joining: Option<FoldOperator>,
     remember: Remember,
     groups: FastMap<GroupId, Members>,
@@ -45,17 +45,17 @@ pub struct Group {
     shared: SharedMap,
 }
 
-/// About what a key costs here, without what its members cost in the scope.
+/// About the bytes of a key, without the state of its members in the scope.
 const ENTRY_BYTES: u64 = 160;
 
 const ENTER: usize = 0;
 const EXIT: usize = 1;
 
-impl Group {
-    /// Groups for the result, or for a side effect.
+impl GroupScope {
+    /// Groups into the result, or into a side effect.
     pub fn new(side_effect: Option<Name>, taken: Taken, joining: Option<FoldOperator>, remember: Remember) -> Self {
         let (groups, outside, held, shared) = Default::default();
-        Group { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
+        GroupScope { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
     }
 
     fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Members {
@@ -78,7 +78,7 @@ impl Group {
         out.emit(ENTER, scope_group, inside)
     }
 
-    /// The group inside, the rows that have a key, and their instances.
+    /// Finds the key of each row. Returns the group inside, the rows that have a key, and their tags inside.
     fn enter_by(
         &mut self,
         reader: Option<&mut KeyReader>,
@@ -88,7 +88,7 @@ impl Group {
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
         let found = match reader {
             None => Keys::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
-            Some(reader) => reader.read(&batch.objects, out.surroundings())?,
+            Some(reader) => reader.read(&batch.objects, out.context())?,
         };
         let Members { scope_group, table, entries, charged, .. } = self.keys(group, out);
         let before = entries.len();
@@ -101,13 +101,13 @@ impl Group {
         };
         match &found {
             Keys::Numbers(numbers) => {
-                table.places(
+                table.number_all(
                     numbers,
                     |row| batch.tag(row),
                     new,
-                    |row, place| {
+                    |row, key| {
                         members.push(row as u32);
-                        tags.push(place);
+                        tags.push(key);
                     },
                 );
             }
@@ -117,8 +117,8 @@ impl Group {
                     let Some(key) = key else { continue };
                     let tag = batch.tag(row);
                     members.push(row as u32);
-                    tags.push(table.place(tag, key, |key| {
-                        held += sizes.behind(key) as u64;
+                    tags.push(table.number(tag, key, |key| {
+                        held += sizes.pointed_to(key) as u64;
                         new(tag, key.clone())
                     }));
                 }
@@ -126,19 +126,19 @@ impl Group {
         }
         let bytes = (entries.len() - before) as u64 * ENTRY_BYTES + held;
         *charged += bytes;
-        out.context().charge(bytes)?;
+        out.control().charge(bytes)?;
         Ok((*scope_group, members, tags))
     }
 
-    /// All members have been through: one map an instance outside.
+    /// Handles the end of the scope: makes one map for each instance outside.
     fn leave(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(keys) = self.groups.remove(&group) else { return Ok(()) };
-        // A side effect is charged for until the query ends.
-        out.context().release(if self.side_effect.is_some() { 0 } else { keys.charged });
+        // A side effect stays charged until the query ends.
+        out.control().release(if self.side_effect.is_some() { 0 } else { keys.charged });
         let instances = keys.instances;
         let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); instances as usize];
         for (tag, key, value) in keys.entries {
-            // A key whose members gave no result has no value, so it is not there.
+            // A key whose members gave no result is not in the map.
             if let (Some(map), Some(value)) = (maps.get_mut(tag as usize), value) {
                 map.push((key, value));
             }
@@ -147,13 +147,13 @@ impl Group {
             let cancelled = out.cancelled_tags(group).cloned();
             let is_wanted = |tag: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(tag));
             let is_over = out.is_cancelled(group);
-            let mut meter = Meter::new(out.context());
+            let mut meter = Meter::new(out.control());
             let joining = self.joining;
             let shared = &mut self.shared;
             for (_, map) in (0..).zip(maps).filter(|(tag, _)| !is_over && is_wanted(*tag)) {
-                out.context().check()?;
-                nesting::check_all(map.iter().flat_map(|(key, value)| [key, value]), out.context())?;
-                let side_effects = &out.surroundings().side_effects;
+                out.control().check()?;
+                nesting::check_all(map.iter().flat_map(|(key, value)| [key, value]), out.control())?;
+                let side_effects = &out.context().side_effects;
                 side_effects.update(name, |old| add_entries(shared, old, map, name, joining, &mut meter))?;
             }
             drop(meter);
@@ -163,8 +163,8 @@ impl Group {
             return out.finish(EXIT, group, instances);
         }
         let values: Vec<_> = maps.into_iter().map(|m| Some(Value::map(m))).collect();
-        nesting::check_made(values.iter().flatten(), out.context())?;
-        let mut rows = rows_by_instance(values, instances, out.surroundings());
+        nesting::check_made(values.iter().flatten(), out.control())?;
+        let mut rows = rows_by_instance(values, instances, out.context());
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(EXIT, group, chunk)?;
@@ -173,7 +173,7 @@ impl Group {
     }
 }
 
-/// Entries into the side effect's map.
+/// Adds entries to the map of a side effect.
 fn add_entries(
     shared: &mut SharedMap,
     old: Option<Value>,
@@ -189,24 +189,24 @@ fn add_entries(
     Ok(entries.into_value())
 }
 
-/// What two values under one key become. Lists are joined, and numbers that members were reduced to by the operator of
-/// their reduction; any other value takes the old one's place.
+/// Joins two values under one key. Lists are concatenated; numbers that a reduction made are joined by its operator; any
+/// other value replaces the old one.
 fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match (there, value, joining) {
-        (lists @ Value::List(_), more @ Value::List(_), _) => operator::apply(AddAll, lists, &more, meter),
-        (there, value, Some(operator)) => operator::apply(operator, there, &value, meter),
+        (lists @ Value::List(_), more @ Value::List(_), _) => fold::apply(AddAll, lists, &more, meter),
+        (there, value, Some(operator)) => fold::apply(operator, there, &value, meter),
         (_, value, None) => Ok(value),
     }
 }
 
-impl Operator<Rows> for Group {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        environment.side_effects.begin_map(self.side_effect.as_ref())
+impl Operator<Rows> for GroupScope {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        context.side_effects.begin_map(self.side_effect.as_ref())
     }
 
-    fn rest(&mut self) -> bool {
-        self.readers.iter_mut().for_each(KeyReader::rest);
-        self.shared.rest();
+    fn recycle(&mut self) -> bool {
+        self.readers.iter_mut().for_each(KeyReader::recycle);
+        self.shared.recycle();
         self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
     }
 
@@ -225,12 +225,12 @@ impl Operator<Rows> for Group {
         let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..batch.len() {
             if let Some((_, _, value @ None)) = keys.entries.get_mut(batch.tag(row) as usize) {
-                held += batch.objects.values().get(row).map_or(0, |value| sizes.behind(value)) as u64;
+                held += batch.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)) as u64;
                 *value = Some(batch.object(row));
             }
         }
         keys.charged += held;
-        out.context().charge(held)
+        out.control().charge(held)
     }
 
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -1,18 +1,30 @@
-//! Operators that open scopes.
+//! Operators that contain pipelines: scopes, and the operators that split and merge a stream.
 //!
-//! The operator of a scope keeps the rows that entered it; what runs inside carries a tag instead, by which
-//! results find back to their rows. Inside, an operator's first ports and edges are these:
+//! | module | steps | opens a group for | tags inside |
+//! |---|---|---|---|
+//! | [`branch`] | `where(t)`, `map(t)`, `local(t)`, `coalesce`, … | every message that enters | the index of the row in the message |
+//! | [`modulate`] | `by(t)` | every message that enters | the index of the object that `by()` is applied to |
+//! | [`ordered`] | row-by-row operators that must keep an order | every message that enters | the index of the row |
+//! | [`repeat`] | `repeat` | every iteration | those of the group around it |
+//! | [`group`] | `group` | every group around it | the index of the key |
+//! | [`split`] | `union`, `choose`, `branch` | nothing: a barrier in a branch sees the whole stream | those of the group around it |
 //!
-//! - port 0 is where rows enter, port `1 + i` where the results of the scope's pipeline `i` come back;
-//! - edge `i` leads into pipeline `i`, the last edge leads out of the scope.
+//! The operator of a scope keeps the rows that entered. The rows inside carry a tag, which leads a result back to its row.
+//! All of these operators number their ports and edges alike:
+//!
+//! ```text
+//!          port 0  ┌───────────────┐  last edge
+//! rows enter ────► │ scope operator│ ────► out of the scope
+//!                  └─┬───────────▲─┘
+//!             edge i ▼           │ port 1 + i
+//!                    └ pipeline i┘
+//! ```
 
-pub mod branch;
-pub mod group;
-pub mod known;
-pub mod local;
-pub mod modulate;
-pub mod names;
-pub mod ordered;
-pub mod queue;
-pub mod repeat;
-pub mod visited;
+mod answers;
+pub(crate) mod branch;
+pub(crate) mod group;
+pub(crate) mod modulate;
+pub(crate) mod ordered;
+mod queue;
+pub(crate) mod repeat;
+pub(crate) mod split;

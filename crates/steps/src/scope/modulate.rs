@@ -10,24 +10,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
 
-use crate::environment::Environment;
-use crate::lookup::{compute_key, compute_map_column, compute_token};
-use crate::meter::Meter;
-use crate::path;
-use crate::row::local::elements;
+use crate::computed::lookup::{compute_key, compute_map_column, compute_token};
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::limits::sizes::Sizes;
+use crate::rows::named::named_values;
+use crate::rows::path;
 use crate::rows::{Column, ComputedColumn, Rows, Tags};
-use crate::scope::names::named_values;
 use crate::scope::queue::WaitQueue;
-use crate::size::Sizes;
-use crate::test::CompiledTest;
+use crate::values::collection::elements;
+use crate::values::predicate::CompiledTest;
 
 /// What a `by()` takes.
-pub enum Taker {
+pub(crate) enum Taker {
     /// The object.
     Identity,
     /// The value of a key.
@@ -49,11 +49,11 @@ pub enum Taker {
 
 impl Taker {
     /// What it takes of objects; `None` where a pipeline has to be run for that.
-    fn take(&self, objects: &Column, environment: &Environment) -> Result<Option<ComputedColumn>> {
+    fn take(&self, objects: &Column, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
             Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
-            Taker::Key(key) => compute_key(objects, key, environment)?,
-            Taker::Token(token) => compute_token(objects, *token, environment)?,
+            Taker::Key(key) => compute_key(objects, key, context)?,
+            Taker::Token(token) => compute_token(objects, *token, context)?,
             Taker::Column(column) => compute_map_column(objects, *column)?,
             Taker::Test(test) => {
                 (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
@@ -63,7 +63,7 @@ impl Taker {
     }
 }
 
-/// Objects that one `by()` is applied to.
+/// The objects that one `by()` is applied to.
 struct Job {
     by: usize,
     /// The row of each, and its place among the row's objects.
@@ -88,11 +88,11 @@ struct Batch {
     due: VecDeque<(usize, usize, Rows)>,
 }
 
-/// What an item costs while its result is awaited.
+/// About the bytes of an item while its result is pending.
 const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
 /// Works out computed columns.
-pub struct Modulate {
+pub(crate) struct Modulate {
     over: Over,
     by: Vec<Taker>,
     /// For each `by()`: an object of which there is nothing gives null.
@@ -100,8 +100,8 @@ pub struct Modulate {
     pipelines: usize,
     inside: Range<OpId>,
     queue: WaitQueue<Batch>,
-    /// Which job of its batch a group inside works for.
-    jobs: crate::barrier::held::FastMap<GroupId, usize>,
+    /// The job that each group inside works for.
+    jobs: FastMap<GroupId, usize>,
 }
 
 impl Modulate {
@@ -112,7 +112,7 @@ impl Modulate {
     }
 
     /// The objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<Work> {
+    fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Work> {
         let Work { mut jobs, mut inputs, mut lengths } = Work::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
             jobs.push(Job { by, results: vec![None; items.len()], items });
@@ -127,7 +127,7 @@ impl Modulate {
             }
             Over::Names(names) => {
                 for (place, (name, lookup)) in names.iter().enumerate() {
-                    let (named, values) = named_values(rows, name.as_ref(), *lookup, environment);
+                    let (named, values) = named_values(rows, name.as_ref(), *lookup, context);
                     let items = named.into_iter().map(|row| (row, place as u32)).collect();
                     add(place % self.by.len(), (items, values));
                 }
@@ -168,7 +168,7 @@ impl Modulate {
     }
 
     /// The computed columns of rows of which only the objects themselves are asked for, and no pipeline.
-    fn of_objects(&self, rows: &Rows, environment: &Environment) -> Result<Option<Vec<ComputedColumn>>> {
+    fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
         let places = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
@@ -179,7 +179,7 @@ impl Modulate {
         }
         let mut computed = Vec::with_capacity(places);
         for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(places) {
-            let Some(mut column) = taker.take(&rows.objects, environment)? else { return Ok(None) };
+            let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
             if *productive {
                 make_productive(&mut column);
             }
@@ -189,23 +189,23 @@ impl Modulate {
     }
 
     fn enter(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let environment = out.surroundings();
-        // What needs no scope goes on at once, unless something before it waits.
+        let context = out.context();
+        // A batch that needs no pipeline goes on at once, unless an earlier one waits (STEPS-6).
         if self.queue.is_empty()
-            && let Some(computed) = self.of_objects(&rows, environment)?
+            && let Some(computed) = self.of_objects(&rows, context)?
         {
             rows.computed = computed;
             return out.emit(self.pipelines, group, rows);
         }
-        let mut meter = Meter::new(out.context());
-        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, environment, &mut meter)?;
+        let mut meter = Meter::new(out.control());
+        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
         let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
                 continue;
             }
             let objects = Column::from_values(values);
-            job.results = match (self.by[job.by].take(&objects, environment)?, &self.by[job.by]) {
+            job.results = match (self.by[job.by].take(&objects, context)?, &self.by[job.by]) {
                 (Some(column), _) => column,
                 (None, Taker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
@@ -226,7 +226,7 @@ impl Modulate {
         self.next_job(number, out)
     }
 
-    /// Sends the objects of the next job into its pipeline, or releases the batch where none is left.
+    /// Sends the objects of the next job into its pipeline. If there is none, releases the batch.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         let Some((job, pipeline, inside)) = batch.due.pop_front() else {
@@ -256,7 +256,8 @@ impl Modulate {
             let tag = rows.tag(row);
             let Some(result) = job.results.get_mut(tag as usize) else { continue };
             if result.is_none() {
-                held += if exists { 0 } else { rows.objects.values().get(row).map_or(0, |value| sizes.behind(value)) };
+                held +=
+                    if exists { 0 } else { rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)) };
                 *result = Some(if exists { Value::Bool(true) } else { rows.object(row) });
                 out.cancel_tag(scope_group, inside.clone(), tag);
             }
@@ -290,7 +291,7 @@ impl Modulate {
     }
 }
 
-/// Puts null where nothing is.
+/// Replaces missing values by null.
 fn make_productive(column: &mut ComputedColumn) {
     column.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
 }
@@ -361,14 +362,14 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
 }
 
 impl Operator<Rows> for Modulate {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.by.iter_mut().try_for_each(|taker| match taker {
-            Taker::Test(test) => test.begin(environment),
+            Taker::Test(test) => test.begin(context),
             _ => Ok(()),
         })
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
     }
 
@@ -390,13 +391,13 @@ impl Operator<Rows> for Modulate {
 
 /// A row operator that puts what a taker takes in the object's place; unproductive rows are dropped. It is
 /// what a key's look-up becomes where it must run on the node that owns the object.
-pub struct Lookup(pub Taker);
+pub(crate) struct Lookup(pub Taker);
 
-impl crate::row::RowOperator for Lookup {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
+impl crate::row::operator::RowOperator for Lookup {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = match &self.0 {
             Taker::Identity | Taker::Test(_) => return Ok(rows),
-            taker => match taker.take(&rows.objects, environment)? {
+            taker => match taker.take(&rows.objects, context)? {
                 Some(column) => column,
                 None => return Ok(rows),
             },

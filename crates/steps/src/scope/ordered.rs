@@ -1,4 +1,8 @@
-//! A scope whose results come out in the order of the rows that went in.
+//! The ordered scope: its results leave in the order of the rows that entered.
+//!
+//! Row-by-row operators on one node keep the order by themselves (FLOW-11). Branches do not, and over several nodes rows take
+//! different ways. Where the plan requires the order, such operators run inside this scope: each row gets its index as a tag,
+//! and the results are sorted by it. Rows keep all their columns.
 
 use mangrove_flow::{Batch as _, GroupId, Operator, Output};
 use mangrove_graph::Result;
@@ -6,22 +10,22 @@ use mangrove_graph::Result;
 use crate::rows::{Rows, Tags};
 use crate::scope::queue::WaitQueue;
 
-struct Batch {
+struct WaitingBatch {
     tags: Tags,
     results: Option<Rows>,
 }
 
-/// Tags each row with its place, and sorts what comes back by it. Rows keep all they carry.
+/// The operator of an ordered scope.
 #[derive(Default)]
-pub struct Ordered {
-    queue: WaitQueue<Batch>,
+pub(crate) struct OrderedScope {
+    queue: WaitQueue<WaitingBatch>,
 }
 
 const ENTER: usize = 0;
 const EXIT: usize = 1;
 
-impl Operator<Rows> for Ordered {
-    fn rest(&mut self) -> bool {
+impl Operator<Rows> for OrderedScope {
+    fn recycle(&mut self) -> bool {
         self.queue.is_empty()
     }
 
@@ -39,7 +43,7 @@ impl Operator<Rows> for Ordered {
         }
         let count = batch.len() as u32;
         let tags = std::mem::replace(&mut batch.tags, Tags::Many((0..count).collect()));
-        let number = self.queue.push(group, Batch { tags, results: None });
+        let number = self.queue.push(group, WaitingBatch { tags, results: None });
         let inside = out.open_group(group);
         self.queue.enter(inside, number);
         out.emit(ENTER, inside, batch)?;

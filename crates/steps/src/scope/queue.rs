@@ -1,34 +1,36 @@
-//! Batches that wait for their scope groups, released in the order in which they came.
+//! The batches that wait in the operator of a scope until the groups inside have ended.
+//!
+//! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has arrived
+//!   and none of its batches waits any more.
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use mangrove_flow::{GroupId, Output};
-use mangrove_graph::Result;
+use mangrove_graph::{FastMap, Result};
 
-use crate::barrier::held::FastMap;
 use crate::rows::Rows;
 
-/// A batch that entered a scope and waits there.
+/// A batch that waits in a scope.
 struct Waiting<T> {
     number: u64,
-    /// The group the batch belongs to, outside the scope.
+    /// The group outside that the batch belongs to.
     group: GroupId,
     state: T,
     done: bool,
-    /// What the query is charged for while it waits.
+    /// Bytes charged while it waits (FLOW-17).
     charged: u64,
 }
 
-/// The batches that wait in one scope operator, and the groups outside that wait for them.
-pub struct WaitQueue<T> {
+/// The waiting batches of one operator, in the order of their numbers, and the groups outside that wait for them.
+pub(crate) struct WaitQueue<T> {
     queue: VecDeque<Waiting<T>>,
     next: u64,
-    /// Batches waiting, by the group outside.
+    /// The number of waiting batches of each group outside.
     open: FastMap<GroupId, u32>,
-    /// Groups outside that have ended but for what waits here.
+    /// The groups outside whose end has arrived, with their instances.
     ended: FastMap<GroupId, u32>,
-    /// Which batch a group inside belongs to.
+    /// The number of the batch that each group inside works for.
     inside: FastMap<GroupId, u64>,
 }
 
@@ -45,12 +47,12 @@ impl<T> Default for WaitQueue<T> {
 }
 
 impl<T> WaitQueue<T> {
-    /// Whether nothing waits, inside or outside.
+    /// Returns true if no batch and no group waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.open.is_empty() && self.ended.is_empty() && self.inside.is_empty()
     }
 
-    /// Adds a batch's state; its number is returned.
+    /// Adds a batch and returns its number.
     pub fn push(&mut self, group: GroupId, state: T) -> u64 {
         self.next += 1;
         *self.open.entry(group).or_default() += 1;
@@ -58,31 +60,31 @@ impl<T> WaitQueue<T> {
         self.next
     }
 
-    /// Charges the query for bytes that wait with a batch, until it is released.
+    /// Charges the query for bytes of a batch until the batch is released.
     pub fn charge(&mut self, batch: u64, bytes: u64, out: &Output<'_, Rows>) -> Result<()> {
-        out.context().charge(bytes)?;
+        out.control().charge(bytes)?;
         if let Ok(at) = self.queue.binary_search_by_key(&batch, |w| w.number) {
             self.queue[at].charged += bytes;
         }
         Ok(())
     }
 
-    /// Says that a group inside the scope works for a batch.
+    /// Notes that a group inside works for a batch.
     pub fn enter(&mut self, inside: GroupId, batch: u64) {
         self.inside.insert(inside, batch);
     }
 
-    /// Says that a group inside has ended; the number of its batch.
+    /// Notes that a group inside has ended. Returns the number of its batch.
     pub fn leave(&mut self, inside: GroupId) -> Option<u64> {
         self.inside.remove(&inside)
     }
 
-    /// The number of the batch that a group inside works for.
+    /// Returns the number of the batch that a group inside works for.
     pub fn batch_of(&self, inside: GroupId) -> Option<u64> {
         self.inside.get(&inside).copied()
     }
 
-    /// The state of a batch, and the group outside it belongs to.
+    /// Returns the state of a batch, and the group outside that it belongs to.
     pub fn state(&mut self, batch: u64) -> Option<(&mut T, GroupId)> {
         // Numbers ascend along the queue.
         let at = self.queue.binary_search_by_key(&batch, |w| w.number).ok()?;
@@ -90,25 +92,25 @@ impl<T> WaitQueue<T> {
         Some((&mut waiting.state, waiting.group))
     }
 
-    /// The number of the batch at the head.
+    /// Returns the number of the batch that is released next.
     pub fn head(&self) -> Option<u64> {
         self.queue.front().map(|w| w.number)
     }
 
-    /// Says that a batch is done.
+    /// Notes that a batch is done: it leaves when all earlier ones have.
     pub fn done(&mut self, batch: u64) {
         if let Ok(at) = self.queue.binary_search_by_key(&batch, |w| w.number) {
             self.queue[at].done = true;
         }
     }
 
-    /// Says that a group outside has ended.
+    /// Notes that the end of a group outside has arrived.
     pub fn end(&mut self, group: GroupId, instances: u32) {
         self.ended.insert(group, instances);
     }
 
-    /// Releases the batches at the head that are done, and finishes the groups outside that waited only for
-    /// them.
+    /// Releases the batches at the head that are done, and sends the end of each group outside that waits for no batch
+    /// any more (STEPS-6).
     pub fn release(
         &mut self,
         exit: usize,
@@ -117,7 +119,7 @@ impl<T> WaitQueue<T> {
     ) -> Result<()> {
         while self.queue.front().is_some_and(|w| w.done) {
             let Some(waiting) = self.queue.pop_front() else { break };
-            out.context().release(waiting.charged);
+            out.control().release(waiting.charged);
             if let Some(open) = self.open.get_mut(&waiting.group) {
                 *open -= 1;
                 if *open == 0 {

@@ -1,36 +1,37 @@
-//! The loop scope: `repeat()` with an instance an iteration.
+//! The loop scope: `repeat()`, with one group for each iteration.
 //!
-//! The body is one scope for the whole stream: tags of the surroundings go on inside, and a barrier in the
-//! body sees all traversers of an iteration. Iterations run one after the other (breadth first): what one
-//! leaves behind is merged where rows remember no path, so a walk through a dense graph holds at most a row
-//! a vertex, and the first traverser to arrive came by a shortest way. Only `dedup()` remembers from one iteration to
-//! the next (see [`crate::scope::visited`]).
+//! The body is one scope for the whole stream: the tags of the group outside go on inside, and a barrier in the body sees all
+//! traversers of an iteration. Iterations run one after the other, breadth first. Rows that an iteration leaves for the next
+//! one are merged if they remember no path, so a walk through a dense graph holds at most one row for each vertex. Only
+//! `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
 //!
-//! Where the plan says that nobody can tell how often and by which ways an object is come to (`once`), an instance goes on
-//! from each vertex the first time only. The first time is the earliest iteration, so that nothing within reach is missed;
-//! the loop is then a breadth-first search, and ends in a graph with cycles.
+//! ```text
+//!   port 0          edge 0            port 1 │ edge 1         port 2
+//!  rows enter ─► tests before body ─► test ─►│──► body, tests after it ─► test ─► next iteration
+//!                                       └────┴── edge 2: rows that leave or are emitted ──┘
+//! ```
 //!
-//! Ports: 0 rows enter, 1 rows back from the tests before the body, 2 rows back from the body and the tests
-//! behind it. Edges: 0 to the tests before the body, 1 to the body, 2 out.
+//! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance goes
+//! on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is missed.
+//! The loop is then a breadth-first search, and it ends also in a graph with cycles.
 
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, GroupId, Operator, Output, QueryContext};
-use mangrove_graph::{Result, Value, VertexId};
+use mangrove_flow::{Batch as _, GroupId, Operator, Output, QueryControl};
+use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
-use crate::barrier::held::FastMap;
 use crate::barrier::merge::Merger;
-use crate::environment::Environment;
-use crate::nesting;
-use crate::path;
+use crate::barrier::visited::Visited;
+use crate::context::execution::ExecutionContext;
+use crate::limits::nesting;
+use crate::rows::path;
 use crate::rows::{Column, Rows};
-use crate::scope::visited::Visited;
-use crate::test::CompiledTest;
+use crate::values::predicate::CompiledTest;
 
-/// A test of a loop, with the values of its operands in this run.
-pub enum LoopTest {
+/// When a row leaves the loop, or is emitted. Operands have their values of the current run.
+pub(crate) enum LoopCondition {
     /// Always.
     Always,
     /// After this many iterations.
@@ -41,42 +42,40 @@ pub enum LoopTest {
     Computed(usize),
 }
 
-/// What is fixed about a loop.
-pub struct Shape {
+/// The structure of a loop, fixed by the plan.
+pub(crate) struct LoopShape {
     /// When a row leaves.
-    pub until: Option<LoopTest>,
-    /// Tested before the body.
+    pub until: Option<LoopCondition>,
+    /// True if `until` is tested before the body.
     pub until_first: bool,
     /// When a row is also emitted.
-    pub emit: Option<LoopTest>,
-    /// Tested before the body.
+    pub emit: Option<LoopCondition>,
+    /// True if `emit` is tested before the body.
     pub emit_first: bool,
-    /// Rows carry loop counters.
-    pub loops: bool,
-    /// An instance goes on from each vertex once.
+    /// True if an instance goes on from each vertex only once.
     pub once: bool,
-    /// How many of the newest objects of a path may be collections that one iteration made.
+    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their nesting.
     pub collections_made: usize,
 }
 
 /// The loop of one group outside.
 struct Loop {
-    /// The iteration rows are in: its number and group.
+    /// The number and group of the current iteration.
     iteration: u32,
     inside: GroupId,
-    /// What the iteration leaves behind.
+    /// The rows for the next iteration.
     next: Merger,
-    /// Instances outside, once the stream has ended.
+    /// The instances of the group outside, after its end has arrived.
     instances: Option<u32>,
-    /// The vertices that were come to, by instance, where each counts once.
-    reached: HashSet<(u32, VertexId), foldhash::fast::RandomState>,
+    /// With `once`: the vertices that each instance has reached.
+    reached: FastSet<(u32, VertexId)>,
 }
 
-/// About what an entry of the set of reached vertices costs.
+/// About the bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
 impl Loop {
-    /// The rows that come to a vertex for the first time.
+    /// Returns the rows that reach a vertex for the first time.
     fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
         let before = self.reached.len();
         let mut is_new = |row: usize| match &rows.objects {
@@ -89,14 +88,14 @@ impl Loop {
         };
         let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
         let rows = if new.len() == rows.len() { rows } else { rows.take(&new) };
-        out.context().charge((self.reached.len() - before) as u64 * REACHED_BYTES)?;
+        out.control().charge((self.reached.len() - before) as u64 * REACHED_BYTES)?;
         Ok(rows)
     }
 }
 
-/// A loop scope.
-pub struct Repeat {
-    shape: Shape,
+/// The operator of a loop scope.
+pub(crate) struct LoopScope {
+    shape: LoopShape,
     visited: Arc<Visited>,
     loops: FastMap<GroupId, Loop>,
     outside: FastMap<GroupId, GroupId>,
@@ -106,10 +105,10 @@ const BEFORE: usize = 0;
 const BODY: usize = 1;
 const EXIT: usize = 2;
 
-impl Repeat {
-    /// A loop of this shape; what `dedup()`s in its body have seen is in `visited`.
-    pub fn new(shape: Shape, visited: Arc<Visited>) -> Self {
-        Repeat { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
+impl LoopScope {
+    /// A loop whose `dedup()`s in the body share `visited`.
+    pub fn new(shape: LoopShape, visited: Arc<Visited>) -> Self {
+        LoopScope { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
     }
 
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Loop {
@@ -122,17 +121,17 @@ impl Repeat {
         })
     }
 
-    fn holds(test: Option<&LoopTest>, rows: &Rows, row: usize, iterations: u32) -> bool {
+    fn holds(test: Option<&LoopCondition>, rows: &Rows, row: usize, iterations: u32) -> bool {
         match test {
             None => false,
-            Some(LoopTest::Always) => true,
-            Some(LoopTest::Times(_, times)) => i64::from(iterations) >= *times,
-            Some(LoopTest::Test(test)) => test.holds(&rows.object(row)),
-            Some(LoopTest::Computed(column)) => rows.computed_value(*column, row) == Some(&Value::Bool(true)),
+            Some(LoopCondition::Always) => true,
+            Some(LoopCondition::Times(_, times)) => i64::from(iterations) >= *times,
+            Some(LoopCondition::Test(test)) => test.holds(&rows.object(row)),
+            Some(LoopCondition::Computed(column)) => rows.computed_value(*column, row) == Some(&Value::Bool(true)),
         }
     }
 
-    /// Lets leave what leaves here and emits what is emitted; returns the rows that go on.
+    /// Sends out the rows that leave here and those that are emitted. Returns the rows that go on.
     fn test(
         &self,
         rows: Rows,
@@ -165,7 +164,7 @@ impl Repeat {
         Ok(rows)
     }
 
-    /// Sends the rows that a finished iteration left behind into the next one, or ends the loop.
+    /// Handles the end of an iteration: sends its rows into the next one, or ends the loop.
     fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         out.close_group(inside);
         self.visited.iteration_ends(inside);
@@ -174,7 +173,7 @@ impl Repeat {
         let instances = state.instances.unwrap_or(1);
         let rows = state.next.take(out).filter(|_| !out.is_cancelled(group));
         let Some(rows) = rows else {
-            out.context().release(state.reached.len() as u64 * REACHED_BYTES);
+            out.control().release(state.reached.len() as u64 * REACHED_BYTES);
             self.loops.remove(&group);
             self.visited.loop_ends(group, out);
             return out.finish(EXIT, group, instances);
@@ -191,25 +190,25 @@ impl Repeat {
     }
 }
 
-impl LoopTest {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+impl LoopCondition {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         match self {
-            LoopTest::Times(operand, times) => {
-                *times = environment.resolve_integer(operand, "the argument of times()")?;
+            LoopCondition::Times(operand, times) => {
+                *times = context.resolve_integer(operand, "the argument of times()")?;
                 Ok(())
             }
-            LoopTest::Test(test) => test.begin(environment),
-            LoopTest::Always | LoopTest::Computed(_) => Ok(()),
+            LoopCondition::Test(test) => test.begin(context),
+            LoopCondition::Always | LoopCondition::Computed(_) => Ok(()),
         }
     }
 }
 
-impl Operator<Rows> for Repeat {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(environment))
+impl Operator<Rows> for LoopScope {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(context))
     }
 
-    fn rest(&mut self) -> bool {
+    fn recycle(&mut self) -> bool {
         self.loops.is_empty() && self.outside.is_empty() && self.visited.is_empty()
     }
 
@@ -233,12 +232,12 @@ impl Operator<Rows> for Repeat {
             return out.emit(BODY, inside, rows);
         }
         if self.shape.collections_made > 0 {
-            check_nesting(&batch, self.shape.collections_made, out.context())?;
+            check_nesting(&batch, self.shape.collections_made, out.control())?;
         }
         if self.shape.once
             && let Some(state) = self.loops.get_mut(&group)
         {
-            // The tests that were made of the rows go with them.
+            // The results of the tests stay with their rows.
             batch = state.admit(batch, out)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
@@ -262,13 +261,13 @@ impl Operator<Rows> for Repeat {
     }
 }
 
-/// Fails for rows that carry a value on to the next iteration which nests too deep: as their object, in their sack, or
-/// among the newest objects of their path.
-fn check_nesting(rows: &Rows, newest: usize, context: &QueryContext) -> Result<()> {
+/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among the
+/// newest objects of its path.
+fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
     if let Column::Values(values) = &rows.objects {
-        nesting::check_all(values, context)?;
+        nesting::check_all(values, control)?;
     }
-    nesting::check_all(rows.sacks.iter().flatten(), context)?;
+    nesting::check_all(rows.sacks.iter().flatten(), control)?;
     let objects = rows.path.iter().flatten().flat_map(|path| path::newest_first(path).take(newest));
-    nesting::check_all(objects.map(|node| &node.object), context)
+    nesting::check_all(objects.map(|node| &node.object), control)
 }

@@ -1,4 +1,4 @@
-//! `tinker.degree.centrality`
+//! `tinker.degree.centrality`: the number of edges of a vertex. It reads degrees only, no edge.
 
 use mangrove_graph::{Direction, Error, LabelFilter, Result, Value};
 

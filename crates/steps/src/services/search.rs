@@ -1,4 +1,4 @@
-//! `tinker.search`: a scan of all properties for a text. Nothing is indexed for it.
+//! `tinker.search`: scans all properties for a text. No index helps, so it checks the limits of the query on the way.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::{Call, misfit};
 
 const NAME: &str = "tinker.search";
 
-/// How many elements are read at a time; limits are looked at in between.
+/// Elements read between two checks of the limits.
 const SCANNED_AT_ONCE: usize = 1024;
 
-/// About what a result costs.
+/// About the bytes of a result.
 const FOUND_BYTES: u64 = 128;
 
-/// Whose properties are searched.
+/// The elements whose properties are searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owners {
     All,
@@ -67,12 +67,12 @@ impl Search<'_> {
         matches!(value, Value::String(text) if text.contains(self.text.as_str()))
     }
 
-    /// Properties of vertices, and properties of those.
+    /// Properties of vertices, and their meta-properties.
     fn vertices(&mut self, owners: Owners) -> Result<()> {
         let (mut cursor, mut vertices, mut rows) = (ScanCursor::default(), Vec::new(), Vec::new());
         let mut ended = false;
         while !ended {
-            self.call.context.check()?;
+            self.call.control.check()?;
             vertices.clear();
             rows.clear();
             let view = self.call.view;
@@ -102,7 +102,7 @@ impl Search<'_> {
         let (mut cursor, mut edges, mut rows) = (ScanCursor::default(), Vec::new(), Vec::new());
         let mut ended = false;
         while !ended {
-            self.call.context.check()?;
+            self.call.control.check()?;
             edges.clear();
             rows.clear();
             let view = self.call.view;
@@ -120,8 +120,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What is found is charged to the query until it ends.
+    /// Adds a result. It is charged until the query ends.
     fn charge(&self, before: usize) -> Result<()> {
-        self.call.context.charge((self.found.len() - before) as u64 * FOUND_BYTES)
+        self.call.control.charge((self.found.len() - before) as u64 * FOUND_BYTES)
     }
 }

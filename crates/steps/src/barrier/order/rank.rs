@@ -1,19 +1,23 @@
-//! Keys as words: what is less has the smaller word.
+//! Sort keys as 64-bit words: a smaller key has a smaller word.
 //!
-//! Of integers and of floats the word says all: two are equal if their words are. The word of a text are its first
-//! eight bytes, so equal words say nothing yet. Integers of all widths go together, and floats of both; an integer and
-//! a float do not, as not every integer is a double. The words of a descending order are those of the ascending one
-//! turned round, so equal keys stay in the order in which they came either way.
+//! | keys | word | equal words mean |
+//! |---|---|---|
+//! | integers of all widths | the number, shifted to be unsigned | equal keys |
+//! | floats of both widths | the bits, made ascending | equal keys |
+//! | texts | the first eight bytes | nothing: values must be compared |
+//!
+//! Integers and floats do not mix, because not every integer is a double. The words of a descending order are those of the
+//! ascending one inverted, so equal keys keep the order in which they came either way.
 
 use std::cmp::Ordering;
 
-use mangrove_flow::QueryContext;
+use mangrove_flow::QueryControl;
 use mangrove_graph::{NumberType, Result, Value, numeric, pieces};
 use mangrove_gremlin::Order as Way;
 
 use crate::rows::ComputedColumn;
 
-/// A word a row, and whether equal words are equal keys.
+/// A word for each row, and whether equal words mean equal keys.
 pub(super) struct Ranks {
     words: Vec<u64>,
     is_exact: bool,
@@ -23,20 +27,20 @@ fn turned(word: u64, way: Way) -> u64 {
     if way == Way::Desc { !word } else { word }
 }
 
-/// The word of an integer.
+/// Returns the word of an integer.
 pub(super) fn of_integer(number: i64, way: Way) -> u64 {
     turned(number as u64 ^ (1 << 63), way)
 }
 
-/// The word of a float: NaN after everything else, and one zero.
+/// Returns the word of a float. NaN comes last, and both zeros are equal.
 pub(super) fn of_float(number: f64, way: Way) -> u64 {
     let bits = if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() };
-    // Those of negative numbers run the other way.
+    // The bits of negative numbers descend.
     let sign = bits >> 63 != 0;
     turned(if sign { !bits } else { bits | (1 << 63) }, way)
 }
 
-/// The word of a number among floats, or among integers; `None` for a value of another kind.
+/// Returns the word of a number among floats, or among integers; `None` for another kind of value.
 pub(super) fn of_number(value: &Value, among_floats: bool, way: Way) -> Option<u64> {
     match (value, among_floats) {
         (Value::F32(n), true) => Some(of_float(f64::from(*n), way)),
@@ -54,7 +58,7 @@ fn of_text(value: &Value, way: Way) -> Option<u64> {
     Some(turned(u64::from_be_bytes(word), way))
 }
 
-/// The words of keys that are all of one kind.
+/// Returns the words of keys that are all of one kind.
 pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
     let first = keys.first()?.as_ref()?;
     if matches!(first, Value::String(_)) {
@@ -66,16 +70,15 @@ pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
     Some(Ranks { words, is_exact: true })
 }
 
-/// Puts rows in order: by their words, and by `compare` where words do not tell. `piece`: in what pieces, where there are
-/// other keys.
+/// Sorts rows by their words, and by `compare` if words do not decide. `piece` is the size of the pieces sorted at a time.
 pub(super) fn sort(
     ranks: Ranks,
     piece: Option<usize>,
     order: &mut Vec<u32>,
-    context: &QueryContext,
+    control: &QueryControl,
     compare: impl Fn(u32, u32) -> Ordering,
 ) -> Result<()> {
-    let check = || context.check();
+    let check = || control.check();
     let mut rows: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
     if ranks.is_exact && piece.is_none() {
         pieces::sort(&mut rows, pieces::WORDS, check, |a, b| a.0.cmp(&b.0))?;
@@ -128,8 +131,8 @@ mod tests {
             expected.sort_by(|a, b| in_order(*a, *b));
             if let Some(ranks) = ranks(&column, way) {
                 let mut order = Vec::new();
-                let context = QueryContext::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
-                sort(ranks, None, &mut order, &context, in_order).unwrap();
+                let control = QueryControl::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
+                sort(ranks, None, &mut order, &control, in_order).unwrap();
                 prop_assert_eq!(order, expected);
             }
         }

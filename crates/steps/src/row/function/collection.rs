@@ -1,34 +1,21 @@
-//! Functions of collections. Members are the same if they are equivalent, as in `dedup()`.
+//! Functions of collections: `combine()`, `merge()`, `intersect()`, `conjoin()`, `product()` and their kin. Members are equal if
+//! they are equivalent, as in `dedup()`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, FastSet, Result, Value};
 use mangrove_plan::function::CollectionFunction;
 
 use super::text::{TextWriter, Texts};
-use super::{Given, KEYED_BYTES, MEMBER_BYTES, check_members, class};
-use crate::meter::{Making, Meter};
-use crate::row::local::{self, elements};
+use super::{Given, check_members, class};
+use crate::limits::meter::{Making, Meter};
+use crate::values::collection::{self, Entries, KEYED_BYTES, MEMBER_BYTES, distinct, elements};
 
-type Set = HashSet<Equivalent, foldhash::fast::RandomState>;
+type Set = FastSet<Equivalent>;
 
-/// The values without repetition, the first of equivalent ones.
-pub(crate) fn distinct(values: impl IntoIterator<Item = Value>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
-    let mut seen = Set::default();
-    let mut kept = Vec::new();
-    for value in values {
-        meter.charge(KEYED_BYTES)?;
-        if seen.insert(Equivalent(value.clone())) {
-            kept.push(value);
-        }
-    }
-    Ok(kept)
-}
-
-/// The values in a table.
+/// Returns the values in a hash set.
 fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
     let mut set = Set::default();
     for value in values {
@@ -38,7 +25,7 @@ fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
     Ok(set)
 }
 
-/// The values of which something holds.
+/// Returns the values for which `holds` is true.
 fn filtered(
     values: impl IntoIterator<Item = Value>,
     holds: impl Fn(&Equivalent) -> bool,
@@ -106,19 +93,19 @@ fn set(values: impl IntoIterator<Item = Value>, meter: &mut Meter<'_>) -> Result
     distinct(values, meter).map(|values| Value::Set(Arc::new(values)))
 }
 
-/// The members of a collection; where they have to be made, they are charged.
+/// Returns the members of a collection. If they must be copied, they are charged.
 fn elements_of<'a>(value: &'a Value, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
     Ok(match value {
         Value::List(values) | Value::Set(values) => Cow::Borrowed(values),
         Value::Path(path) => Cow::Borrowed(&path.objects),
         other => {
-            meter.charge(local::size(other).saturating_mul(MEMBER_BYTES))?;
+            meter.charge(collection::size(other).saturating_mul(MEMBER_BYTES))?;
             Cow::Owned(elements(other)?.unwrap_or_default())
         }
     })
 }
 
-/// The members of what a step is applied to.
+/// Returns the members of the object that a step is applied to.
 fn members<'a>(function: CollectionFunction, object: &'a Value, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
     let name = function.name();
     match object {
@@ -131,7 +118,7 @@ fn members<'a>(function: CollectionFunction, object: &'a Value, meter: &mut Mete
     }
 }
 
-/// The members of a step's argument.
+/// Returns the members of a step's argument.
 fn others<'a>(function: CollectionFunction, given: Given<'a>, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
     let name = function.name();
     let found = match given.value() {
@@ -156,7 +143,7 @@ fn others<'a>(function: CollectionFunction, given: Given<'a>, meter: &mut Meter<
     }))
 }
 
-/// Both maps in one; where both have a key, the argument's entry holds.
+/// Merges two maps. If both have a key, the entry of the argument wins.
 fn merge_maps(entries: &[(Value, Value)], given: Given<'_>, meter: &mut Meter<'_>) -> Result<Value> {
     let more = match given.value() {
         Some(Value::Map(more)) => more,
@@ -179,46 +166,7 @@ fn merge_maps(entries: &[(Value, Value)], given: Given<'_>, meter: &mut Meter<'_
     Ok(merged.into_map())
 }
 
-/// The entries of a map that grows, with a table of where each key is.
-pub(crate) struct Entries {
-    entries: Vec<(Value, Value)>,
-    places: HashMap<Equivalent, usize, foldhash::fast::RandomState>,
-}
-
-impl Entries {
-    /// The entries of a map.
-    pub fn of(entries: &[(Value, Value)], meter: &mut Meter<'_>) -> Result<Self> {
-        let mut all = Entries { entries: Vec::new(), places: HashMap::default() };
-        entries.iter().try_for_each(|(key, value)| all.put(key.clone(), value.clone(), meter))?;
-        Ok(all)
-    }
-
-    /// The value under a key, if it is there.
-    fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
-        let at = *self.places.get(&Equivalent(key.clone()))?;
-        Some(&mut self.entries[at].1)
-    }
-
-    /// Puts an entry into the map, in the place of the one under the same key.
-    pub fn put(&mut self, key: Value, value: Value, meter: &mut Meter<'_>) -> Result<()> {
-        meter.charge(MEMBER_BYTES + KEYED_BYTES)?;
-        match self.get_mut(&key) {
-            Some(there) => *there = value,
-            None => {
-                self.places.insert(Equivalent(key.clone()), self.entries.len());
-                self.entries.push((key, value));
-            }
-        }
-        Ok(())
-    }
-
-    /// The map.
-    pub fn into_map(self) -> Value {
-        Value::map(self.entries)
-    }
-}
-
-/// The members as one text; nulls are left out. Of nothing but nulls comes null.
+/// Joins the members into one text, without nulls. If there are only nulls, the result is null.
 fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter<'_>) -> Result<Value> {
     let Some(Value::String(separator)) = given.value() else {
         return Err(Error::invalid("conjoin() takes a string to put between members"));
@@ -240,7 +188,7 @@ fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result
     let mut pairs = Making::new(meter, 0);
     for a in members {
         for b in others {
-            // A pair is a list of two in the list of all.
+            // A pair is a list of two inside the list of all pairs.
             meter.charge(5 * MEMBER_BYTES)?;
             pairs.push(Value::list(vec![a.clone(), b.clone()]));
         }
@@ -248,19 +196,19 @@ fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result
     Ok(Value::list(pairs.done()))
 }
 
-/// Every member with its place, from 0. What is no collection is the only member of one.
+/// Pairs every member with its index, from 0. A value that is no collection is its own only member.
 pub(super) fn index(object: &Value, map: bool, meter: &mut Meter<'_>) -> Result<Value> {
-    meter.charge(local::size(object).saturating_mul(MEMBER_BYTES))?;
+    meter.charge(collection::size(object).saturating_mul(MEMBER_BYTES))?;
     let members = elements(object)?.unwrap_or_else(|| vec![object.clone()]);
-    let place = |at: usize| Value::I32(i32::try_from(at).unwrap_or(i32::MAX));
+    let position = |at: usize| Value::I32(i32::try_from(at).unwrap_or(i32::MAX));
     if map {
         meter.charge(members.len() * 2 * MEMBER_BYTES)?;
-        return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (place(at), value)).collect()));
+        return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (position(at), value)).collect()));
     }
-    let mut placed = Making::new(meter, 0);
+    let mut pairs = Making::new(meter, 0);
     for (at, value) in members.into_iter().enumerate() {
         meter.charge(5 * MEMBER_BYTES)?;
-        placed.push(Value::list(vec![value, place(at)]));
+        pairs.push(Value::list(vec![value, position(at)]));
     }
-    Ok(Value::list(placed.done()))
+    Ok(Value::list(pairs.done()))
 }

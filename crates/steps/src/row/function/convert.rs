@@ -1,4 +1,4 @@
-//! `asBool()` and `asNumber()`.
+//! Conversions: `asBool()` and `asNumber()`. Texts are read as Java reads them, because TinkerPop does.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use num_traits::{ToPrimitive, Zero};
 
 use super::class;
 
-/// A boolean, a number (zero and NaN are false), or the words true and false.
+/// Converts a boolean, a number (zero and NaN are false), or the words true and false.
 pub(super) fn to_bool(object: &Value) -> Result<Value> {
     let parsed = match object {
         Value::Bool(value) => Some(*value),
@@ -30,8 +30,8 @@ pub(super) fn to_bool(object: &Value) -> Result<Value> {
     })
 }
 
-/// A number of a type, or of the one that fits: a number as it is, a text as [`parse`] reads it, a date as its
-/// milliseconds. Null stays null.
+/// Converts to a number of a given type, or of the one that fits. A number stays as it is, a text is read by [`parse`], a date
+/// becomes its milliseconds, null stays null.
 pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value> {
     let number = match object {
         Value::Null => return Ok(Value::Null),
@@ -63,8 +63,8 @@ pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value>
     }
 }
 
-/// A number as Java's commonest reader of them has it: `0x1F` and `017` (octal) as in Java, a suffix `L`, `f` or `d`, and
-/// what has a point or an exponent in the narrowest type that keeps its digits, from float on.
+/// Reads a number as the usual Java parser of numbers does: `0x1F` and `017` (octal) as in Java, a suffix `L`, `f` or `d`. A
+/// number with a point or an exponent gets the narrowest type from float on that keeps its digits.
 fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
     let (digits, suffix) = match text.char_indices().next_back()? {
@@ -92,7 +92,7 @@ fn is_hexadecimal(text: &str) -> bool {
     unsigned(text).starts_with("0x") || unsigned(text).starts_with("0X")
 }
 
-/// A whole number in the notation that its first digits say.
+/// Reads a whole number in the notation that its prefix names.
 fn java_whole(text: &str) -> Option<BigInt> {
     let digits = unsigned(text);
     let sign = if text.starts_with('-') { "-" } else { "" };
@@ -105,7 +105,7 @@ fn java_whole(text: &str) -> Option<BigInt> {
 
 fn whole_from(text: &str, radix: u32) -> Option<BigInt> {
     let digits = unsigned(text);
-    // The reader of big numbers takes underscores between digits.
+    // The parser of big numbers would accept underscores between digits.
     let plain = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
     plain.then(|| BigInt::parse_bytes(text.as_bytes(), radix))?
 }
@@ -118,17 +118,17 @@ fn narrowest(whole: BigInt, long: bool) -> Value {
     }
 }
 
-/// Whether these are the characters of a number with a point or an exponent; Rust reads words, too.
+/// Returns true if these are the characters of a number with a point or an exponent. Rust's parser accepts words, too.
 fn is_fraction(digits: &str) -> bool {
     digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'))
 }
 
-/// Whether a number has no digit but zeros; one that is merely small must not become a zero.
+/// Returns true if a number has no digit but zeros. A number that is merely small must not become zero.
 fn is_zero(digits: &str) -> bool {
     digits.bytes().take_while(|b| !matches!(b, b'e' | b'E')).all(|b| !matches!(b, b'1'..=b'9'))
 }
 
-/// The number of a float (or double), or of the next type that can hold it.
+/// Returns the number as a float (or double), or as the next type that can hold it.
 fn fraction(digits: &str, float: bool) -> Option<Value> {
     if !is_fraction(digits) {
         return None;
@@ -144,7 +144,7 @@ fn fraction(digits: &str, float: bool) -> Option<Value> {
     digits.parse::<BigDecimal>().ok().map(|number| Value::Decimal(Arc::new(number)))
 }
 
-/// The narrowest type that writes the number with the same digits.
+/// Returns the number in the narrowest type that prints the same digits.
 fn shortest_fraction(digits: &str) -> Option<Value> {
     if !is_fraction(digits) {
         return None;
@@ -162,7 +162,7 @@ fn shortest_fraction(digits: &str) -> Option<Value> {
     Some(Value::Decimal(Arc::new(exact)))
 }
 
-/// The number in another type; fractions are cut off. `None` where it does not fit.
+/// Converts a number to another type, cutting off fractions. `None` if it does not fit.
 fn cast(number: &Value, to: NumberType) -> Option<Value> {
     Some(match to {
         NumberType::Byte => Value::I8(i8::try_from(whole(number)?).ok()?),
@@ -178,7 +178,7 @@ fn cast(number: &Value, to: NumberType) -> Option<Value> {
             }
             Value::F32(float)
         }
-        // The double that is written as the float is.
+        // The double that prints like the float.
         NumberType::Double if matches!(number, Value::F32(_)) => Value::F64(decimal_text(number)?.parse().ok()?),
         NumberType::Double => match numeric::to_f64(number)? {
             infinite if infinite.is_infinite() && matches!(number, Value::BigInt(_) | Value::Decimal(_)) => {
@@ -197,7 +197,7 @@ fn cast(number: &Value, to: NumberType) -> Option<Value> {
     })
 }
 
-/// The shortest text of a float, which is the decimal that people mean by it; `None` for what has no digits.
+/// Returns the decimal with the shortest text of a float; `None` for infinities and NaN.
 fn decimal_text(number: &Value) -> Option<String> {
     match number {
         Value::F32(n) if n.is_finite() => Some(format!("{n:e}")),
@@ -206,13 +206,13 @@ fn decimal_text(number: &Value) -> Option<String> {
     }
 }
 
-/// Decimals whose exponent goes beyond this are no whole numbers to work with.
+/// Decimals with a larger exponent are not converted to whole numbers.
 const WHOLE_DIGITS_MAX: u64 = 10_000;
 
 fn whole(number: &Value) -> Option<BigInt> {
     match number {
         Value::BigInt(number) => Some((**number).clone()),
-        // One with a huge exponent has more digits than memory holds, or none before the point.
+        // With a huge exponent it has more digits than memory holds, or none before the point.
         Value::Decimal(number) if number.fractional_digit_count().unsigned_abs() > WHOLE_DIGITS_MAX => None,
         Value::Decimal(number) => {
             Some(number.with_scale_round(0, bigdecimal::RoundingMode::Down).into_bigint_and_exponent().0)

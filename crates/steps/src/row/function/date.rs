@@ -1,11 +1,11 @@
-//! Dates: `asDate()`, `dateAdd()`, `dateDiff()`.
+//! Functions of dates: `asDate()`, `dateAdd()`, `dateDiff()`. None reads the clock.
 
 use mangrove_graph::{DateTime, Error, Result, Value, numeric};
 use mangrove_plan::function::DateUnit;
 
 use super::{Given, class};
 
-/// A date, one in ISO 8601, or one by the milliseconds since 1970.
+/// Converts a text in ISO 8601, or milliseconds since 1970, to a date.
 pub(super) fn to_date(object: &Value) -> Result<Value> {
     let date = match object {
         Value::DateTime(date) => Some(*date),
@@ -24,7 +24,7 @@ pub(super) fn to_date(object: &Value) -> Result<Value> {
     })
 }
 
-/// A date some units later.
+/// Adds units to a date.
 pub(super) fn add(object: &Value, unit: DateUnit, given: &[Given<'_>]) -> Result<Value> {
     let date = needed(object, "dateAdd")?;
     let number = given.first().and_then(|given| given.value()).and_then(numeric::integer);
@@ -34,7 +34,7 @@ pub(super) fn add(object: &Value, unit: DateUnit, given: &[Given<'_>]) -> Result
     Ok(Value::DateTime(DateTime { seconds, ..date }))
 }
 
-/// How many milliseconds lie between a date and the argument; null stands for 1970.
+/// Returns the milliseconds between a date and the argument; null stands for 1970.
 pub(super) fn difference(object: &Value, given: &[Given<'_>]) -> Result<Value> {
     let date = needed(object, "dateDiff")?;
     let other = match given.first().and_then(|given| given.value()) {

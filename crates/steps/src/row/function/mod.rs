@@ -7,26 +7,24 @@
 mod collection;
 mod convert;
 mod date;
-pub mod text;
-
-pub(crate) use collection::{Entries, distinct};
+pub(crate) mod text;
 
 use mangrove_graph::{Error, PropertyOwner, Result, Value};
 use mangrove_plan::function::{Function, TextFunction};
 use mangrove_plan::physical::ComputedOperand;
 
-use super::map::MapOperator;
-use crate::environment::Environment;
-use crate::meter::Meter;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
+use crate::row::map::MapOperator;
 use crate::rows::Rows;
 
 /// A function with its arguments.
-pub struct Call {
+pub(crate) struct Call {
     function: Function,
     operands: Vec<ComputedOperand>,
-    /// What they are in this run.
+    /// The arguments with their values of this run.
     arguments: Vec<Argument>,
-    /// The texts of a batch's objects, where the function shows them.
+    /// The texts of the objects of a batch, if the function makes texts.
     texts: text::Texts,
 }
 
@@ -35,17 +33,17 @@ enum Argument {
     Computed(usize),
 }
 
-/// An argument as it is for one row.
+/// The argument for one row.
 #[derive(Clone, Copy)]
 enum Given<'a> {
     /// Written in the traversal.
     Constant(&'a Value),
-    /// What a traversal gave; `None`: nothing.
+    /// The result of a traversal; `None` if it has none.
     Result(Option<&'a Value>),
 }
 
 impl<'a> Given<'a> {
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     fn value(self) -> Option<&'a Value> {
         match self {
             Given::Constant(value) => Some(value),
@@ -55,7 +53,6 @@ impl<'a> Given<'a> {
 }
 
 impl Call {
-    /// With these arguments.
     pub fn new(function: Function, operands: Vec<ComputedOperand>) -> Self {
         Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
@@ -70,10 +67,10 @@ impl Call {
 }
 
 impl MapOperator for Call {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let resolve = |operand: &ComputedOperand| {
             Ok(match operand {
-                ComputedOperand::Operand(operand) => Argument::Constant(environment.resolve(operand)?),
+                ComputedOperand::Operand(operand) => Argument::Constant(context.resolve(operand)?),
                 ComputedOperand::Computed(column) => Argument::Computed(*column),
             })
         };
@@ -81,14 +78,14 @@ impl MapOperator for Call {
         Ok(())
     }
 
-    fn prepare(&mut self, rows: &Rows, environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
+    fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
         if self.shows_values() {
-            self.texts = text::Texts::of_column(&rows.objects, environment, meter)?;
+            self.texts = text::Texts::of_column(&rows.objects, context, meter)?;
         }
         Ok(())
     }
 
-    fn rest(&mut self) {
+    fn recycle(&mut self) {
         self.texts = text::Texts::default();
     }
 
@@ -96,16 +93,16 @@ impl MapOperator for Call {
         &mut self,
         rows: &Rows,
         row: usize,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
         let given = self.given(rows, row);
-        // A collection may hold so many elements that they are read for it alone.
+        // A collection may hold many elements, so their ids are read for this row alone.
         let of_collection;
         let texts = match self.shows_values() && text::is_collection(&object) {
             true => {
-                of_collection = text::Texts::of([&object].into_iter(), environment, meter)?;
+                of_collection = text::Texts::of([&object].into_iter(), context, meter)?;
                 &of_collection
             }
             false => &self.texts,
@@ -121,13 +118,13 @@ impl MapOperator for Call {
             Function::AsDate => date::to_date(&object)?,
             Function::DateAdd(unit) => date::add(&object, unit, &given)?,
             Function::DateDiff => date::difference(&object, &given)?,
-            Function::Element => element(&object, environment)?,
+            Function::Element => element(&object, context)?,
         }))
     }
 }
 
 impl Call {
-    /// Whether it makes texts of values, for which ids may have to be read.
+    /// Returns true if the function makes texts of values, which may need the ids of elements.
     fn shows_values(&self) -> bool {
         use mangrove_plan::function::CollectionFunction;
         matches!(
@@ -137,15 +134,15 @@ impl Call {
     }
 }
 
-/// What a property belongs to.
-fn element(object: &Value, environment: &Environment) -> Result<Value> {
+/// Returns the element that a property belongs to.
+fn element(object: &Value, context: &ExecutionContext) -> Result<Value> {
     match object {
         Value::VertexProperty(property) => Ok(Value::Vertex(property.vertex)),
         Value::Property(property) => match property.owner {
             PropertyOwner::Edge(edge) => Ok(Value::Edge(edge)),
             PropertyOwner::VertexProperty(vertex, key, ordinal) => {
                 let mut rows = Vec::new();
-                environment.view.vertex_properties(&[vertex], Some(&[key]), &mut rows)?;
+                context.view.vertex_properties(&[vertex], Some(&[key]), &mut rows)?;
                 let found = rows.into_iter().find(|row| row.ordinal == ordinal);
                 let row = found.ok_or_else(|| {
                     Error::evaluation("element() finds no vertex property: it was dropped since its property was read")
@@ -163,20 +160,16 @@ fn element(object: &Value, environment: &Environment) -> Result<Value> {
     }
 }
 
-/// The longest text, and the most members of a collection, that a function makes.
+/// The longest text in bytes, and the most members of a collection, that a function makes.
 const TEXT_BYTES_MAX: usize = 1 << 26;
 const MEMBERS_MAX: usize = 1 << 22;
 
-/// About what a member of a list costs, and one of a set or a map with its entry in the table of those known.
-const MEMBER_BYTES: usize = size_of::<Value>();
-const KEYED_BYTES: usize = 3 * MEMBER_BYTES;
-
-/// Fails for a text that would be too long.
+/// Fails if a text would be too long.
 fn check_text(step: &str, bytes: usize) -> Result<()> {
     check_size(step, bytes, TEXT_BYTES_MAX, "bytes of text")
 }
 
-/// Fails for a collection that would be too large.
+/// Fails if a collection would be too large.
 fn check_members(step: &str, members: usize) -> Result<()> {
     check_size(step, members, MEMBERS_MAX, "members")
 }
@@ -191,7 +184,7 @@ fn check_size(step: &str, size: usize, most: usize, of: &str) -> Result<()> {
     ))
 }
 
-/// The name of a value's class, as TinkerPop's messages have it.
+/// Returns the name of a value's class as TinkerPop's messages have it.
 fn class(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,28 +1,28 @@
 //! What functions give, and what they refuse.
 
-use mangrove_flow::QueryContext;
+use mangrove_flow::QueryControl;
 use mangrove_graph::{DateTime, ErrorKind, Result, Value};
 use mangrove_plan::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
 use mangrove_plan::logical::Operand;
 use mangrove_plan::physical::ComputedOperand;
 
 use super::Call;
-use crate::meter::limited_context;
-use crate::row::fake_view::{environment_of, modern};
+use crate::fake_view::{context_of, modern};
+use crate::limits::meter::limited_control;
 use crate::row::map::map_all;
 use crate::rows::{Column, Rows};
 
 fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Value> {
-    call_in(function, object, arguments, &limited_context(u64::MAX, None))
+    call_in(function, object, arguments, &limited_control(u64::MAX, None))
 }
 
-fn call_in(function: Function, object: Value, arguments: Vec<Value>, context: &QueryContext) -> Result<Value> {
+fn call_in(function: Function, object: Value, arguments: Vec<Value>, control: &QueryControl) -> Result<Value> {
     let operands = arguments.into_iter().map(|value| ComputedOperand::Operand(Operand::Literal(value))).collect();
     let call = Call::new(function, operands);
     let graph = modern();
-    let environment = environment_of(&graph);
+    let context = context_of(&graph);
     let rows = Rows::of(Column::Values(vec![object]));
-    Ok(map_all(call, rows, &environment, context)?.object(0))
+    Ok(map_all(call, rows, &context, control)?.object(0))
 }
 
 #[track_caller]
@@ -260,20 +260,20 @@ fn functions_of_large_values() -> Vec<Function> {
 fn every_function_is_stopped_by_either_limit() {
     for function in functions_of_large_values() {
         for (object, arguments) in large_inputs(function) {
-            let run = |context: QueryContext| {
-                let outcome = call_in(function, object.clone(), arguments.clone(), &context);
-                (outcome.err().map(|error| error.kind()), context.memory_peak())
+            let run = |control: QueryControl| {
+                let outcome = call_in(function, object.clone(), arguments.clone(), &control);
+                (outcome.err().map(|error| error.kind()), control.memory_peak())
             };
             // What it makes is charged before it is made. A length takes nothing.
-            let (failed, peak) = run(limited_context(1 << 20, None));
+            let (failed, peak) = run(limited_control(1 << 20, None));
             if !matches!(function, Function::Text { function: TextFunction::Length, .. }) {
                 assert_eq!(failed, Some(ErrorKind::MemoryLimit), "{function:?}");
                 assert!(peak < 16 << 20, "{function:?} charged {peak} at once");
             }
             // The clock is looked at before it is over.
-            let (failed, _) = run(limited_context(u64::MAX, Some(0)));
+            let (failed, _) = run(limited_control(u64::MAX, Some(0)));
             assert_eq!(failed, Some(ErrorKind::Timeout), "{function:?}");
-            let (failed, _) = run(limited_context(u64::MAX, Some(1 << 20)));
+            let (failed, _) = run(limited_control(u64::MAX, Some(1 << 20)));
             assert_eq!(failed, None, "{function:?}");
         }
     }
@@ -288,7 +288,7 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
         (TextFunction::Split, long("a"), vec!["a".into()], 14),
         (TextFunction::Replace, long("a"), vec!["a".into(), "".into()], 30),
     ] {
-        let run = |looks| call_in(text(function), object.clone(), arguments.clone(), &limited_context(u64::MAX, looks));
+        let run = |looks| call_in(text(function), object.clone(), arguments.clone(), &limited_control(u64::MAX, looks));
         assert_eq!(run(Some(looks)).unwrap_err().kind(), ErrorKind::Timeout, "{function:?}");
         run(Some(100)).unwrap();
     }
@@ -299,7 +299,7 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
         (TextFunction::TrimEnd, long(" "), vec![]),
         (TextFunction::Substring, long("a"), vec![1.into(), 2.into()]),
     ] {
-        let failed = call_in(text(function), object, arguments, &limited_context(u64::MAX, Some(0))).unwrap_err();
+        let failed = call_in(text(function), object, arguments, &limited_control(u64::MAX, Some(0))).unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::Timeout, "{function:?}");
     }
 }
@@ -308,19 +308,19 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
 fn what_a_call_that_fails_has_made_is_left_to_the_query() {
     let numbers = Value::list((0..1_000).map(Value::I32).collect());
     let run = |looks| {
-        let context = limited_context(u64::MAX, looks);
+        let control = limited_control(u64::MAX, looks);
         let product = Function::Collection(CollectionFunction::Product);
-        let made = call_in(product, numbers.clone(), vec![numbers.clone()], &context);
-        (made.is_ok(), context)
+        let made = call_in(product, numbers.clone(), vec![numbers.clone()], &control);
+        (made.is_ok(), control)
     };
-    let (is_made, context) = run(None);
-    assert!(is_made && !context.has_leftovers());
-    assert_eq!(context.memory(), 0);
+    let (is_made, control) = run(None);
+    assert!(is_made && !control.has_leftovers());
+    assert_eq!(control.memory(), 0);
     // A look comes every 64 KiB, and all pairs take more than 100 MB.
-    let (is_made, context) = run(Some(100));
+    let (is_made, control) = run(Some(100));
     assert!(!is_made);
-    let left = context.take_leftovers();
+    let left = control.take_leftovers();
     let pairs: usize = left.iter().filter_map(|left| left.downcast_ref::<Vec<Value>>()).map(Vec::len).sum();
     assert!(pairs > 10_000, "{pairs} pairs were left");
-    assert!(context.memory() >= pairs as u64 * 100, "{} bytes are charged for them", context.memory());
+    assert!(control.memory() >= pairs as u64 * 100, "{} bytes are charged for them", control.memory());
 }

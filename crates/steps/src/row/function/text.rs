@@ -1,74 +1,73 @@
 //! Functions of texts, and values as texts.
 //!
-//! Null stays null, except that it has no text of its own: `asString()` of it is an error. With `Scope.local` a
-//! function is applied to every member of a list or set, which gives a list; anything that is neither text nor (locally) a list of texts is an
-//! error, never taken for its text.
+//! Null stays null, but it has no text: `asString()` of it is an error. With `Scope.local` a function is applied to every member
+//! of a list or set and gives a list. Any object that is neither a text nor (with `Scope.local`) a list of texts is an error:
+//! it is never converted to a text implicitly.
 
 use std::fmt::Write as _;
 
 use bigdecimal::BigDecimal;
-use hashbrown::HashMap;
-use mangrove_graph::{Detached, Error, Result, Value, numeric};
+use mangrove_graph::{Detached, Error, FastMap, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
-use super::{Given, MEMBER_BYTES, check_members, check_text, class};
+use super::{Given, check_members, check_text, class};
+use crate::context::execution::ExecutionContext;
 use crate::detach::{Detail, detach};
-use crate::environment::Environment;
-use crate::meter::Meter;
-use crate::row::local::{self, elements};
+use crate::limits::meter::Meter;
 use crate::rows::Column;
+use crate::values::collection::{self, MEMBER_BYTES, elements};
 
 /// Makes texts of values. Elements are shown by ids and labels, which are read for all values of a batch at once.
 #[derive(Default)]
-pub struct Texts {
-    elements: HashMap<mangrove_graph::compare::Equivalent, Value, foldhash::fast::RandomState>,
+pub(crate) struct Texts {
+    elements: FastMap<mangrove_graph::compare::Equivalent, Value>,
 }
 
-/// How many elements are read at once.
+/// Elements read at once.
 const READ_AT_ONCE: usize = 1024;
 
 impl Texts {
-    /// For the values of a column, but for those in collections.
-    pub fn of_column(column: &Column, environment: &Environment, meter: &mut Meter<'_>) -> Result<Self> {
+    /// The texts of the elements of a column, without those in collections.
+    pub fn of_column(column: &Column, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Self> {
         let found = match column {
             Column::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
             Column::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
-            Column::Values(values) => return Texts::of_objects(values.iter(), environment, meter),
+            Column::Values(values) => return Texts::of_objects(values.iter(), context, meter),
         };
-        Texts::default().with(found, environment, meter)
+        Texts::default().with(found, context, meter)
     }
 
-    /// For these values, but for those in collections.
+    /// The texts of the elements among these values, without those in collections.
     pub fn of_objects<'a>(
         values: impl Iterator<Item = &'a Value>,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Self> {
-        Texts::default().with(values.filter(|value| is_element(value)).cloned().collect(), environment, meter)
+        Texts::default().with(values.filter(|value| is_element(value)).cloned().collect(), context, meter)
     }
 
-    /// For these values and all in them.
+    /// The texts of the elements among these values and in their collections.
     pub fn of<'a>(
         mut values: impl Iterator<Item = &'a Value>,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Self> {
         let mut found = Vec::new();
         values.try_for_each(|value| gather(value, &mut found, meter))?;
         let mut texts = Texts::default();
         for some in found.chunks(READ_AT_ONCE) {
-            texts.read(some, environment, meter)?;
+            texts.read(some, context, meter)?;
         }
         Ok(texts)
     }
 
-    fn with(mut self, elements: Vec<Value>, environment: &Environment, meter: &mut Meter<'_>) -> Result<Self> {
-        self.read(&elements, environment, meter)?;
+    fn with(mut self, elements: Vec<Value>, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Self> {
+        self.read(&elements, context, meter)?;
         Ok(self)
     }
 
-    fn read(&mut self, elements: &[Value], environment: &Environment, meter: &mut Meter<'_>) -> Result<()> {
-        let shown = detach(elements.to_vec(), &*environment.view, Detail::Reference, meter)?;
+    fn read(&mut self, elements: &[Value], context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
+        let shown = detach(elements.to_vec(), &*context.view, Detail::Reference, meter)?;
         self.elements.extend(elements.iter().cloned().map(mangrove_graph::compare::Equivalent).zip(shown));
         Ok(())
     }
@@ -88,7 +87,7 @@ impl Texts {
             Value::String(value) => text.push_str(value),
             Value::Uuid(value) => text.push(value),
             Value::DateTime(moment) => text.push_str(&without_empty_seconds(&moment.to_string())),
-            Value::Tree(tree) => self.write_map(local::branches(tree), text),
+            Value::Tree(tree) => self.write_map(collection::branches(tree), text),
             Value::Duration(_) | Value::Bytes(_) => {
                 let literal = mangrove_gremlin::Argument::Value(value.clone()).to_string();
                 let inner = literal.split_once(['\'', '"']).and_then(|(_, rest)| rest.rsplit_once(['\'', '"']));
@@ -185,8 +184,8 @@ impl Texts {
     }
 }
 
-/// A text that grows: each part is charged before it is added, and the whole has a limit.
-pub struct TextWriter<'a, 'm> {
+/// A text that grows. Each part is charged before it is added, and the length is limited.
+pub(crate) struct TextWriter<'a, 'm> {
     step: &'static str,
     text: String,
     meter: &'a mut Meter<'m>,
@@ -201,18 +200,18 @@ impl<'a, 'm> TextWriter<'a, 'm> {
     /// Appends a part.
     pub fn push_str(&mut self, part: &str) -> Result<()> {
         check_text(self.step, self.text.len() + part.len())?;
-        // Once in the text that grows, and once in the value it becomes.
+        // Charged twice: for the growing text, and for the value that it becomes.
         self.meter.charge(2 * part.len())?;
         self.text.push_str(part);
         Ok(())
     }
 
-    /// Counts bytes that are left out.
+    /// Counts bytes that were read but not added.
     fn pass(&mut self, bytes: usize) -> Result<()> {
         self.meter.pass(bytes)
     }
 
-    /// Appends something short.
+    /// Appends a short text.
     fn push(&mut self, part: &impl std::fmt::Display) -> Result<()> {
         let before = self.text.len();
         write!(self.text, "{part}").map_err(|_| Error::bug("writing into a string does not fail"))?;
@@ -220,14 +219,14 @@ impl<'a, 'm> TextWriter<'a, 'm> {
         check_text(self.step, self.text.len())
     }
 
-    /// The text as a value.
+    /// Returns the text as a value.
     pub fn into_value(self) -> Value {
         Value::from(self.text)
     }
 }
 
-/// A floating point number as Java writes it, of whose texts TinkerPop's are made: plain from 0.001 up to ten million, else
-/// with an exponent. `plain` and `scientific` are Rust's forms of it.
+/// Writes a floating-point number as Java, and so TinkerPop, does: plain from 0.001 up to ten million, otherwise with an
+/// exponent. `plain` and `scientific` are Rust's forms of it.
 fn float_text(value: f64, plain: String, scientific: &str) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
@@ -241,7 +240,7 @@ fn float_text(value: f64, plain: String, scientific: &str) -> String {
     }
 }
 
-/// A decimal as Java writes it: with an exponent if it is a multiple of ten, or too small for six places.
+/// Writes a decimal as Java does: with an exponent if it is a multiple of ten, or too small for six digits after the point.
 fn decimal_text(value: &BigDecimal) -> String {
     let (digits, scale) = value.as_bigint_and_exponent();
     let digits = digits.to_string();
@@ -255,7 +254,7 @@ fn decimal_text(value: &BigDecimal) -> String {
     format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
-/// A date and time in ISO 8601 as Java writes it: without seconds where they are zero, and fractions of three, six or nine
+/// Writes a date and time in ISO 8601 as Java does: without seconds if they are zero, and with fractions of three, six or nine
 /// digits.
 fn without_empty_seconds(text: &str) -> String {
     let Some((date, time)) = text.split_once('T') else { return text.to_owned() };
@@ -268,7 +267,7 @@ fn without_empty_seconds(text: &str) -> String {
     format!("{date}T{clock}{zone}")
 }
 
-/// Returns true if a value is shown by what the graph says of it.
+/// Returns true if the text of a value needs a read of the graph.
 fn is_element(value: &Value) -> bool {
     matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_))
 }
@@ -287,7 +286,7 @@ pub(crate) fn is_collection(value: &Value) -> bool {
     )
 }
 
-/// The elements and properties in a value.
+/// Returns the elements and properties in a value.
 fn gather(value: &Value, found: &mut Vec<Value>, meter: &mut Meter<'_>) -> Result<()> {
     meter.pass(MEMBER_BYTES)?;
     match value {
@@ -307,7 +306,7 @@ fn gather(value: &Value, found: &mut Vec<Value>, meter: &mut Meter<'_>) -> Resul
             gather(&entry.0, found, meter)?;
             gather(&entry.1, found, meter)
         }
-        Value::Tree(tree) => local::branches(tree).try_for_each(|(key, below)| {
+        Value::Tree(tree) => collection::branches(tree).try_for_each(|(key, below)| {
             gather(&key, found, meter)?;
             gather(&below, found, meter)
         }),
@@ -315,7 +314,7 @@ fn gather(value: &Value, found: &mut Vec<Value>, meter: &mut Meter<'_>) -> Resul
     }
 }
 
-/// A function of a text, or of the texts in a list.
+/// Applies a function to a text, or to the texts in a list.
 pub(super) fn apply(
     function: TextFunction,
     local: bool,
@@ -333,7 +332,7 @@ pub(super) fn apply(
     };
     match object {
         Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) if local => {
-            meter.charge(local::size(object).saturating_mul(2 * MEMBER_BYTES))?;
+            meter.charge(collection::size(object).saturating_mul(2 * MEMBER_BYTES))?;
             let members = elements(object)?.unwrap_or_default();
             let made: Vec<Value> = members.iter().map(|member| one(member, meter)).collect::<Result<_>>()?;
             Ok(Value::list(made))
@@ -354,7 +353,7 @@ fn misfit(function: TextFunction, local: bool, found: &Value) -> Error {
 
 fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let argument = |at: usize| given.get(at).and_then(|given| given.value());
-    // What is made of a long text may be short, and made again of each row.
+    // The result of a long text may be short, and it is made again for each row, so reading it counts, too.
     meter.pass(text.len())?;
     let mut part = |part: &str| {
         meter.charge(part.len())?;
@@ -370,7 +369,7 @@ fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut 
         TextFunction::TrimEnd => part(text.trim_end_matches(is_space)),
         TextFunction::Replace => match (string(function, argument(0))?, string(function, argument(1))?) {
             (Some(old), Some(new)) if !old.is_empty() => replace(text, old, new, meter),
-            // Without something to look for, or to put there, nothing is replaced.
+            // Without a text to search or to insert, nothing is replaced.
             _ => part(text),
         },
         TextFunction::Split => split(text, string(function, argument(0))?, meter),
@@ -378,10 +377,10 @@ fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut 
     }
 }
 
-/// How much of a text is worked on between two looks at the limits.
+/// Bytes of a text processed between two checks of the limits.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A text whose letters are changed, in pieces that end with a space: what a letter becomes depends on its word.
+/// Changes the case of a text, in pieces that end with a space, because the case of a letter may depend on its word.
 fn by_words(step: &'static str, text: &str, change: impl Fn(&str) -> String, meter: &mut Meter<'_>) -> Result<Value> {
     let mut changed = TextWriter::new(step, meter);
     let mut rest = text;
@@ -414,7 +413,7 @@ fn replace(text: &str, old: &str, new: &str, meter: &mut Meter<'_>) -> Result<Va
     Ok(replaced.into_value())
 }
 
-/// What Java calls white space: a space that keeps words together is none.
+/// Returns true for white space as Java has it, without non-breaking spaces.
 fn is_space(c: char) -> bool {
     (c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}')) || matches!(c, '\u{1c}'..='\u{1f}')
 }
@@ -431,8 +430,8 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
     }
 }
 
-/// The parts between separators; without one between spaces, with an empty one the characters. Separators beside each
-/// other, and those in front, are as one, but behind the last one there is an empty part.
+/// Returns the parts between separators: without a separator between spaces, with an empty one each character. Adjacent and
+/// leading separators count as one; after a trailing one there is an empty part.
 fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<Value> {
     match separator {
         None => parts(text.split_whitespace(), meter),
@@ -441,7 +440,7 @@ fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<V
         Some(separator) => {
             let mut all = Vec::new();
             for part in text.split(separator) {
-                // A text of separators has no parts, and takes its time all the same.
+                // A text of separators only has no parts, but reading it takes time.
                 meter.pass(separator.len())?;
                 if !part.is_empty() {
                     add_part(part, &mut all, meter)?;
@@ -455,7 +454,7 @@ fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<V
     }
 }
 
-/// The parts of a text, each a value.
+/// Returns the parts of a text as values.
 fn parts<'a>(mut parts: impl Iterator<Item = &'a str>, meter: &mut Meter<'_>) -> Result<Value> {
     let mut all = Vec::new();
     parts.try_for_each(|part| add_part(part, &mut all, meter))?;
@@ -469,7 +468,7 @@ fn add_part(part: &str, all: &mut Vec<Value>, meter: &mut Meter<'_>) -> Result<(
     Ok(())
 }
 
-/// The characters from one position up to another; a negative one counts from the end.
+/// Returns the characters between two positions. A negative position counts from the end.
 fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut Meter<'_>) -> Result<Value> {
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let position = |value: &Value| {
@@ -487,7 +486,7 @@ fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut M
     Ok(Value::from(part))
 }
 
-/// All texts one after the other; nulls and traversals without a result add nothing. Nothing but nulls is null.
+/// Concatenates texts. Nulls and traversals without a result add nothing. If there are only nulls, the result is null.
 pub(super) fn concat(object: &Value, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let mut all = TextWriter::new("concat", meter);
     let mut is_null = true;
@@ -508,7 +507,7 @@ pub(super) fn concat(object: &Value, given: &[Given<'_>], meter: &mut Meter<'_>)
     Ok(if is_null { Value::Null } else { all.into_value() })
 }
 
-/// A text or a list turned round; anything else is its own reverse.
+/// Reverses a text or a list; any other value is its own reverse.
 pub(super) fn reverse(object: &Value, meter: &mut Meter<'_>) -> Result<Value> {
     Ok(match object {
         Value::String(text) => {
@@ -517,7 +516,7 @@ pub(super) fn reverse(object: &Value, meter: &mut Meter<'_>) -> Result<Value> {
             reversed.into_value()
         }
         Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) => {
-            meter.charge(local::size(object).saturating_mul(MEMBER_BYTES))?;
+            meter.charge(collection::size(object).saturating_mul(MEMBER_BYTES))?;
             let mut members = elements(object)?.unwrap_or_default();
             members.reverse();
             Value::list(members)

@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 use mangrove_graph::{Error, GraphView, Result, Value, pieces};
 use mangrove_gremlin::Order;
 
-use super::{MEMBER_BYTES, elements, size};
-use crate::element_order::ElementOrder;
-use crate::environment::Environment;
-use crate::meter::Meter;
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
+use crate::values::collection::{MEMBER_BYTES, elements, size};
+use crate::values::element_order::ElementOrder;
 
 /// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
 /// objects pass as they are.
 ///
 /// Computed column *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
 /// there is none. Such a member is left out. A row with an empty computed column is dropped.
-pub struct LocalOrder {
+pub(crate) struct LocalOrder {
     orders: Vec<Order>,
     seed: u64,
     random: u64,
@@ -66,15 +66,15 @@ impl LocalOrder {
             };
             self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         };
-        let mut places: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
-        pieces::sort(&mut places, elements.piece(), || meter.context().check(), |&a, &b| compared(a, b))?;
-        Ok(Some(places))
+        let mut indexes: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
+        pieces::sort(&mut indexes, elements.piece(), || meter.control().check(), |&a, &b| compared(a, b))?;
+        Ok(Some(indexes))
     }
 }
 
 impl MapOperator for LocalOrder {
-    fn begin(&mut self, environment: &Environment) -> Result<()> {
-        self.random = environment.requirements.seed.map_or(self.seed, |seed| seed as u64);
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.random = context.requirements.seed.map_or(self.seed, |seed| seed as u64);
         Ok(())
     }
 
@@ -82,23 +82,23 @@ impl MapOperator for LocalOrder {
         &mut self,
         rows: &Rows,
         row: usize,
-        environment: &Environment,
+        context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
-        // Each member with its keys and its place.
+        // Each member with its keys and its index.
         meter.charge(size(&object).saturating_mul((3 + 3 * self.orders.len()) * MEMBER_BYTES))?;
         let members = match &object {
             Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
             Value::Map(entries) => {
-                let places = self.permutation(rows, row, entries.len(), &*environment.view, meter)?;
-                let sorted = |places: Vec<usize>| places.into_iter().map(|at| entries[at].clone()).collect();
-                return Ok(places.map(|places| Value::map(sorted(places))));
+                let indexes = self.permutation(rows, row, entries.len(), &*context.view, meter)?;
+                let sorted = |indexes: Vec<usize>| indexes.into_iter().map(|at| entries[at].clone()).collect();
+                return Ok(indexes.map(|indexes| Value::map(sorted(indexes))));
             }
             _ => return Ok(Some(object)),
         };
-        let places = self.permutation(rows, row, members.len(), &*environment.view, meter)?;
-        Ok(places.map(|places| Value::list(places.into_iter().map(|at| members[at].clone()).collect())))
+        let indexes = self.permutation(rows, row, members.len(), &*context.view, meter)?;
+        Ok(indexes.map(|indexes| Value::list(indexes.into_iter().map(|at| members[at].clone()).collect())))
     }
 }
 

@@ -1,26 +1,26 @@
 use super::*;
-use crate::meter::limited_context;
-use crate::row::fake_view::environment;
+use crate::fake_view::context;
+use crate::limits::meter::limited_control;
 use crate::row::map::map_all;
 use crate::rows::Loops;
-use mangrove_graph::PathValue;
+use mangrove_graph::{ErrorKind, PathValue};
 use mangrove_gremlin::Order;
 
 fn run(mut operator: impl RowOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
     let rows = Rows::of(Column::Values(vec![object.into()]));
-    operator.begin(&environment())?;
-    Ok(operator.apply(rows, &environment())?.objects.into_values())
+    operator.begin(&context())?;
+    Ok(operator.apply(rows, &context())?.objects.into_values())
 }
 
 fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
     let rows = Rows::of(Column::Values(vec![object.into()]));
-    Ok(map_all(operator, rows, &environment(), &limited_context(u64::MAX, None))?.objects.into_values())
+    Ok(map_all(operator, rows, &context(), &limited_control(u64::MAX, None))?.objects.into_values())
 }
 
 fn unfold(rows: Rows) -> Rows {
-    let context = limited_context(u64::MAX, None);
+    let control = limited_control(u64::MAX, None);
     let mut folded = Folded { group: GroupId::ROOT, rows, charged: 0, row: 0, member: 0 };
-    folded.unfold(&mut Meter::new(&context)).unwrap()
+    folded.unfold(&mut Meter::new(&control)).unwrap()
 }
 
 fn list(values: &[i32]) -> Value {
@@ -114,8 +114,8 @@ fn members_are_sorted_by_their_keys() {
     let sort = |orders: Vec<Order>, object: Value, computed: Vec<Value>| {
         let mut rows = Rows::of(Column::Values(vec![object]));
         rows.computed = computed.into_iter().map(|keys| vec![Some(keys)]).collect();
-        let context = limited_context(u64::MAX, None);
-        map_all(LocalOrder::new(orders, 1), rows, &environment(), &context).unwrap().object(0)
+        let control = limited_control(u64::MAX, None);
+        map_all(LocalOrder::new(orders, 1), rows, &context(), &control).unwrap().object(0)
     };
     // A key each, in a list of its own; one that has none is left out.
     let keys = |keys: &[i32]| Value::list(keys.iter().map(|key| list(&[*key])).collect());
@@ -141,7 +141,7 @@ fn a_large_collection_is_sorted_in_pieces() {
     rows.computed = vec![vec![Some(keys)]];
     let sort = |looks| {
         let operator = LocalOrder::new(vec![Order::Asc], 1);
-        map_all(operator, rows.clone(), &environment(), &limited_context(u64::MAX, Some(looks)))
+        map_all(operator, rows.clone(), &context(), &limited_control(u64::MAX, Some(looks)))
     };
     assert_eq!(sort(100).map(drop).unwrap_err().kind(), ErrorKind::Timeout);
     sort(1_000).unwrap();
@@ -166,7 +166,7 @@ fn constants_loops_and_columns() {
     assert_eq!(map_one(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
     let mut rows = Rows::of(Column::Values(vec![1.into()]));
     rows.loops = Some(vec![Loops::from_slice(&[4, 2])]);
-    let loops = |which| LoopsOf(which).apply(rows.clone(), &environment()).map(|r| r.object(0));
+    let loops = |which| LoopsOf(which).apply(rows.clone(), &context()).map(|r| r.object(0));
     assert_eq!(loops(None).unwrap(), 2.into());
     assert_eq!(loops(Some(0)).unwrap(), 4.into());
     assert!(loops(Some(2)).is_err());

@@ -7,13 +7,13 @@ use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, V
 use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{Met, read_properties, refuse_strangers};
-use crate::environment::Environment;
-use crate::path::PathNode;
-use crate::row::RowOperator;
-use crate::row::current::current;
-use crate::row::kinds::Kinds;
-use crate::row::names::{NameCache, known_keys};
+use crate::context::execution::ExecutionContext;
+use crate::row::operator::RowOperator;
+use crate::rows::current::current;
+use crate::rows::kinds::Kinds;
+use crate::rows::path::PathNode;
 use crate::rows::{Column, Rows};
+use crate::values::names::{NameCache, known_keys};
 
 type Entries = Vec<(Value, Value)>;
 
@@ -86,13 +86,13 @@ impl MapMaker {
         self.columns.each_row(count, |at, values| {
             let mut map = Entries::with_capacity(head_len + values.key_count());
             head(at, &mut map);
-            for (place, name) in names.iter().enumerate() {
-                let Some(mut value) = values.next_of(place) else { continue };
+            for (position, name) in names.iter().enumerate() {
+                let Some(mut value) = values.next_of(position) else { continue };
                 match shape {
-                    Shape::Last => std::iter::from_fn(|| values.next_of(place)).for_each(|next| value = next),
+                    Shape::Last => std::iter::from_fn(|| values.next_of(position)).for_each(|next| value = next),
                     Shape::List => {
                         let mut list = vec![value];
-                        list.extend(std::iter::from_fn(|| values.next_of(place)));
+                        list.extend(std::iter::from_fn(|| values.next_of(position)));
                         value = Value::list(list);
                     }
                 }
@@ -145,7 +145,7 @@ impl MapMaker {
 }
 
 /// `valueMap()`: of a vertex a list a key, of an edge or vertex property a value a key.
-pub struct ValueMap {
+pub(crate) struct ValueMap {
     keys: Vec<Name>,
     tokens: MapTokens,
     shown: bool,
@@ -161,11 +161,11 @@ impl ValueMap {
 }
 
 impl RowOperator for ValueMap {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let objects = current(&rows.objects, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "valueMap()")?;
-        let view = &*environment.view;
+        let view = &*context.view;
         let keys = known_keys(&self.keys, view);
         let keys = keys.as_deref();
         let mut maps = vec![Entries::new(); rows.len()];
@@ -173,7 +173,7 @@ impl RowOperator for ValueMap {
         let tokens = usize::from(ids) + usize::from(labels);
         let mut heads = Heads::default();
         if tokens > 0 {
-            heads = Heads::of(&kinds, environment, &mut self.maker.names)?;
+            heads = Heads::of(&kinds, context, &mut self.maker.names)?;
         }
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.extend(ids.then(|| (Value::Token(Token::Id), std::mem::take(id))));
@@ -189,7 +189,7 @@ impl RowOperator for ValueMap {
         let head = |at: usize, map: &mut Entries| heads.edges.get_mut(at).into_iter().for_each(|head| put(head, map));
         self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
         if tokens > 0 {
-            put_property_tokens(&kinds, environment, &mut maps)?;
+            put_property_tokens(&kinds, context, &mut maps)?;
             for (row, _) in &kinds.others {
                 maps[*row].retain(|(token, _)| is_asked_for(token, ids, labels));
             }
@@ -202,7 +202,7 @@ impl RowOperator for ValueMap {
 }
 
 /// `propertyMap()`: as [`ValueMap`], with the properties themselves for their values.
-pub struct PropertyMap {
+pub(crate) struct PropertyMap {
     keys: Vec<Name>,
     shown: bool,
     names: NameCache,
@@ -216,12 +216,12 @@ impl PropertyMap {
 }
 
 impl RowOperator for PropertyMap {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let objects = current(&rows.objects, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let objects = current(&rows.objects, context)?;
         let mut kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "propertyMap()")?;
         let mut maps = vec![Entries::new(); rows.len()];
-        let view = &*environment.view;
+        let view = &*context.view;
         if self.shown {
             for row in (0..kinds.vertices.items.len()).map(|at| kinds.vertices.row(at)) {
                 for property in shown_properties(&rows, row)? {
@@ -233,7 +233,7 @@ impl RowOperator for PropertyMap {
             kinds.vertices.items = Cow::Borrowed(&[]);
         }
         let keys = known_keys(&self.keys, view);
-        read_properties(&kinds, keys.as_deref(), environment, |row, property| {
+        read_properties(&kinds, keys.as_deref(), context, |row, property| {
             let (key, is_of_vertex) = match &property {
                 Met::Vertex(_, p) => (p.key, true),
                 Met::Edge(_, p) => (p.key, false),
@@ -265,7 +265,7 @@ fn shown_properties(rows: &Rows, row: usize) -> Result<&[Value]> {
 }
 
 /// `elementMap()`: a value a key (the last of several), after id and label and, of an edge, its ends.
-pub struct ElementMap {
+pub(crate) struct ElementMap {
     keys: Vec<Name>,
     shown: bool,
     maker: MapMaker,
@@ -279,16 +279,16 @@ impl ElementMap {
 }
 
 impl RowOperator for ElementMap {
-    fn apply(&mut self, rows: Rows, environment: &Environment) -> Result<Rows> {
-        let objects = current(&rows.objects, environment)?;
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "elementMap()")?;
-        let view = &*environment.view;
+        let view = &*context.view;
         let keys = known_keys(&self.keys, view);
         let keys = keys.as_deref();
         let mut maps = vec![Entries::new(); rows.len()];
-        let Heads { mut vertices, mut edges } = Heads::of(&kinds, environment, &mut self.maker.names)?;
-        let mut ends = ends(&kinds, environment, &mut self.maker.names)?;
+        let Heads { mut vertices, mut edges } = Heads::of(&kinds, context, &mut self.maker.names)?;
+        let mut ends = ends(&kinds, context, &mut self.maker.names)?;
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.push((Value::Token(Token::Id), std::mem::take(id)));
             map.push((Value::Token(Token::Label), std::mem::take(label)));
@@ -306,7 +306,7 @@ impl RowOperator for ElementMap {
             map.push((Value::Direction(Direction::Out), source));
         };
         self.maker.edges(&kinds, keys, view, (4, head), &mut maps)?;
-        put_property_tokens(&kinds, environment, &mut maps)?;
+        put_property_tokens(&kinds, context, &mut maps)?;
         self.maker.meta(&kinds, keys, view, &mut maps);
         drop(kinds);
         drop(objects);
@@ -334,8 +334,8 @@ struct Heads {
 }
 
 impl Heads {
-    fn of(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> Result<Self> {
-        let view = &*environment.view;
+    fn of(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) -> Result<Self> {
+        let view = &*context.view;
         let vertices = ids_and_labels(view, names, &kinds.vertices.items)?;
         let (mut ids, mut labels) = (Vec::new(), Vec::new());
         view.edge_user_ids(&kinds.edges.items, &mut ids)?;
@@ -346,7 +346,7 @@ impl Heads {
 }
 
 /// Puts id, key and value of vertex properties into their maps.
-fn put_property_tokens(kinds: &Kinds<'_>, environment: &Environment, maps: &mut [Entries]) -> Result<()> {
+fn put_property_tokens(kinds: &Kinds<'_>, context: &ExecutionContext, maps: &mut [Entries]) -> Result<()> {
     if kinds.others.is_empty() {
         return Ok(());
     }
@@ -354,7 +354,7 @@ fn put_property_tokens(kinds: &Kinds<'_>, environment: &Environment, maps: &mut 
         kinds.others.iter().map(|(row, value)| (*row, (*value).clone())).unzip();
     let properties = Column::Values(properties);
     for token in [Token::Id, Token::Key, Token::Value] {
-        let column = crate::lookup::compute_token(&properties, token, environment)?;
+        let column = crate::computed::lookup::compute_token(&properties, token, context)?;
         for (row, value) in rows.iter().zip(column) {
             maps[*row].extend(value.map(|value| (Value::Token(token), value)));
         }
@@ -371,8 +371,8 @@ fn ids_and_labels(view: &dyn GraphView, names: &mut NameCache, vertices: &[Verte
 }
 
 /// Source and target of edges, as maps of their id and label.
-fn ends(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> Result<Vec<(Value, Value)>> {
-    let view = &*environment.view;
+fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) -> Result<Vec<(Value, Value)>> {
+    let view = &*context.view;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     view.edge_ends(&kinds.edges.items, &mut sources, &mut targets)?;
     let mut references = |vertices: &[VertexId]| -> Result<Vec<Value>> {
@@ -387,10 +387,10 @@ fn ends(kinds: &Kinds<'_>, environment: &Environment, names: &mut NameCache) -> 
 ///
 /// Computed column 0 of a row is a list of `[index, value]` pairs: the position of an entry and its new value. Entries
 /// without a pair (the `by()` was unproductive) are left out.
-pub struct ReplaceMapValues;
+pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {
-    fn apply(&mut self, mut rows: Rows, environment: &Environment) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let mut maps = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
             let Some(Value::List(pairs)) = rows.computed_value(0, row) else {
@@ -398,7 +398,7 @@ impl RowOperator for ReplaceMapValues {
             };
             maps.push(replaced(&rows.object(row), pairs)?);
         }
-        if environment.whole_paths()
+        if context.whole_paths()
             && let Some(paths) = &mut rows.path
         {
             // The step made the map and the `by()` belongs to it: one object of the path, not two.
@@ -428,13 +428,13 @@ fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path;
-    use crate::row::fake_view::{Modern, environment_of, environment_with, modern};
+    use crate::fake_view::{Modern, context_of, context_with, modern};
+    use crate::rows::path;
     use mangrove_plan::physical::{PathRequirement, Requirements};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Vec<Value>> {
         let rows = Rows::of(Column::from_values(objects));
-        Ok(operator.apply(rows, &environment_of(graph))?.objects.into_values())
+        Ok(operator.apply(rows, &context_of(graph))?.objects.into_values())
     }
 
     fn token(token: Token, value: impl Into<Value>) -> (Value, Value) {
@@ -498,14 +498,14 @@ mod tests {
     #[test]
     fn new_values_take_the_place_of_old_ones_in_map_and_path() {
         let g = modern();
-        let environment = environment_with(&g, Requirements { path: PathRequirement::Full, ..Requirements::default() });
+        let context = context_with(&g, Requirements { path: PathRequirement::Full, ..Requirements::default() });
         let map = Value::map(vec![entry("a", 1), entry("b", 2)]);
         let mut rows = Rows::of(Column::Values(vec![map.clone()]));
         let start = PathNode::extend(None, g.marko.into(), &[]);
         rows.path = Some(vec![PathNode::extend(start, map, &["m".into()])]);
         let pair = Value::list(vec![Value::I64(1), Value::from("two")]);
         rows.computed = vec![vec![Some(Value::list(vec![pair]))]];
-        let rows = ReplaceMapValues.apply(rows, &environment).unwrap();
+        let rows = ReplaceMapValues.apply(rows, &context).unwrap();
         let made = Value::map(vec![entry("b", "two")]);
         assert_eq!(rows.object(0), made);
         let path = path::to_value(&rows.path(0));

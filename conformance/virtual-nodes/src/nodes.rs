@@ -1,0 +1,81 @@
+//! Runs the nodes of a query in turn, on the thread of the caller.
+
+use std::collections::VecDeque;
+
+use mangrove_flow::{Batch, NodeRuntime, Progress};
+use mangrove_graph::{Error, Result};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// The nodes of one query, and the frames on their way between them.
+///
+/// Frames of different senders may be delivered in any order. With a seed, those of one sender may be, too: an
+/// end-of-stream counts the messages that it closes, so it cannot overtake them.
+pub struct Nodes<B: Batch> {
+    nodes: Vec<NodeRuntime<B>>,
+    /// By receiver.
+    in_flight: Vec<VecDeque<Vec<u8>>>,
+    /// Picks the frame that is delivered next; without it, frames arrive in the order in which they were sent.
+    shuffle: Option<SmallRng>,
+    frames: u64,
+}
+
+/// Messages that a node works off before the next node has its turn.
+const TURN: usize = 16;
+
+impl<B: Batch> Nodes<B> {
+    /// Nodes that have begun a run. With a seed, frames are delivered in an order that the seed decides.
+    pub fn new(nodes: Vec<NodeRuntime<B>>, seed: Option<u64>) -> Self {
+        let in_flight = nodes.iter().map(|_| VecDeque::new()).collect();
+        Nodes { nodes, in_flight, shuffle: seed.map(SmallRng::seed_from_u64), frames: 0 }
+    }
+
+    /// Runs the query to its end and returns all results.
+    pub fn run(&mut self, start: B) -> Result<Vec<B>> {
+        self.nodes[0].start(start)?;
+        let mut results = Vec::new();
+        loop {
+            let mut busy = false;
+            for at in 0..self.nodes.len() {
+                self.deliver(at)?;
+                loop {
+                    match self.nodes[at].run(TURN)? {
+                        Progress::Results => results.extend(self.nodes[at].take_results()),
+                        Progress::Yielded => {
+                            busy = true;
+                            break;
+                        }
+                        Progress::Complete if at == 0 => return Ok(results),
+                        Progress::Complete | Progress::Idle => break,
+                    }
+                }
+                for (to, frame) in self.nodes[at].take_outbox() {
+                    self.frames += 1;
+                    self.in_flight[to as usize].push_back(frame);
+                    busy = true;
+                }
+            }
+            if !busy && self.in_flight.iter().all(VecDeque::is_empty) {
+                return Err(Error::bug(
+                    "the dataflow has stopped before its end: a message or an end-of-stream is missing",
+                ));
+            }
+        }
+    }
+
+    fn deliver(&mut self, at: usize) -> Result<()> {
+        while !self.in_flight[at].is_empty() {
+            let waiting = self.in_flight[at].len();
+            let pick = self.shuffle.as_mut().map_or(0, |random| random.random_range(0..waiting));
+            if let Some(frame) = self.in_flight[at].remove(pick) {
+                self.nodes[at].accept(&frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames sent between nodes so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+}

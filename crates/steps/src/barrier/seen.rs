@@ -1,0 +1,92 @@
+//! The set of rows that a `dedup()` has let through, by scope instance.
+
+use mangrove_graph::compare::Equivalent;
+use mangrove_graph::{Value, VertexId};
+
+use crate::limits::sizes::Sizes;
+use crate::limits::table::Table;
+use crate::rows::{Column, Rows};
+
+/// The compared value of a row that is no vertex.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Edge(u64),
+    Value(Equivalent),
+    Values(Vec<Equivalent>),
+}
+
+/// The values let through, by instance. Most are vertices, which have small keys of their own.
+#[derive(Default)]
+pub(crate) struct Seen {
+    vertices: Table<(u32, VertexId)>,
+    others: Table<(u32, Key)>,
+    /// The bytes that the values among them point to.
+    held: u64,
+}
+
+/// About the bytes of an entry: tag and key, control byte, load factor.
+const VERTEX_BYTES: u64 = 24;
+const ENTRY_BYTES: u64 = 64;
+
+/// A table of at most this many entries is kept for the next group.
+const KEPT_MAX: usize = 1 << 12;
+
+impl Seen {
+    /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
+    pub fn admit(&mut self, batch: Rows, computed: usize) -> (Rows, u64) {
+        let before = self.bytes();
+        let mut sizes = Sizes::default();
+        let mut first = match &batch.objects {
+            Column::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
+                Column::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
+                _ => false,
+            }),
+            _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
+        };
+        first.bulk = None;
+        (first, self.bytes() - before)
+    }
+
+    fn admit_any(&mut self, rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> bool {
+        // Measured before the set becomes one more holder.
+        let held = match computed {
+            0 => rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)),
+            _ => sizes.all((0..computed).filter_map(|column| rows.computed_value(column, row))),
+        };
+        let is_new = self.is_new(rows, row, computed);
+        self.held += if is_new { held as u64 } else { 0 };
+        is_new
+    }
+
+    fn is_new(&mut self, rows: &Rows, row: usize, computed: usize) -> bool {
+        let tag = rows.tag(row);
+        if computed > 0 {
+            return computed_key(rows, row, computed).is_some_and(|key| self.others.insert((tag, key)));
+        }
+        // A stream may bring the same vertex in a column of vertices and in a mixed one, so both have the same key.
+        match rows.object(row) {
+            Value::Vertex(id) => self.vertices.insert((tag, id)),
+            Value::Edge(id) => self.others.insert((tag, Key::Edge(id.to_bits()))),
+            other => self.others.insert((tag, Key::Value(Equivalent(other)))),
+        }
+    }
+
+    /// Empties the set. Returns false if its tables are too large to be kept.
+    pub fn clear(&mut self) -> bool {
+        self.vertices.clear();
+        self.others.clear();
+        self.held = 0;
+        self.vertices.capacity() + self.others.capacity() <= KEPT_MAX
+    }
+
+    /// Returns about how many bytes the set takes.
+    pub fn bytes(&self) -> u64 {
+        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES + self.held
+    }
+}
+
+/// What is compared of a row; `None` where a `by()` was unproductive.
+fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<Key> {
+    let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
+    Some(Key::Values(values.collect::<Option<_>>()?))
+}

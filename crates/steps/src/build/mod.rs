@@ -1,0 +1,587 @@
+//! Builds the operators and the topology of a physical plan.
+//!
+//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that follow. The
+//! builder decides where the rows of each operator must be:
+//!
+//! | the operator | its rows are |
+//! |---|---|
+//! | reads the graph | at the owner of their object |
+//! | keeps state | at the home of their group (FLOW-6) |
+//! | scans | at every node |
+//! | does none of these | where they are |
+//!
+//! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the operands of
+//! the plan, and look up their values when a run begins.
+
+mod ends;
+mod scopes;
+
+use std::sync::Arc;
+
+use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
+use mangrove_graph::{Direction, ElementKind, Error, Result};
+use mangrove_plan::PhysicalPlan;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::{
+    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite,
+    Requirements, Stage,
+};
+
+use crate::barrier::dedup::Dedup;
+use crate::barrier::fold_into::FoldInto;
+use crate::barrier::group_count::GroupCount;
+use crate::barrier::inject::Inject;
+use crate::barrier::merge::{Barrier, PassingMerge};
+use crate::barrier::order::Order;
+use crate::barrier::range::{Range, Tail};
+use crate::barrier::reduce::{Kind as ReduceKind, Reduce};
+use crate::barrier::reduce_values::ReduceValues;
+use crate::barrier::sample::{Coin, LocalSample, Sample};
+use crate::barrier::side_effect::{Aggregate, Cap};
+use crate::barrier::subgraph::Subgraph;
+use crate::barrier::time_limit::TimeLimit;
+use crate::barrier::tree::Tree;
+use crate::barrier::visited::Visited;
+use crate::build::ends::{Sink, Start};
+use crate::computed::keys::Taken;
+use crate::row::call::CallService;
+use crate::row::closing::{Closing, Kind as ClosingKind};
+use crate::row::expand::{Degrees, EdgeVertex, Expand};
+use crate::row::intersect::Intersect;
+use crate::row::map::{MapAdapter, MapOperator};
+use crate::row::one_by_one::OneByOne;
+use crate::row::operator::{RowAdapter, RowOperator};
+use crate::row::source::{CountAll, Source};
+use crate::row::{filter, formula, function, local, members, paths, property, sack};
+use crate::rows::{Remember, Rows};
+use crate::scope::modulate::{Lookup, Modulate, Taker};
+use crate::values::predicate::CompiledTest;
+use crate::write;
+
+/// The most operators of a plan: it bounds what one request can ask for.
+pub(crate) const OPERATORS_MAX: usize = 4096;
+
+/// The seed of the shuffles of `order(local)`; one generator serves all lists.
+const SHUFFLE_SEED: u64 = 0x5EED;
+
+/// The operators and topology of a plan for one node.
+pub struct Built {
+    /// The connections of the operators.
+    pub topology: Arc<Topology>,
+    /// The operators by their numbers.
+    pub operators: Vec<Box<dyn Operator<Rows>>>,
+    /// For each operator, its depth in scopes and a description; empty unless asked for.
+    pub descriptions: Vec<(usize, String)>,
+}
+
+/// Builds a plan for one of `nodes` nodes. Descriptions are for `profile()`: writing them takes longer than making the
+/// operators. Fails if the plan has more than [`OPERATORS_MAX`] operators.
+pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> {
+    let mut builder = Builder {
+        topology: TopologyBuilder::default(),
+        operators: Vec::new(),
+        descriptions: Vec::new(),
+        described,
+        requirements: plan.requirements.clone(),
+        nodes,
+        interleaved: plan.interleaved,
+        depth: 0,
+        visited: None,
+        taken: Taken::Computed,
+    };
+    let start = builder.reserve(Placement::Home, What::Named("start"))?;
+    builder.operators[start as usize] = Some(Box::new(Start));
+    let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
+    let end = builder.chain(&plan.root, begin)?;
+    let sink = builder.attach(&end, Need::Home, What::Named("results"))?;
+    builder.set(sink.from, Sink);
+    let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
+    Ok(Built {
+        topology: Arc::new(builder.topology.build()),
+        operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
+        descriptions: builder.descriptions,
+    })
+}
+
+/// Where the rows of an operator must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// At the node that owns their object.
+    Owner,
+    /// At every node.
+    Everywhere,
+    /// At the home of their group.
+    Home,
+    /// Where they are.
+    Anywhere,
+}
+
+/// The end of a chain, to which the next operator is attached.
+#[derive(Clone, Copy)]
+struct End {
+    from: OpId,
+    /// True if the next edge leads from the operator of a scope into its scope.
+    entering: bool,
+    placement: Placement,
+    /// True if only the unit row of the query reaches this point.
+    at_start: bool,
+}
+
+/// The description of an operator, written only if asked for.
+#[derive(Clone, Copy)]
+enum What<'a> {
+    Named(&'static str),
+    Operator(&'a Op),
+    By(&'a ModulatePlan),
+}
+
+impl What<'_> {
+    fn text(self) -> String {
+        match self {
+            What::Named(name) => name.to_owned(),
+            What::Operator(operator) => describe(operator),
+            What::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
+        }
+    }
+}
+
+struct Builder {
+    topology: TopologyBuilder,
+    operators: Vec<Option<Box<dyn Operator<Rows>>>>,
+    descriptions: Vec<(usize, String)>,
+    described: bool,
+    requirements: Requirements,
+    nodes: u16,
+    /// True if traversers go through the steps one after the other, because side effects show the order.
+    interleaved: bool,
+    depth: usize,
+    /// The shared memory of the `dedup()`s in the loop whose body is being built.
+    visited: Option<Arc<Visited>>,
+    /// Where the next operator that sorts or groups takes its keys from.
+    taken: Taken,
+}
+
+impl Builder {
+    fn reserve(&mut self, placement: Placement, description: What<'_>) -> Result<OpId> {
+        if self.operators.len() >= OPERATORS_MAX {
+            return Err(Error::invalid(format!(
+                "the traversal needs more than {OPERATORS_MAX} operators; split it into several requests"
+            )));
+        }
+        self.operators.push(None);
+        if self.described {
+            self.descriptions.push((self.depth, description.text()));
+        }
+        Ok(self.topology.operator(placement))
+    }
+
+    fn set(&mut self, id: OpId, operator: impl Operator<Rows> + 'static) {
+        self.operators[id as usize] = Some(Box::new(operator));
+    }
+
+    /// Numbers a new operator and connects it to the end of a chain.
+    fn attach(&mut self, tail: &End, need: Need, description: What<'_>) -> Result<End> {
+        let placement = match need {
+            Need::Owner | Need::Everywhere => Placement::Spread,
+            Need::Home => Placement::Home,
+            Need::Anywhere => tail.placement,
+        };
+        let id = self.reserve(placement, description)?;
+        let exchange = match need {
+            Need::Owner => Exchange::Owner,
+            Need::Everywhere => Exchange::Broadcast,
+            Need::Home if tail.placement == Placement::Spread => Exchange::Home,
+            Need::Home | Need::Anywhere => Exchange::Local,
+        };
+        self.connect(tail, id, 0, exchange);
+        Ok(End { from: id, entering: false, placement, at_start: false })
+    }
+
+    fn connect(&mut self, tail: &End, to: OpId, port: u8, exchange: Exchange) {
+        if tail.entering {
+            self.topology.enter(tail.from, to, port, exchange);
+        } else {
+            self.topology.connect(tail.from, to, port, exchange);
+        }
+    }
+
+    fn chain(&mut self, pipeline: &Pipeline, mut tail: End) -> Result<End> {
+        let first = self.topology.next();
+        let mut stages = pipeline.stages.iter().peekable();
+        while let Some(stage) = stages.next() {
+            if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
+                self.taken = Taken::Keys(keys);
+                continue;
+            }
+            tail = self.stage(stage, tail, first)?;
+        }
+        Ok(tail)
+    }
+
+    /// Returns the keys of a `by()` if the next operator reads them itself. That needs rows and state on one node.
+    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
+        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive }) = by else { return None };
+        let reads = self.nodes == 1
+            && !productive.contains(&true)
+            && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
+        let key = |computation: &Computation| match computation {
+            Computation::Key(key) => Some(key.clone()),
+            _ => None,
+        };
+        if reads { by.iter().map(key).collect() } else { None }
+    }
+
+    /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator.
+    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
+        self.depth += 1;
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let loop_around = self.visited.take();
+        let end = self.chain(pipeline, begin)?;
+        self.visited = loop_around;
+        self.depth -= 1;
+        let port = u8::try_from(port)
+            .map_err(|_| Error::invalid("a step has more than 250 nested traversals; split it into several steps"))?;
+        let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
+        self.connect(&end, scope, port, exchange);
+        Ok(())
+    }
+
+    fn remember(&self, stage: &Stage) -> Remember {
+        Remember {
+            objects: self.requirements.path == PathRequirement::Full
+                || (self.requirements.path != PathRequirement::None && !stage.labels.is_empty()),
+            labels: stage.labels.clone(),
+        }
+    }
+
+    fn row(
+        &mut self,
+        tail: &End,
+        need: Need,
+        stage: &Stage,
+        remembers: bool,
+        operator: impl RowOperator + 'static,
+    ) -> Result<End> {
+        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+        let remember = if remembers { self.remember(stage) } else { Remember::default() };
+        self.set(next.from, RowAdapter { operator, remember });
+        Ok(next)
+    }
+
+    /// As [`Builder::row`], for an operator whose values may have any size.
+    fn map(
+        &mut self,
+        tail: &End,
+        need: Need,
+        stage: &Stage,
+        remembers: bool,
+        operator: impl MapOperator + 'static,
+    ) -> Result<End> {
+        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+        let remember = if remembers { self.remember(stage) } else { Remember::default() };
+        self.set(next.from, MapAdapter::new(operator, remember));
+        Ok(next)
+    }
+
+    fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+        let remember = self.remember(stage);
+        let what = What::Operator(&stage.operator);
+        Ok(match &stage.operator {
+            Op::Vertices { access, conditions } => {
+                let next = self.attach(&tail, Need::Everywhere, what)?;
+                self.set(next.from, Source::new(ElementKind::Vertex, access, conditions, remember)?);
+                next
+            }
+            Op::Edges { access, conditions } => {
+                let next = self.attach(&tail, Need::Everywhere, what)?;
+                self.set(next.from, Source::new(ElementKind::Edge, access, conditions, remember)?);
+                next
+            }
+            Op::CountAll { kind, labels } => {
+                let count = CountAll { kind: *kind, labels: labels.clone() };
+                let next = self.row(&tail, Need::Everywhere, stage, false, count)?;
+                self.total(&next, stage)?
+            }
+            Op::CountExpand { direction, labels } => {
+                let degrees = Degrees::new(*direction, labels.clone());
+                let next = self.row(&tail, Need::Owner, stage, false, degrees)?;
+                self.total(&next, stage)?
+            }
+            Op::Expand { direction, labels, to_edges } => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
+                self.set(next.from, expand);
+                next
+            }
+            Op::FollowTo { edge, stays } => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                let kind = ClosingKind::Follow { stays: *stays, remember };
+                self.set(next.from, Closing::new(edge, kind, self.nodes > 1));
+                next
+            }
+            Op::HasEdgeTo { edge, negate } => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                self.set(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
+                next
+            }
+            Op::Intersect { direction, labels, closings } if self.nodes == 1 => {
+                let next = self.attach(&tail, Need::Owner, what)?;
+                self.set(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
+                next
+            }
+            Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
+            Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
+            Op::Filter(conditions) => self.row(&tail, Need::Owner, stage, false, filter::Filter::new(conditions))?,
+            Op::HasEdges { direction, labels, negate } => {
+                let filter = filter::HasEdges::new(*direction, labels, *negate);
+                self.row(&tail, Need::Owner, stage, false, filter)?
+            }
+            Op::Values(keys) => self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?,
+            Op::Properties(keys) => {
+                self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
+            }
+            Op::ValueMap { keys, tokens, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens, *shown))?
+            }
+            Op::PropertyMap { keys, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
+            }
+            Op::ElementMap { keys, shown } => {
+                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
+            }
+            Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
+            Op::Function { function, arguments } => {
+                let call = function::Call::new(*function, arguments.clone());
+                self.map(&tail, Need::Owner, stage, true, call)?
+            }
+            Op::Format(parts) => self.map(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
+            Op::Modulate(modulate) => self.modulate(modulate, tail)?,
+            Op::Is(test) => self.row(&tail, Need::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?,
+            Op::Members(quantifier, test) => {
+                let test = CompiledTest::new(test);
+                self.row(&tail, Need::Anywhere, stage, false, members::Members::new(*quantifier, test))?
+            }
+            Op::Math(expression) => {
+                self.row(&tail, Need::Anywhere, stage, true, formula::Math::new(expression.clone()))?
+            }
+            Op::CompareComputed(test) => {
+                self.row(&tail, Need::Anywhere, stage, false, paths::CompareComputed::new(test))?
+            }
+            Op::CompareName { equal, name, lookup } => {
+                let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
+                self.row(&tail, Need::Anywhere, stage, false, compare)?
+            }
+            Op::PathShape { simple, computed, segment } => self.row(
+                &tail,
+                Need::Anywhere,
+                stage,
+                false,
+                paths::PathShape { simple: *simple, computed: *computed, segment: segment.clone() },
+            )?,
+            Op::Discard => self.row(&tail, Need::Anywhere, stage, false, paths::Discard)?,
+            Op::ReplaceMapValues => self.row(&tail, Need::Anywhere, stage, false, property::ReplaceMapValues)?,
+            Op::Constant(value) => self.row(&tail, Need::Anywhere, stage, true, local::Constant::new(value.clone()))?,
+            Op::Identity => {
+                self.row(&tail, Need::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
+            }
+            Op::Unfold => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, local::Unfold::new(remember));
+                next
+            }
+            Op::Call { service, arguments } => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
+                next
+            }
+            Op::Loops(depth) => self.row(&tail, Need::Anywhere, stage, true, local::LoopsOf(*depth))?,
+            Op::LocalReduce(reduction) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalReduce(*reduction))?
+            }
+            Op::LocalDedup(keys) => self.map(&tail, Need::Anywhere, stage, true, local::LocalDedup(keys.clone()))?,
+            Op::LocalRange { low, high } => {
+                let range = local::LocalRange::new(low.clone(), high.clone());
+                self.map(&tail, Need::Anywhere, stage, true, range)?
+            }
+            Op::LocalTail(count) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
+            }
+            Op::LocalOrder(orders) => {
+                self.map(&tail, Need::Anywhere, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
+            }
+            Op::Path { computed, segment } => self.map(
+                &tail,
+                Need::Anywhere,
+                stage,
+                true,
+                paths::PathOf { computed: *computed, segment: segment.clone() },
+            )?,
+            Op::ComputedMap { names, single, required } => {
+                let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
+                self.map(&tail, Need::Anywhere, stage, true, map)?
+            }
+            Op::Sack => self.row(&tail, Need::Anywhere, stage, true, sack::SackOf)?,
+            Op::FoldSack(operator) => self.map(&tail, Need::Anywhere, stage, false, sack::FoldSack(*operator))?,
+            Op::OneByOne => {
+                let next = self.attach(&tail, Need::Anywhere, what)?;
+                self.set(next.from, OneByOne::default());
+                next
+            }
+            Op::Fail(message) => self.row(&tail, Need::Anywhere, stage, false, sack::Fail(message.clone()))?,
+            Op::SelectKey(pop) => self.row(&tail, Need::Anywhere, stage, true, sack::SelectKey(*pop))?,
+            Op::SelectColumn(column) => self.map(&tail, Need::Anywhere, stage, true, local::SelectColumn(*column))?,
+            Op::Inject(values) => {
+                self.gather(&tail, stage, Inject::new(values.clone(), tail.at_start, tail.entering, remember))?
+            }
+            Op::ReduceValues { key, reduction } if self.nodes == 1 => {
+                self.gather(&tail, stage, ReduceValues::new(*reduction, key.clone(), remember))?
+            }
+            Op::ReduceValues { key, reduction } => {
+                // The values are read at the owners of their elements, and reduced at the home of the group.
+                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let next = self.stage(&read, tail, first)?;
+                let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
+                self.stage(&reduce, next, first)?
+            }
+            Op::Reduce(reduction) => {
+                self.gather(&tail, stage, Reduce::new(ReduceKind::Language(*reduction), remember))?
+            }
+            Op::Order { orders, limit } => {
+                let taken = std::mem::take(&mut self.taken);
+                self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
+            }
+            Op::Dedup { computed } => self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone()))?,
+            Op::Range { low, high } => {
+                let upstream = first..self.topology.next();
+                self.gather(&tail, stage, Range::new(low.clone(), high.clone(), upstream, self.interleaved))?
+            }
+            Op::Tail(count) => self.gather(&tail, stage, Tail::new(count.clone()))?,
+            Op::GroupCount { side_effect } => {
+                let taken = std::mem::take(&mut self.taken);
+                self.gather(&tail, stage, GroupCount::new(side_effect.clone(), taken, remember))?
+            }
+            Op::Aggregate(name) => self.gather(&tail, stage, Aggregate::new(name.clone()))?,
+            Op::Tree { side_effect, computed } => {
+                self.gather(&tail, stage, Tree::new(side_effect.clone(), *computed, remember))?
+            }
+            Op::Subgraph(name) => self.gather(&tail, stage, Subgraph::new(name.clone()))?,
+            Op::Cap(names) => self.gather(&tail, stage, Cap::new(names.clone(), remember))?,
+            Op::Barrier { norm_sack } => self.gather(&tail, stage, Barrier::new(*norm_sack))?,
+            Op::FoldInto(seed, operator) => {
+                self.gather(&tail, stage, FoldInto::new(seed.clone(), *operator, remember))?
+            }
+            Op::Sample(count) => self.gather(&tail, stage, Sample::new(count.clone()))?,
+            Op::TimeLimit(millis) => {
+                self.gather(&tail, stage, TimeLimit::new(millis.clone(), first..self.topology.next()))?
+            }
+            Op::Coin(probability) => self.gather(&tail, stage, Coin::new(probability.clone()))?,
+            Op::LocalSample(count) => self.gather(&tail, stage, LocalSample::new(count.clone(), remember))?,
+            Op::Merge => self.gather(&tail, stage, PassingMerge::default())?,
+            Op::AddVertex { label, id, properties } => {
+                let properties: Vec<PropertyWrite> = properties.clone();
+                self.gather(&tail, stage, write::AddVertex::new(label.clone(), id.clone(), properties, remember))?
+            }
+            Op::AddEdge { label, from, to, id, properties } => {
+                let ends: [Option<ComputedOperand>; 2] = [from.clone(), to.clone()];
+                let properties = properties.clone();
+                self.gather(&tail, stage, write::AddEdge::new(label.clone(), ends, id.clone(), properties, remember))?
+            }
+            Op::SetProperty(property) => self.gather(&tail, stage, write::SetProperty::new(property.clone()))?,
+            Op::Upsert(plan) => self.gather(&tail, stage, write::Upsert::new((**plan).clone(), remember))?,
+            Op::SetProperties(map) => self.gather(&tail, stage, write::SetFromMap::of_map(map.clone()))?,
+            Op::Drop => self.gather(&tail, stage, write::Drop::default())?,
+            Op::File(file) => self.gather(&tail, stage, write::File::new(file.clone()))?,
+            Op::Local(scope) => self.local_scope(scope, stage, &tail)?,
+            Op::Union(branches) => self.union(branches, stage, &tail)?,
+            Op::Switch { options, every } => self.switch(options, *every, stage, &tail)?,
+            Op::Repeat(repeat) => self.repeat(repeat, &tail)?,
+            Op::Ordered { pipeline, always } => self.ordered(pipeline, *always, stage, tail)?,
+            Op::Group { side_effect, value } => self.group(side_effect.as_ref(), value, stage, &tail)?,
+        })
+    }
+
+    /// Adds an operator that needs all rows of an instance, at the home of their group.
+    fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
+        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+        self.set(next.from, operator);
+        Ok(next)
+    }
+
+    /// Builds an intersection of lists that lie on several nodes: a hop, and tests at the owners of its ends.
+    fn apart(
+        &mut self,
+        stage: &Stage,
+        direction: Direction,
+        labels: &[Name],
+        closings: &[EdgeTo],
+        tail: End,
+    ) -> Result<End> {
+        let hop = Op::Expand { direction, labels: labels.to_vec(), to_edges: false };
+        let first = tail.from;
+        let mut next = self.stage(&Stage { operator: hop, labels: stage.labels.clone() }, tail, first)?;
+        for edge in closings {
+            let test = Op::HasEdgeTo { edge: edge.clone(), negate: false };
+            next = self.stage(&Stage { operator: test, labels: Vec::new() }, next, first)?;
+        }
+        Ok(next)
+    }
+
+    /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
+    fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
+        let next = self.attach(tail, Need::Home, What::Named("total"))?;
+        let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
+        self.set(next.from, operator);
+        Ok(next)
+    }
+
+    fn modulate(&mut self, plan: &ModulatePlan, tail: End) -> Result<End> {
+        // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
+        // the row, so the look-up becomes a pipeline that goes to their owners.
+        let in_place = self.nodes == 1;
+        let next = self.attach(&tail, Need::Anywhere, What::By(plan))?;
+        let mut by = Vec::with_capacity(plan.by.len());
+        let mut pipelines = 0;
+        for computation in &plan.by {
+            let taker = match computation {
+                Computation::Identity => Taker::Identity,
+                Computation::Column(column) => Taker::Column(*column),
+                Computation::Test(test) => Taker::Test(CompiledTest::new(test)),
+                Computation::Key(key) if in_place => Taker::Key(key.clone()),
+                Computation::Token(token) if in_place => Taker::Token(*token),
+                _ => {
+                    pipelines += 1;
+                    Taker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
+                }
+            };
+            match computation {
+                Computation::First(pipeline) | Computation::Exists(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines)?
+                }
+                Computation::Key(key) if !in_place => {
+                    self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?
+                }
+                Computation::Token(token) if !in_place => {
+                    self.remote_lookup(Taker::Token(*token), next.from, pipelines)?
+                }
+                _ => {}
+            }
+            by.push(taker);
+        }
+        let inside = next.from + 1..self.topology.next();
+        self.set(next.from, Modulate::new(plan.over.clone(), by, plan.productive.clone(), inside));
+        Ok(next)
+    }
+
+    fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
+        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let end = self.attach(&begin, Need::Owner, What::Named("look up"))?;
+        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
+        self.connect(&end, scope, port as u8, Exchange::Home);
+        Ok(())
+    }
+}
+
+/// Describes an operator in a few words.
+pub(crate) fn describe(operator: &Op) -> String {
+    mangrove_plan::explain::describe(operator)
+}

@@ -1,0 +1,4 @@
+//! What the operators of one run share: the execution context ([`execution`]), and random numbers ([`random`]).
+
+pub(crate) mod execution;
+pub(crate) mod random;

@@ -1,0 +1,146 @@
+//! A hash table that grows without a long pause.
+//!
+//! A table that doubles moves all its entries in one call. With ten million entries that takes tenths of a second, in which
+//! the query cannot be ended. So a large table consists of [`PARTS`] parts by bits of the hash, each of which doubles alone.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+/// The parts of a large table.
+const PARTS: usize = 256;
+
+/// A table of more entries is large.
+const WHOLE_MAX: usize = 1 << 15;
+
+/// A map; with `()` as value, a set.
+#[derive(Debug)]
+pub(crate) struct Table<K, V = ()> {
+    hasher: RandomState,
+    /// All entries of a table that is not large.
+    whole: HashTable<(K, V)>,
+    /// [`PARTS`] of a large one, otherwise none.
+    parts: Vec<HashTable<(K, V)>>,
+    len: usize,
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Table { hasher: RandomState::default(), whole: HashTable::new(), parts: Vec::new(), len: 0 }
+    }
+}
+
+/// Returns the part of a hash. A part finds its entries by the lowest and the highest bits of the hash, so those must vary
+/// within it: the parts use bits between.
+fn part_of(hash: u64) -> usize {
+    (hash >> 48) as usize % PARTS
+}
+
+impl<K: Hash + Eq, V> Table<K, V> {
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the number of entries that fit without growing.
+    pub fn capacity(&self) -> usize {
+        self.whole.capacity() + self.parts.iter().map(HashTable::capacity).sum::<usize>()
+    }
+
+    /// Returns the value of a key, inserting it if the key is new, and true if it is new.
+    pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> (&mut V, bool) {
+        if self.len == WHOLE_MAX && self.parts.is_empty() {
+            self.split();
+        }
+        let hash = self.hasher.hash_one(&key);
+        let part = if self.parts.is_empty() { &mut self.whole } else { &mut self.parts[part_of(hash)] };
+        let hasher = &self.hasher;
+        match part.entry(hash, |(known, _)| *known == key, |(known, _)| hasher.hash_one(known)) {
+            Entry::Occupied(entry) => (&mut entry.into_mut().1, false),
+            Entry::Vacant(entry) => {
+                self.len += 1;
+                (&mut entry.insert((key, value())).into_mut().1, true)
+            }
+        }
+    }
+
+    /// Returns the value of a key.
+    pub fn get(&self, key: &K) -> Option<&V> {
+        let hash = self.hasher.hash_one(key);
+        let part = if self.parts.is_empty() { &self.whole } else { &self.parts[part_of(hash)] };
+        part.find(hash, |(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// Removes all entries. A large table frees its memory.
+    pub fn clear(&mut self) {
+        self.parts = Vec::new();
+        self.whole.clear();
+        self.len = 0;
+    }
+
+    fn split(&mut self) {
+        let whole = std::mem::take(&mut self.whole);
+        self.parts.resize_with(PARTS, HashTable::new);
+        for (key, value) in whole {
+            let hash = self.hasher.hash_one(&key);
+            self.parts[part_of(hash)].insert_unique(hash, (key, value), |(known, _)| self.hasher.hash_one(known));
+        }
+    }
+}
+
+impl<K: Hash + Eq> Table<K> {
+    /// Adds a key. Returns true if it is new.
+    pub fn insert(&mut self, key: K) -> bool {
+        self.get_or_insert_with(key, || ()).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_map(keys in prop::collection::vec(0..50_u64, 0..200), many in any::<bool>()) {
+            let (mut table, mut expected) = (Table::default(), HashMap::new());
+            if many {
+                for key in 1_000..1_000 + 2 * WHOLE_MAX as u64 {
+                    table.get_or_insert_with(key, || key);
+                    expected.insert(key, key);
+                }
+            }
+            for (at, key) in keys.into_iter().enumerate() {
+                let is_new = !expected.contains_key(&key);
+                let value = *expected.entry(key).or_insert(at as u64);
+                let (found, was_new) = table.get_or_insert_with(key, || at as u64);
+                prop_assert_eq!((*found, was_new), (value, is_new));
+            }
+            prop_assert_eq!(table.len(), expected.len());
+            prop_assert!((0..60).all(|key| table.get(&key) == expected.get(&key)));
+            table.clear();
+            prop_assert!(table.len() == 0 && table.get(&1).is_none() && table.capacity() <= 2 * WHOLE_MAX);
+        }
+    }
+
+    #[test]
+    fn a_large_table_grows_part_by_part() {
+        let mut table = Table::default();
+        let mut capacity = 0;
+        for key in 0..1_000_000_u64 {
+            table.insert(key);
+            if key > WHOLE_MAX as u64 {
+                // At a million entries a part has four thousand.
+                let more = table.capacity() - capacity;
+                assert!(more <= 16_384, "room for {more} more entries was made in one call");
+            }
+            capacity = table.capacity();
+        }
+        assert_eq!(table.len(), 1_000_000);
+    }
+}

@@ -1,0 +1,94 @@
+//! A column split by the kind of its objects, so that the graph is read once for each kind.
+
+use std::borrow::Cow;
+
+use mangrove_graph::{EdgeId, Value, VertexId};
+
+use crate::rows::column::Column;
+
+/// The objects of one kind and their rows.
+pub(crate) struct Members<'a, T: Clone> {
+    /// The objects, in row order.
+    pub items: Cow<'a, [T]>,
+    /// Their rows, ascending. `None` if the column has no other objects: the index of an object is its row.
+    rows: Option<Vec<u32>>,
+}
+
+impl<T: Clone + 'static> Members<'_, T> {
+    const NONE: Members<'static, T> = Members { items: Cow::Owned(Vec::new()), rows: None };
+
+    /// Returns the row of the object at an index.
+    pub fn row(&self, at: usize) -> usize {
+        self.rows.as_ref().map_or(at, |rows| rows[at] as usize)
+    }
+
+    /// Returns true if there are no objects of this kind.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+/// A column split by kind.
+pub(crate) struct Kinds<'a> {
+    /// Its vertices.
+    pub vertices: Members<'a, VertexId>,
+    /// Its edges.
+    pub edges: Members<'a, EdgeId>,
+    /// All other objects, with their rows.
+    pub others: Vec<(usize, &'a Value)>,
+}
+
+impl<'a> Kinds<'a> {
+    /// Returns the vertices if the column holds nothing else; the index of each is its row.
+    pub fn all_vertices(&self) -> Option<&[VertexId]> {
+        let is_all = self.vertices.rows.is_none() && self.edges.is_empty() && self.others.is_empty();
+        is_all.then_some(&*self.vertices.items)
+    }
+
+    /// Splits a column.
+    pub fn of(column: &'a Column) -> Self {
+        let mut kinds = Kinds { vertices: Members::NONE, edges: Members::NONE, others: Vec::new() };
+        match column {
+            Column::Vertices(ids) => kinds.vertices.items = Cow::Borrowed(ids),
+            Column::Edges(ids) => kinds.edges.items = Cow::Borrowed(ids),
+            Column::Values(values) => {
+                let (mut vertices, mut vertex_rows) = (Vec::new(), Vec::new());
+                let (mut edges, mut edge_rows) = (Vec::new(), Vec::new());
+                for (row, value) in values.iter().enumerate() {
+                    match value {
+                        Value::Vertex(id) => {
+                            vertices.push(*id);
+                            vertex_rows.push(row as u32);
+                        }
+                        Value::Edge(id) => {
+                            edges.push(*id);
+                            edge_rows.push(row as u32);
+                        }
+                        other => kinds.others.push((row, other)),
+                    }
+                }
+                kinds.vertices = Members { items: Cow::Owned(vertices), rows: Some(vertex_rows) };
+                kinds.edges = Members { items: Cow::Owned(edges), rows: Some(edge_rows) };
+            }
+        }
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::TabletId;
+
+    #[test]
+    fn every_object_keeps_its_row() {
+        let v = |slot| VertexId::new(TabletId(1), slot);
+        let column = Column::Values(vec![Value::I32(1), v(7).into(), EdgeId::from_bits(3).into(), v(8).into()]);
+        let kinds = Kinds::of(&column);
+        assert_eq!(&kinds.vertices.items[..], &[v(7), v(8)]);
+        assert_eq!((kinds.vertices.row(0), kinds.vertices.row(1), kinds.edges.row(0)), (1, 3, 2));
+        assert_eq!(kinds.others, vec![(0, &Value::I32(1))]);
+        let pure = Column::Vertices(vec![v(7), v(8)]);
+        assert_eq!(Kinds::of(&pure).vertices.row(1), 1);
+    }
+}

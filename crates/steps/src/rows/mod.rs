@@ -1,0 +1,24 @@
+//! Batches of traversers, and what operators keep of them.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `batch`, `column` | a batch of rows by columns, and the column of objects |
+//! | [`path`] | paths: lists that share their beginnings |
+//! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
+//! | [`held`] | rows and states that an operator keeps by group |
+//! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; what a name means to a row |
+
+pub(crate) mod codec;
+pub(crate) mod current;
+pub(crate) mod held;
+pub(crate) mod kinds;
+pub(crate) mod named;
+pub(crate) mod path;
+
+mod batch;
+mod column;
+mod message;
+
+pub(crate) use batch::{ComputedColumn, Loops, Remember};
+pub use batch::{Rows, Tags};
+pub use column::Column;

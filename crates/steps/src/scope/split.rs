@@ -1,0 +1,351 @@
+//! Splitting a stream into branches and merging it again: `union()`, `choose()` and `branch()`.
+//!
+//! No group is opened here: a barrier inside a branch sees the stream of all traversers, as TinkerPop has it. [`Split`] sends
+//! each row into every branch, [`Switch`] into the branches whose option matches, and [`Merge`] joins the streams.
+//!
+//! ```text
+//!                    ┌─► branch 0 ─► port 0 ┐
+//! rows ─► Split or ──┼─► branch 1 ─► port 1 ├─► Merge ─► rows
+//!          Switch    └─ announcements ─► last port ┘
+//! ```
+//!
+//! A barrier in a branch answers also for instances without rows (`count()` of nothing is 0). But an instance of which no row
+//! reached the split has no result, and an option that no row took has none either. So if a branch has such a barrier, the
+//! split *announces* which instances had rows, and the merge holds results back until their instance is announced.
+
+use std::collections::VecDeque;
+
+use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
+use mangrove_graph::compare::watched;
+use mangrove_graph::{Error, FastMap, Result, Value};
+use mangrove_plan::logical::Operand;
+
+use crate::context::execution::ExecutionContext;
+use crate::rows::held::HeldRows;
+use crate::rows::{Column, Rows};
+use crate::values::predicate::CompiledTest;
+
+/// Announces to the merge which instances had rows, and in which branch.
+#[derive(Default)]
+struct Arrivals {
+    seen: FastMap<(GroupId, Option<usize>), TagSet>,
+}
+
+impl Arrivals {
+    /// Sends one row for every instance that is new in this branch along an edge that leads straight to the merge. `None`
+    /// stands for all branches.
+    fn announce(
+        &mut self,
+        edge: usize,
+        branch: Option<usize>,
+        group: GroupId,
+        batch: &Rows,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        let seen = self.seen.entry((group, branch)).or_default();
+        let new: Vec<u32> = (0..batch.len()).filter(|&row| seen.insert(batch.tag(row))).map(|row| row as u32).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let branch = branch.map_or(Value::Null, |branch| Value::I64(branch as i64));
+        out.emit(edge, group, batch.derive(&new, Column::Values(vec![branch; new.len()])))
+    }
+
+    fn forget(&mut self, group: GroupId) {
+        self.seen.retain(|(of, _), _| *of != group);
+    }
+}
+
+/// Sends every row into every branch.
+pub(crate) struct Split {
+    branches: usize,
+    arrivals: Option<Arrivals>,
+    /// True if all rows go through one branch, to its end, before any enters the next one.
+    in_turn: bool,
+    held: HeldRows,
+    ended: VecDeque<Ended>,
+}
+
+/// The rows of a group that has ended, and the next branch that gets them.
+struct Ended {
+    group: GroupId,
+    rows: Option<Rows>,
+    charged: u64,
+    branch: usize,
+    instances: u32,
+}
+
+impl Split {
+    /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge. With
+    /// `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side effect.
+    pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
+        let (held, ended) = Default::default();
+        Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, ended }
+    }
+
+    /// Runs the next branch of the oldest group that has ended.
+    fn next_branch(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(next) = self.ended.front_mut() else { return Ok(()) };
+        // Edges leave in the opposite order of the branches (`build::scopes`).
+        let (group, edge, instances) = (next.group, self.branches - 1 - next.branch, next.instances);
+        next.branch += 1;
+        for chunk in next.rows.clone().into_iter().flat_map(Rows::chunks) {
+            out.emit(edge, group, chunk)?;
+        }
+        out.finish(edge, group, instances)?;
+        if next.branch == self.branches {
+            out.control().release(next.charged);
+            self.ended.pop_front();
+            if self.arrivals.is_some() {
+                out.finish(self.branches, group, instances)?;
+            }
+        }
+        if !self.ended.is_empty() {
+            out.again();
+        }
+        Ok(())
+    }
+}
+
+impl Operator<Rows> for Split {
+    fn recycle(&mut self) -> bool {
+        let has_none_left = self.held.is_empty() && self.ended.is_empty();
+        has_none_left && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
+    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        self.next_branch(out)
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        batch.computed.clear();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.announce(self.branches, None, group, &batch, out)?;
+        }
+        if self.in_turn {
+            return self.held.add(group, batch, out);
+        }
+        for edge in 1..self.branches {
+            out.emit(edge, group, batch.clone())?;
+        }
+        out.emit(0, group, batch)
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.forget(group);
+        }
+        if !self.in_turn {
+            return out.finish_all(group, instances);
+        }
+        let rows = self.held.take(group, out);
+        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
+        out.control().charge(charged)?;
+        self.ended.push_back(Ended { group, rows, charged, branch: 0, instances });
+        self.next_branch(out)
+    }
+}
+
+/// When a row takes an option.
+pub(crate) enum When {
+    /// The deciding computed column is this boolean.
+    Is(bool),
+    /// It equals the value of this operand.
+    Equals(Operand, Value),
+    /// It passes.
+    Passes(CompiledTest),
+    /// No other option matches.
+    Otherwise,
+    /// The computed column is unproductive.
+    Unproductive,
+    /// Whatever the computed column holds.
+    Always,
+}
+
+impl When {
+    /// Returns true if the option itself matches the decision. Options that depend on others do not.
+    fn matches(&self, decision: Option<&Value>) -> bool {
+        match (self, decision) {
+            (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
+            (When::Equals(_, option), Some(value)) => watched::equal(value, option),
+            (When::Passes(test), Some(value)) => test.holds(value),
+            (When::Unproductive, None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Sends each row into the first option that matches computed column 0, or into every one. Edge `options.len()` leads rows without an
+/// option past the branches.
+pub(crate) struct Switch {
+    options: Vec<When>,
+    every: bool,
+    arrivals: Option<Arrivals>,
+}
+
+impl Switch {
+    /// Tries these options in order. With `every`, a row goes into all that match. With `announces`, the last edge leads to the
+    /// last port of the merge.
+    pub fn new(options: Vec<When>, every: bool, announces: bool) -> Self {
+        Switch { options, every, arrivals: announces.then(Arrivals::default) }
+    }
+
+    /// Returns the edge for a row that takes one option.
+    fn choose(&self, decision: Option<&Value>) -> usize {
+        let position = |f: &dyn Fn(&When) -> bool| self.options.iter().position(f);
+        // An unproductive decision is not a value without an option: it takes no `Otherwise`.
+        let otherwise = |when: &When| decision.is_some() && matches!(when, When::Otherwise);
+        position(&|when| when.matches(decision)).or_else(|| position(&otherwise)).unwrap_or(self.options.len())
+    }
+
+    /// Adds a row to the route of every edge that it takes.
+    fn route(&self, decision: Option<&Value>, row: u32, routes: &mut [Vec<u32>]) {
+        if !self.every {
+            return routes[self.choose(decision)].push(row);
+        }
+        let none = !self.options.iter().any(|when| when.matches(decision));
+        for (when, route) in self.options.iter().zip(routes) {
+            let taken = match when {
+                When::Always => true,
+                When::Otherwise => none,
+                when => when.matches(decision),
+            };
+            if taken {
+                route.push(row);
+            }
+        }
+    }
+}
+
+impl Operator<Rows> for Switch {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.options.iter_mut().try_for_each(|option| match option {
+            When::Equals(operand, value) => {
+                *value = context.resolve(operand)?;
+                Ok(())
+            }
+            When::Passes(test) => test.begin(context),
+            When::Is(_) | When::Otherwise | When::Unproductive | When::Always => Ok(()),
+        })
+    }
+
+    fn recycle(&mut self) -> bool {
+        self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if batch.computed.is_empty() {
+            return Err(Error::bug("choose() has a computed column to decide by"));
+        }
+        let mut routes: Vec<Vec<u32>> = vec![Vec::new(); self.options.len() + 1];
+        for row in 0..batch.len() {
+            self.route(batch.computed_value(0, row), row as u32, &mut routes);
+        }
+        batch.computed.clear();
+        for (edge, rows) in routes.iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let taken = batch.take(rows);
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.announce(self.options.len() + 1, Some(edge), group, &taken, out)?;
+            }
+            out.emit(edge, group, taken)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.forget(group);
+        }
+        out.finish_all(group, instances)
+    }
+}
+
+/// Merges branches: one port for each, and one more for announcements.
+pub(crate) struct Merge {
+    ports: u32,
+    announced: bool,
+    groups: FastMap<GroupId, Merging>,
+}
+
+#[derive(Default)]
+struct Merging {
+    ended: u32,
+    /// The announced instances, by branch + 1; index 0 is for all branches.
+    arrived: Vec<TagSet>,
+    /// Rows of instances that are not announced yet, with their ports.
+    held: Vec<(u8, Rows)>,
+    charged: u64,
+}
+
+impl Merging {
+    fn arrive(&mut self, branch: usize, tag: u32) {
+        if self.arrived.len() <= branch {
+            self.arrived.resize_with(branch + 1, TagSet::default);
+        }
+        self.arrived[branch].insert(tag);
+    }
+
+    fn has_arrived(&self, port: u8, tag: u32) -> bool {
+        let at = |branch: usize| self.arrived.get(branch).is_some_and(|tags| tags.contains(tag));
+        at(0) || at(usize::from(port) + 1)
+    }
+}
+
+impl Merge {
+    /// Merges this many ports. With `announced`, the last one receives the announcements.
+    pub fn new(ports: usize, announced: bool) -> Self {
+        Merge { ports: ports as u32, announced, groups: FastMap::default() }
+    }
+}
+
+impl Operator<Rows> for Merge {
+    fn recycle(&mut self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if !self.announced {
+            return out.emit(0, group, batch);
+        }
+        let state = self.groups.entry(group).or_default();
+        if u32::from(port) + 1 == self.ports {
+            for row in 0..batch.len() {
+                let branch = match batch.object(row) {
+                    Value::I64(branch) => usize::try_from(branch).map_or(0, |branch| branch + 1),
+                    _ => 0,
+                };
+                state.arrive(branch, batch.tag(row));
+            }
+            return Ok(());
+        }
+        let known = |row: &u32| state.has_arrived(port, batch.tag(*row as usize));
+        let (now, later): (Vec<u32>, Vec<u32>) = (0..batch.len() as u32).partition(known);
+        if !later.is_empty() {
+            let later = batch.take(&later);
+            let bytes = later.bytes() as u64;
+            out.control().charge(bytes)?;
+            state.charged += bytes;
+            state.held.push((port, later));
+        }
+        if now.len() == batch.len() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
+    }
+
+    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+        let state = self.groups.entry(group).or_default();
+        state.ended += 1;
+        if state.ended < self.ports {
+            return Ok(());
+        }
+        if let Some(mut state) = self.groups.remove(&group) {
+            out.control().release(state.charged);
+            for (port, rows) in std::mem::take(&mut state.held) {
+                let arrived = rows.filter(|rows, row| state.has_arrived(port, rows.tag(row)));
+                out.emit(0, group, arrived)?;
+            }
+        }
+        out.finish_all(group, instances)
+    }
+}

@@ -1,0 +1,222 @@
+//! `property()`: writes properties of existing elements, and of those that `addV()` and `addE()` make.
+//!
+//! Null is never stored. On a new element it is skipped; on an existing one it removes the old value. With list and set
+//! cardinality, which only add, it does nothing.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mangrove_graph::{EdgeId, Error, KeyId, Result, Value, VertexId, VertexPropertyValue};
+use mangrove_gremlin::Cardinality;
+use mangrove_plan::logical::Name;
+use mangrove_plan::physical::PropertyWrite;
+use mangrove_txn::WriteCardinality;
+
+use super::{CHECK_EVERY, Source, Statement, WriteBarrier, WriteContext};
+use crate::rows::current::current;
+use crate::rows::{Column, Remember, Rows};
+
+/// The key that a value is written under.
+enum Key<'a> {
+    /// The same for all rows.
+    Known(&'a Name, KeyId),
+    /// The result of a traversal for each row.
+    Computed(usize),
+}
+
+impl Key<'_> {
+    /// Returns the name and number of the key for a row.
+    fn of(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<(Name, KeyId)> {
+        match self {
+            Key::Known(name, key) => Ok(((*name).clone(), *key)),
+            Key::Computed(column) => match rows.computed_value(*column, row) {
+                Some(Value::String(name)) => Ok((name.clone(), key(name, ctx)?)),
+                Some(other) => Err(Error::evaluation(format!(
+                    "the traversal that is to give a property key gives a {}; a key is a string",
+                    other.type_name()
+                ))),
+                None => Err(Error::evaluation("the traversal that is to give a property key has no result")),
+            },
+        }
+    }
+}
+
+/// A property to write, with its key and constant values looked up.
+pub(crate) struct Write<'a> {
+    key: Key<'a>,
+    cardinality: Option<Cardinality>,
+    value: Source,
+    meta: Vec<(&'a Name, KeyId, Source)>,
+}
+
+impl<'a> Write<'a> {
+    /// Looks up keys and values that are the same for all rows.
+    pub fn new(property: &'a PropertyWrite, ctx: &WriteContext<'_>) -> Result<Self> {
+        let meta =
+            property.meta.iter().map(|(name, value)| Ok((name, key(name, ctx)?, Source::new(value, ctx.context)?)));
+        Ok(Write {
+            key: match property.computed_key {
+                None => Key::Known(&property.key, key(&property.key, ctx)?),
+                Some(column) => Key::Computed(column),
+            },
+            cardinality: property.cardinality,
+            value: Source::new(&property.value, ctx.context)?,
+            meta: meta.collect::<Result<_>>()?,
+        })
+    }
+
+    fn value<'r>(&'r self, name: &Name, rows: &'r Rows, row: usize) -> Result<&'r Value> {
+        self.value.value(rows, row, format_args!("the value of the property `{name}`"))
+    }
+
+    /// Writes the property of a vertex.
+    pub fn to_vertex(&self, vertex: VertexId, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<()> {
+        let cardinality = match self.cardinality {
+            None | Some(Cardinality::Single) => WriteCardinality::Single,
+            Some(Cardinality::List) => WriteCardinality::List,
+            Some(Cardinality::Set) => WriteCardinality::Set,
+        };
+        let (name, key) = self.key.of(rows, row, ctx)?;
+        let value = self.value(&name, rows, row)?.clone();
+        if matches!(value, Value::Null) {
+            let removes = cardinality == WriteCardinality::Single;
+            return if removes { ctx.writer.remove_vertex_property(vertex, key, None) } else { Ok(()) };
+        }
+        check_storable(&name, &value)?;
+        let mut meta = Vec::with_capacity(self.meta.len());
+        for (name, meta_key, value) in &self.meta {
+            let value = value.value(rows, row, format_args!("the value of the meta-property `{name}`"))?;
+            if !matches!(value, Value::Null) {
+                check_storable(name, value)?;
+                meta.push((*meta_key, value.clone()));
+            }
+        }
+        ctx.writer.set_vertex_property(vertex, key, value, cardinality, meta)
+    }
+
+    /// Writes the property of an edge.
+    pub fn to_edge(&self, edge: EdgeId, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<()> {
+        let (name, key) = self.key.of(rows, row, ctx)?;
+        self.check_plain(&name, "an edge")?;
+        let value = self.value(&name, rows, row)?;
+        if matches!(value, Value::Null) {
+            return ctx.writer.remove_edge_property(edge, key);
+        }
+        check_storable(&name, value)?;
+        ctx.writer.set_edge_property(edge, key, value.clone())
+    }
+
+    /// Writes a meta-property of a vertex property. Returns the vertex property as it is then.
+    fn to_vertex_property(
+        &self,
+        owner: &VertexPropertyValue,
+        rows: &Rows,
+        row: usize,
+        ctx: &WriteContext<'_>,
+    ) -> Result<VertexPropertyValue> {
+        let (name, key) = self.key.of(rows, row, ctx)?;
+        self.check_plain(&name, "a vertex property")?;
+        let value = self.value(&name, rows, row)?;
+        let mut meta: Vec<(KeyId, Value)> = owner.meta.to_vec();
+        if matches!(value, Value::Null) {
+            ctx.writer.remove_meta_property(owner.vertex, owner.key, owner.ordinal, key)?;
+            meta.retain(|(known, _)| *known != key);
+        } else {
+            check_storable(&name, value)?;
+            ctx.writer.set_meta_property(owner.vertex, owner.key, owner.ordinal, key, value.clone())?;
+            match meta.iter_mut().find(|(known, _)| *known == key) {
+                Some(entry) => entry.1 = value.clone(),
+                None => meta.push((key, value.clone())),
+            }
+        }
+        Ok(VertexPropertyValue { meta: Arc::new(meta), ..owner.clone() })
+    }
+
+    /// Fails for list or set cardinality, and for meta-properties: only vertices have them.
+    fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
+        if self.cardinality.is_some() {
+            return Err(Error::evaluation(format!(
+                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without saying so; \
+                 a cardinality can only be set for a vertex"
+            )));
+        }
+        if !self.meta.is_empty() {
+            return Err(Error::evaluation(format!(
+                "only properties of vertices have meta-properties; `{name}` is written to {owner}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn key(name: &Name, ctx: &WriteContext<'_>) -> Result<KeyId> {
+    if name.is_empty() {
+        return Err(Error::invalid("a property key must not be empty"));
+    }
+    Ok(ctx.context.view.catalog().intern_key(name))
+}
+
+pub(super) fn check_storable(name: &Name, value: &Value) -> Result<()> {
+    if value.is_storable() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the property `{name}` cannot hold a {} that is no plain value: store numbers, text, dates, or lists, sets \
+         and maps of these",
+        value.type_name()
+    )))
+}
+
+/// Writes a property of the object of each traverser: an element or a vertex property.
+pub(crate) type SetProperty = WriteBarrier<SetProperties>;
+
+/// The statement of [`SetProperty`].
+pub(crate) struct SetProperties {
+    property: PropertyWrite,
+}
+
+impl SetProperty {
+    pub fn new(property: PropertyWrite) -> Self {
+        WriteBarrier::of(SetProperties { property }, Remember::default())
+    }
+}
+
+impl Statement for SetProperties {
+    fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
+        let write = Write::new(&self.property, ctx)?;
+        if let Cow::Owned(objects) = current(&rows.objects, ctx.context)? {
+            rows.objects = objects;
+        }
+        // Writing the same value again changes nothing, except with list cardinality.
+        let adds = self.property.cardinality == Some(Cardinality::List);
+        let mut renewed: Vec<(usize, Value)> = Vec::new();
+        for row in 0..rows.len() {
+            match rows.object(row) {
+                Value::Vertex(vertex) => {
+                    for time in 0..if adds { rows.bulk(row) } else { 1 } {
+                        if time.is_multiple_of(CHECK_EVERY as u64) {
+                            ctx.control.check()?;
+                        }
+                        write.to_vertex(vertex, &rows, row, ctx)?;
+                    }
+                }
+                Value::Edge(edge) => write.to_edge(edge, &rows, row, ctx)?,
+                Value::VertexProperty(owner) => {
+                    let property = write.to_vertex_property(&owner, &rows, row, ctx)?;
+                    renewed.push((row, Value::VertexProperty(Arc::new(property))));
+                }
+                other => {
+                    return Err(Error::evaluation(format!(
+                        "property() writes to vertices, edges and vertex properties; here is a {}",
+                        other.type_name()
+                    )));
+                }
+            }
+        }
+        if let Column::Values(objects) = &mut rows.objects {
+            renewed.into_iter().for_each(|(row, property)| objects[row] = property);
+        }
+        rows.computed.clear();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,226 @@
+//! Searches for the elements that a map describes: by id, by an index, by a scan of one key, or by label, whichever is first
+//! possible.
+
+use mangrove_graph::{
+    Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
+    LabelFilter, Result, ScanCursor, Value, VertexId,
+};
+use mangrove_gremlin::Comparison;
+use mangrove_plan::logical::{Condition, Operand, Test};
+
+use super::map::Entries;
+use crate::row::filter::Filter;
+use crate::rows::Column;
+use crate::write::{CHECK_EVERY, WriteContext};
+
+/// Candidates checked at a time.
+const CANDIDATES: usize = 1024;
+
+/// A search in the snapshot of the running transaction.
+pub(super) struct Search<'a> {
+    ctx: &'a WriteContext<'a>,
+    indexes: Vec<IndexInfo>,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(ctx: &'a WriteContext<'a>) -> Self {
+        Search { ctx, indexes: ctx.context.view.vertex_indexes() }
+    }
+
+    fn view(&self) -> &dyn GraphView {
+        &*self.ctx.context.view
+    }
+
+    /// Returns the vertex that a value is, or whose id it is.
+    pub fn vertex(&mut self, named: &Value) -> Result<Option<VertexId>> {
+        match named {
+            Value::Vertex(vertex) => {
+                let mut here = vec![*vertex];
+                self.view().retain_vertices(&mut here)?;
+                Ok(here.pop())
+            }
+            id => self.vertex_of(id),
+        }
+    }
+
+    fn vertex_of(&self, id: &Value) -> Result<Option<VertexId>> {
+        let Some(id) = self.ctx.context.ids.read(id) else { return Ok(None) };
+        let mut found = Vec::with_capacity(1);
+        self.view().find_vertices(&[id], &mut found)?;
+        Ok(found.pop().flatten())
+    }
+
+    /// Returns all vertices that a map describes.
+    pub fn vertices(&mut self, wanted: &Entries) -> Result<Vec<VertexId>> {
+        let mut found = Vec::new();
+        if let Some(id) = &wanted.id {
+            found.extend(self.vertex_of(id)?);
+            self.keep_vertices(&mut found, wanted)?;
+            return Ok(found);
+        }
+        if self.by_index(wanted, &mut found)? {
+            self.keep_vertices(&mut found, wanted)?;
+            return Ok(found);
+        }
+        let labels = self.labels(wanted);
+        let mut cursor = ScanCursor::default();
+        let range = wanted.properties.first().map(|(name, value, _)| (name, IndexRange::Equal(vec![value.clone()])));
+        let key = match &range {
+            None => None,
+            Some((name, _)) => match self.view().key_of(name) {
+                Some(key) => Some(key),
+                None => {
+                    // No vertex has this key. That is a read, which the count records in the read set.
+                    self.view().count_vertices(&labels, self.ctx.context.share)?;
+                    return Ok(found);
+                }
+            },
+        };
+        loop {
+            self.ctx.control.check()?;
+            let mut some: Vec<VertexId> = Vec::new();
+            let share = self.ctx.context.share;
+            let over = match (&range, key) {
+                (Some((_, range)), Some(key)) => {
+                    self.view().scan_vertices_where(&labels, key, range, share, &mut cursor, CANDIDATES, &mut some)?
+                }
+                _ => self.view().scan_vertices(&labels, share, &mut cursor, CANDIDATES, &mut some)?,
+            };
+            self.keep_vertices(&mut some, wanted)?;
+            found.extend(some);
+            if over {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Reads candidates from an index whose keys the map has all. Returns false if there is no such index.
+    fn by_index(&self, wanted: &Entries, found: &mut Vec<VertexId>) -> Result<bool> {
+        let view = self.view();
+        let value = |key: &KeyId| {
+            wanted
+                .properties
+                .iter()
+                .find(|(name, ..)| view.key_of(name) == Some(*key))
+                .map(|(_, value, _)| value.clone())
+        };
+        for index in &self.indexes {
+            let fits = index.label.is_none_or(|label| {
+                wanted.label.as_ref().is_some_and(|wanted| view.catalog().label(wanted) == Some(label))
+            });
+            let Some(mut values) = index.keys.iter().map(value).collect::<Option<Vec<Value>>>().filter(|_| fits) else {
+                continue;
+            };
+            let Some(last) = values.pop() else { continue };
+            let range = IndexRange::Equal(vec![last]);
+            match view.index_vertices(index.id, &values, &range, self.ctx.context.share, found) {
+                // The index was dropped meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                result => return result.map(|()| true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn labels(&self, wanted: &Entries) -> LabelFilter {
+        wanted.label.as_ref().map_or(LabelFilter::Any, |label| self.view().label_filter(std::slice::from_ref(label)))
+    }
+
+    fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &Entries) -> Result<()> {
+        if let Some(kept) = self.fitting(Column::Vertices(vertices.clone()), wanted)? {
+            *vertices = kept.into_iter().map(|row| vertices[row as usize]).collect();
+        }
+        Ok(())
+    }
+
+    /// Returns the rows of the candidates that a map describes, ids aside; `None` stands for all.
+    fn fitting(&self, objects: Column, wanted: &Entries) -> Result<Option<Vec<u32>>> {
+        let mut conditions: Vec<Condition> = Vec::new();
+        conditions.extend(wanted.label.as_ref().map(|label| Condition::LabelIn(vec![label.clone()])));
+        conditions.extend(wanted.properties.iter().map(|(name, value, _)| {
+            Condition::Property(name.clone(), Test::Compare(Comparison::Eq, Operand::Literal(value.clone())))
+        }));
+        if objects.is_empty() || conditions.is_empty() {
+            return Ok(None);
+        }
+        let mut filter = Filter::new(&conditions);
+        filter.begin(self.ctx.context)?;
+        filter.select(&objects, self.ctx.context)
+    }
+
+    /// Returns all edges that a map describes; none if it names an end that does not exist.
+    pub fn edges(&mut self, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
+        if (0..2).any(|end| wanted.ends[end].is_some() && ends[end].is_none()) {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        if let Some(id) = &wanted.id {
+            if let Some(id) = self.ctx.context.ids.read(id) {
+                let mut by_id = Vec::with_capacity(1);
+                self.view().find_edges(&[id], &mut by_id)?;
+                found.extend(by_id.into_iter().flatten());
+            }
+        } else if let Some((vertex, direction)) =
+            ends[0].map(|v| (v, Direction::Out)).or_else(|| ends[1].map(|v| (v, Direction::In)))
+        {
+            self.edges_at(vertex, direction, wanted, &mut found)?;
+        } else {
+            self.scan_edges(wanted, &mut found)?;
+        }
+        self.keep_edges(&mut found, wanted, ends)?;
+        Ok(found)
+    }
+
+    fn edges_at(
+        &self,
+        vertex: VertexId,
+        direction: Direction,
+        wanted: &Entries,
+        found: &mut Vec<EdgeId>,
+    ) -> Result<()> {
+        let request = ExpandRequest { direction, labels: self.labels(wanted), edges: true, limit: CANDIDATES };
+        let mut cursor = ExpandCursor::default();
+        let mut expansion = Expansion::default();
+        loop {
+            self.ctx.control.check()?;
+            let over = self.view().expand(&[vertex], &request, &mut cursor, &mut expansion)?;
+            found.append(&mut expansion.edge);
+            expansion.clear();
+            if over {
+                return Ok(());
+            }
+        }
+    }
+
+    fn scan_edges(&self, wanted: &Entries, found: &mut Vec<EdgeId>) -> Result<()> {
+        let labels = self.labels(wanted);
+        let mut cursor = ScanCursor::default();
+        loop {
+            self.ctx.control.check()?;
+            let mut some = Vec::new();
+            let share = self.ctx.context.share;
+            let over = self.view().scan_edges(&labels, share, &mut cursor, CHECK_EVERY, &mut some)?;
+            found.extend(some);
+            if over {
+                return Ok(());
+            }
+        }
+    }
+
+    fn keep_edges(&self, edges: &mut Vec<EdgeId>, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<()> {
+        if ends.iter().any(Option::is_some) {
+            let (mut sources, mut targets) = (Vec::new(), Vec::new());
+            self.view().edge_ends(edges, &mut sources, &mut targets)?;
+            let mut at = 0;
+            edges.retain(|_| {
+                at += 1;
+                ends[0].is_none_or(|source| source == sources[at - 1])
+                    && ends[1].is_none_or(|target| target == targets[at - 1])
+            });
+        }
+        if let Some(kept) = self.fitting(Column::Edges(edges.clone()), wanted)? {
+            *edges = kept.into_iter().map(|row| edges[row as usize]).collect();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! `addV()`: makes vertices.
+
+use mangrove_graph::Result;
+use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
+
+use super::property::Write;
+use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use crate::rows::{Column, Remember, Rows};
+
+/// Makes vertices.
+pub(crate) type AddVertex = WriteBarrier<InsertVertices>;
+
+/// The statement of [`AddVertex`].
+pub(crate) struct InsertVertices {
+    label: ComputedOperand,
+    id: Option<ComputedOperand>,
+    properties: Vec<PropertyWrite>,
+}
+
+impl AddVertex {
+    /// Makes a vertex for each traverser, with a label, an id (`None`: an automatic one) and properties.
+    pub fn new(
+        label: ComputedOperand,
+        id: Option<ComputedOperand>,
+        properties: Vec<PropertyWrite>,
+        remember: Remember,
+    ) -> Self {
+        WriteBarrier::of(InsertVertices { label, id, properties }, remember)
+    }
+}
+
+impl Statement for InsertVertices {
+    fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
+        let label = Source::new(&self.label, ctx.context)?;
+        let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
+        let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
+        let mut vertices = Vec::new();
+        let from = for_each_traverser(&rows, ctx, |row| {
+            let labels = label_set(label.value(&rows, row, "the label of addV()")?, ctx)?;
+            let id = id.as_ref().map(|id| user_id(id.value(&rows, row, "the id of a vertex")?, ctx)).transpose()?;
+            let vertex = ctx.writer.insert_vertex(labels, id)?;
+            properties.iter().try_for_each(|p| p.to_vertex(vertex, &rows, row, ctx))?;
+            vertices.push(vertex);
+            Ok(())
+        })?;
+        Ok(results(&rows, &from, Column::Vertices(vertices)))
+    }
+}
