@@ -1,4 +1,7 @@
-//! `explain()`: the plan as text, a line an operator, scopes indented.
+//! `explain()`: the plan as text, one line for each operator, with the content of scopes indented.
+//!
+//! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which each run
+//! puts in.
 
 use mangrove_graph::{ElementKind, Value};
 
@@ -68,7 +71,7 @@ fn nested(operator: &Op, depth: usize, text: &mut String) {
     });
 }
 
-/// The parts of a loop in the order in which rows meet them.
+/// The parts of a loop, in the order in which rows come to them.
 fn nested_loop(repeat: &RepeatScope, depth: usize, text: &mut String) {
     let tests = [("until", &repeat.until, repeat.until_first), ("emit", &repeat.emit, repeat.emit_first)];
     let some = |before: bool, text: &mut String| {
@@ -216,7 +219,7 @@ pub fn describe(operator: &Op) -> String {
     }
 }
 
-/// What a [`Modulate`] takes, and of what.
+/// What a [`Modulate`] takes, and of which objects.
 pub fn modulate_text(modulate: &Modulate) -> String {
     let takes = |by: &Computation| match by {
         Computation::Identity => "itself".to_owned(),
@@ -313,11 +316,11 @@ fn number(number: &Operand) -> String {
     number.literal_integer().map_or_else(|| operand(number), |n| n.to_string())
 }
 
-/// Stands on both sides of the number of a literal that was taken out of the traversal: a code point that is no character,
-/// so texts do not have it.
+/// Stands on both sides of the number of a literal that was taken out of the traversal. It is a code point that is no character, so no
+/// text of a traversal should contain it.
 const LIFTED: char = '\u{fdd0}';
 
-/// A part of a plan's text, with the literals that were taken out of the traversal in their places.
+/// A part of the text of a plan, with literals that were taken out in their positions.
 pub fn with_literals(text: &str, literals: &[Value]) -> String {
     let shown = |(at, part): (usize, &str)| {
         let number = part.parse::<usize>().ok().filter(|_| at % 2 == 1);

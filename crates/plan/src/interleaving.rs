@@ -1,13 +1,13 @@
-//! Where traversers have to go through the steps one after the other, since they share side effects.
+//! Where traversers must go through the steps one after the other, because they share side effects.
 //!
-//! The language works traversers off depth first: one goes through all steps up to the next barrier before the next one
-//! does. Rows in batches are the same, but where one traverser sees what another one left: a nested traversal that runs
-//! for each traverser fills a side effect, and something tells in which order, or how often, that happened:
+//! The language processes traversers depth first: a traverser goes through all steps up to the next barrier before the next one
+//! starts. Batches of rows have the same results, unless a traverser sees what another one has left. That needs a nested
+//! traversal that runs for each traverser and fills a side effect, and one of these, which show when or how often it ran:
 //!
-//! - a step reads side effects on the way (and not only a `cap()` at the end);
-//! - several steps fill them, so that the members of one collection come from several places;
-//! - a `limit()` ends the stream before all is worked off;
-//! - only the first result of a traversal is taken, and what fills the side effect is nested in it once more.
+//! - a step reads side effects before all traversers have come (unlike a `cap()` at the end);
+//! - several steps fill side effects, so that one collection gets members from several steps;
+//! - a `limit()` ends the stream before all traversers are processed;
+//! - only the first result of a traversal is taken, and the step that fills the side effect is nested in it once more.
 //!
 //! Only then rows go on one at a time ([`crate::physical::Op::OneByOne`]).
 
@@ -15,14 +15,14 @@ use std::collections::HashSet;
 
 use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
-/// What is known of the side effects of a whole traversal.
+/// What a whole traversal does with side effects.
 pub struct Interleaving {
     filled: HashSet<Name>,
     shows: bool,
 }
 
 impl Interleaving {
-    /// Looks at a whole traversal.
+    /// Examines a whole traversal.
     pub fn of(traversal: &Traversal) -> Self {
         let filled = crate::purity::side_effects_filled(traversal, &Default::default());
         let mut survey = Survey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
@@ -33,7 +33,7 @@ impl Interleaving {
         Interleaving { filled, shows }
     }
 
-    /// Returns true if it can be told in which order traversers go through the steps.
+    /// Returns true if side effects show the order in which traversers go through the steps.
     pub fn shows(&self) -> bool {
         self.shows
     }
@@ -46,13 +46,13 @@ impl Interleaving {
 
 struct Survey<'a> {
     filled: &'a HashSet<Name>,
-    /// How many steps fill side effects.
+    /// The number of steps that fill side effects.
     fills: usize,
-    /// How many traversals that run for each traverser are around the innermost of them.
+    /// The number of traversals, each run for each traverser, around the innermost of these steps.
     deepest: Option<usize>,
-    /// A step reads side effects before all traversers have come.
+    /// True if a step reads side effects before all traversers have come.
     reads: bool,
-    /// A step may end the stream early.
+    /// True if a step may end the stream early.
     cuts: bool,
 }
 
@@ -75,12 +75,12 @@ impl Survey<'_> {
     }
 }
 
-/// Returns true if the step itself reads one of these side effects. A step that learns the name from its input may.
+/// Returns true if the step itself may read one of these side effects. A step that gets the name from its input may read any.
 fn reads(traits: &StepTraits<'_>, filled: &HashSet<Name>) -> bool {
     traits.reads_any_name || traits.names_read.iter().any(|name| filled.contains(*name))
 }
 
-/// Returns true if the step reads side effects, or something in it reads or fills them for each traverser.
+/// Returns true if the step reads side effects, or a traversal in it that runs for each traverser reads or fills them.
 fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
     let uses = |nested: &Traversal| {
         nested.any(|step| {
@@ -90,7 +90,7 @@ fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
     };
     reads(&step.traits(), filled)
         || step.nested_for(Enters::EachTraverser).into_iter().any(uses)
-        // A loop takes all its rows into one iteration; its body has steps of its own that take one at a time.
+        // All rows of a loop enter an iteration together. The steps of its body take them one at a time themselves.
         || !matches!(step, Step::Repeat(_))
             && step
                 .nested_for(Enters::Stream)

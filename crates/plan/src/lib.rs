@@ -1,14 +1,18 @@
-//! From traversal to physical plan.
+//! From a traversal to a physical plan, in three forms:
 //!
-//! Three forms, each in a module of its own: the user's [`Bytecode`](mangrove_gremlin::Bytecode) becomes a
-//! [`logical`] traversal, where every step has its meaning and its arguments are checked ([`compile`]);
-//! [`rules`] rewrite it into an equivalent, cheaper one; and [`lower`] turns it into a [`physical`] plan, a
-//! tree of scopes with operators in it. The logical form is language-neutral: a second language would
-//! compile to it and touch nothing further on.
+//! | form | module | made by |
+//! |---|---|---|
+//! | [`Bytecode`](mangrove_gremlin::Bytecode): named instructions | crate `mangrove-gremlin` | a parser or a driver |
+//! | logical traversal: steps with their meaning, arguments checked | [`logical`] | [`compile`], then rewritten by `strategies` and [`rules`] |
+//! | physical plan: scopes with operators in them | [`physical`] | [`lower`], then rewritten by `physical_rules` |
 //!
-//! Property values, ids and counts may be named parameters: they stay [`Operand`](logical::Operand)s until a plan is run, so that
-//! one plan serves every value. [`literals`] takes literals out of a traversal, so that it is planned like one with
-//! parameters in their places.
+//! The logical form is language-neutral: a second language would compile to it and change nothing after it.
+//!
+//! Property values, ids and counts may be named parameters. They stay [`Operand`](logical::Operand)s until a plan runs, so one
+//! plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had parameters in
+//! their positions.
+//!
+//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

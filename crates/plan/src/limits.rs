@@ -1,29 +1,29 @@
 //! How large a traversal may be, so that planning it takes little time, and how deep its values may nest.
 //!
-//! Values are dropped, compared, hashed and encoded by recursion. A step makes a collection of what comes to it at most
-//! [`LEVELS_MAX`] levels deeper, so that the steps of a chain bound the depth of its values; loops and side effects,
-//! which come to the same step again, are bounded while they run.
+//! - **PLAN-6.** Values are dropped, compared, hashed and encoded by recursion, so their depth is bounded. A step makes a value at
+//!   most some levels deeper, which the table of steps says. The sum over the steps of a chain is at most [`LEVELS_MAX`].
+//!   Loops and side effects bring a value to the same step again; the executing steps bound the depth of those values.
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Bytecode, Instruction};
 
 use crate::logical::{Step, StepNode, Traversal};
 
-/// The most steps of a traversal, with their modulators and what is nested in them. Each name that a step is given (a label,
-/// a key) beyond the fourth counts as one, too.
+/// The most steps of a traversal, with modulators and nested steps. Each name that a step is given (a label, a key) beyond the
+/// fourth counts as one, too.
 pub const INSTRUCTIONS_MAX: usize = 16_384;
 
-/// The most steps that a traversal may become while it is planned: a `by()` that fills several computed columns is planned for each, and
-/// `SubgraphStrategy` puts a test after every step.
+/// The most steps that a traversal may become while it is planned: a `by()` that fills several computed columns is planned for
+/// each of them, and `SubgraphStrategy` adds a test after every step.
 pub const PLANNED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
 
-/// The most labels that `as()` gives one step.
+/// The most labels of one step.
 pub const STEP_LABELS_MAX: usize = 256;
 
-/// The most patterns of a `match()`: finding their order is quadratic.
+/// The most patterns of a `match()`. The time to order them is quadratic in their number.
 pub const MATCH_PATTERNS_MAX: usize = 256;
 
-/// The most levels that the steps of a chain may add to a value one after the other.
+/// The most levels that the steps of a chain may add to a value, one after the other (PLAN-6).
 pub const LEVELS_MAX: usize = 256;
 
 /// Fails for a traversal of too many steps.
@@ -45,8 +45,8 @@ pub(crate) fn too_many_planned() -> Error {
     ))
 }
 
-/// Fails where a strategy that puts at most so many steps after each step of a traversal would make it too large. Rather
-/// twice too late than too early: what is planned is counted once more.
+/// Fails if a strategy that adds at most so many steps after each step would make the traversal too large. The bound is generous,
+/// since steps are counted again when they are lowered.
 pub(crate) fn check_growth(traversal: &Traversal, added_to_each: usize) -> Result<()> {
     match steps_in(traversal).saturating_mul(added_to_each) <= 8 * PLANNED_STEPS_MAX {
         true => Ok(()),
@@ -54,7 +54,7 @@ pub(crate) fn check_growth(traversal: &Traversal, added_to_each: usize) -> Resul
     }
 }
 
-/// How many steps there are, with those of nested traversals.
+/// The number of steps, with those of nested traversals.
 pub(crate) fn steps_in(traversal: &Traversal) -> usize {
     let mut count = 0;
     traversal.visit(&mut |_| count += 1);
@@ -71,7 +71,7 @@ fn fits(bytecode: &Bytecode, left: &mut usize) -> bool {
     })
 }
 
-/// How many names an instruction is given: strings, except where they are ids or values.
+/// The number of names that an instruction is given: of strings that are no ids or values. Some are [free](FREE_NAMES).
 fn names_in(instruction: &Instruction) -> usize {
     if matches!(instruction.name.as_str(), "V" | "E" | "inject" | "hasId" | "hasValue" | "withSideEffect") {
         return 0;
@@ -80,7 +80,7 @@ fn names_in(instruction: &Instruction) -> usize {
     instruction.arguments.iter().filter(is_name).count().saturating_sub(FREE_NAMES)
 }
 
-/// So many names of a step do not count: `property("key", "value")` is one step and no more.
+/// The names of a step that do not count: `property("key", "value")` is one step.
 const FREE_NAMES: usize = 4;
 
 fn fits_argument(argument: &Argument, left: &mut usize) -> bool {
@@ -96,7 +96,7 @@ fn fits_argument(argument: &Argument, left: &mut usize) -> bool {
     }
 }
 
-/// Fails for a traversal whose steps could make values that nest too deep.
+/// Fails for a traversal whose steps could make values that nest too deep (PLAN-6).
 pub(crate) fn check_levels(traversal: &Traversal) -> Result<()> {
     if levels_of_chain(traversal) <= LEVELS_MAX {
         return Ok(());
@@ -106,20 +106,20 @@ pub(crate) fn check_levels(traversal: &Traversal) -> Result<()> {
     )))
 }
 
-/// How many levels the steps of a chain may add to the values that enter it.
+/// The levels that the steps of a chain may add to a value that enters it.
 fn levels_of_chain(traversal: &Traversal) -> usize {
     traversal.steps.iter().map(levels_with_nested).sum()
 }
 
-/// A row goes through one of the traversals nested in a step, or through each by itself.
+/// The levels that a step may add: its own, and those of the deepest nested traversal. A value goes through one of them.
 fn levels_with_nested(node: &StepNode) -> usize {
     let mut nested = 0;
     node.step.visit_nested(&mut |_, inner| nested = levels_of_chain(inner).max(nested));
     nested + node.step.traits().levels
 }
 
-/// How many of the newest objects of a path may be collections that one iteration of a loop made: none where no step
-/// of the body makes any, and all where a loop inside puts any number on the path.
+/// The number of newest objects of a path that may be collections which one iteration of a loop has made: 0 if no step of the body
+/// makes any, and any number if there is a loop inside.
 pub(crate) fn collections_made(body: &Traversal) -> usize {
     if !body.any(|step| step.traits().levels > 0) {
         return 0;

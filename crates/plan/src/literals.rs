@@ -1,15 +1,17 @@
 //! Literals that a plan does not depend on.
 //!
-//! Clients send values as literals: `has('id', 7)` and `has('id', 8)` are two traversals with one plan. Here such
-//! literals are taken out of a traversal and numbered. What is left is planned once, and a run takes the values beside
-//! it, like parameters.
+//! Clients send values as literals: `has('id', 7)` and `has('id', 8)` are two traversals with one plan. This module takes such
+//! literals out of a traversal and numbers them. The remaining traversal is planned once. Each run gets the values beside
+//! the plan, like parameters.
 //!
-//! A literal is taken out only where neither the compiler nor a rule reads it: where [`Operand::Lifted`] in its place
-//! gives the same plan, the same answers and the same errors. So a literal stays where it
+//! - **PLAN-3.** A literal is taken out only if neither the compiler nor a rule reads it: [`Operand::Lifted`] in its position gives
+//!   the same plan, the same answers and the same errors.
 //!
-//! - is a name (a label, a key, a step label) or a number of rows, and wherever it is not a plain scalar;
-//! - is no id, and an id is needed: that is an error of the compiler;
-//! - is 0 or 1 in `is()`: `count().is(0)` is rewritten into a test of existence.
+//! So a literal stays if it
+//!
+//! - is a name (a label, a key, a step label) or a number of rows, or is no plain scalar;
+//! - is in the position of an id and is no id: the compiler refuses it;
+//! - is 0 or 1 in `is()`: a rule rewrites `count().is(0)` into a test of existence.
 //!
 //! [`Operand::Lifted`]: crate::logical::Operand::Lifted
 
@@ -18,19 +20,19 @@ use std::ops::Range;
 use mangrove_graph::{Token, UserId, Value, numeric};
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate};
 
-/// A traversal with more literals than this keeps them: it is data, and hardly comes again with others.
+/// A traversal with more literals than this keeps them. It is data, and hardly ever comes again with other values.
 const LITERALS_MAX: usize = 1024;
 
 /// A traversal without its literals.
 #[derive(Debug)]
 pub struct Lifted {
-    /// What is left of it.
+    /// The traversal without the literals.
     pub bytecode: Bytecode,
     /// The literals by number.
     pub values: Vec<Value>,
 }
 
-/// The traversal without the literals that its plan does not depend on; `None` where it has none.
+/// Takes out the literals that the plan of a traversal does not depend on; `None` if there are none.
 pub fn lift(bytecode: &Bytecode) -> Option<Lifted> {
     let count = count(&bytecode.steps);
     if !(1..=LITERALS_MAX).contains(&count) {
@@ -42,21 +44,21 @@ pub fn lift(bytecode: &Bytecode) -> Option<Lifted> {
     Some(Lifted { bytecode, values })
 }
 
-/// What an argument is to its step.
+/// What a step uses an argument for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// A value that is written.
     Value,
     /// An id of an element.
     Id,
-    /// A value that others are compared with, or a predicate.
+    /// A value that other values are compared with, or a predicate.
     Test,
-    /// The same in `is()`.
+    /// The same, in `is()`.
     Is,
 }
 
-/// The arguments of a step whose literals may be taken out.
-fn places(step: &Instruction) -> Option<(Range<usize>, Role)> {
+/// The positions of the arguments of a step whose literals may be taken out, and what the step uses them for.
+fn liftable_arguments(step: &Instruction) -> Option<(Range<usize>, Role)> {
     let is_text = |argument: &Argument| matches!(argument, Argument::Value(Value::String(_)));
     let is_accessor =
         |argument: &Argument| matches!(argument, Argument::Value(Value::String(_) | Value::Token(Token::Id)));
@@ -74,7 +76,7 @@ fn places(step: &Instruction) -> Option<(Range<usize>, Role)> {
     })
 }
 
-/// Returns true if a plan is the same whatever scalar stands in the place of this value.
+/// Returns true if the plan is the same for every scalar in the position of this value (PLAN-3).
 fn is_free(value: &Value, role: Role) -> bool {
     let is_scalar =
         value.is_number() || matches!(value, Value::Bool(_) | Value::String(_) | Value::Uuid(_) | Value::DateTime(_));
@@ -91,16 +93,16 @@ fn count(steps: &[Instruction]) -> usize {
 }
 
 fn count_in_step(step: &Instruction) -> usize {
-    let places = places(step);
-    let of_argument = |(at, argument): (usize, &Argument)| match (argument, &places) {
+    let liftable = liftable_arguments(step);
+    let of_argument = |(at, argument): (usize, &Argument)| match (argument, &liftable) {
         (Argument::Traversal(nested), _) => count(&nested.steps),
-        (argument, Some((range, role))) if range.contains(&at) => count_in_place(argument, *role),
+        (argument, Some((range, role))) if range.contains(&at) => count_in_argument(argument, *role),
         _ => 0,
     };
     step.arguments.iter().enumerate().map(of_argument).sum()
 }
 
-fn count_in_place(argument: &Argument, role: Role) -> usize {
+fn count_in_argument(argument: &Argument, role: Role) -> usize {
     match argument {
         Argument::Value(value) => usize::from(is_free(value, role)),
         Argument::Predicate(predicate) if matches!(role, Role::Test | Role::Is) => count_in_predicate(predicate, role),
@@ -122,18 +124,18 @@ fn count_in_predicate(predicate: &Predicate, role: Role) -> usize {
 
 fn take(steps: &mut [Instruction], values: &mut Vec<Value>) {
     for step in steps {
-        let places = places(step);
+        let liftable = liftable_arguments(step);
         for (at, argument) in step.arguments.iter_mut().enumerate() {
-            match (argument, &places) {
+            match (argument, &liftable) {
                 (Argument::Traversal(nested), _) => take(&mut nested.steps, values),
-                (argument, Some((range, role))) if range.contains(&at) => take_in_place(argument, *role, values),
+                (argument, Some((range, role))) if range.contains(&at) => take_in_argument(argument, *role, values),
                 _ => {}
             }
         }
     }
 }
 
-fn take_in_place(argument: &mut Argument, role: Role, values: &mut Vec<Value>) {
+fn take_in_argument(argument: &mut Argument, role: Role, values: &mut Vec<Value>) {
     match argument {
         Argument::Value(_) => take_value(argument, role, values),
         Argument::Predicate(predicate) if matches!(role, Role::Test | Role::Is) => {
@@ -158,7 +160,7 @@ fn take_value(argument: &mut Argument, role: Role, values: &mut Vec<Value>) {
     if let Argument::Value(value) = argument
         && is_free(value, role)
     {
-        // Their count is small.
+        // There are at most `LITERALS_MAX`.
         let number = values.len() as u32;
         if let Argument::Value(value) = std::mem::replace(argument, Argument::Lifted(number)) {
             values.push(value);

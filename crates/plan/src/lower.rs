@@ -1,8 +1,9 @@
 //! From a logical traversal to a physical plan.
 //!
-//! Each logical step becomes one or a few operators; what `by()` takes becomes a [`Modulate`] before its
-//! reader. Three things are worked out on the way: what rows must carry ([`Requirements`]), which part of
-//! the stream is ordered, and how the vertices of a source are found.
+//! Each logical step becomes one or a few operators. The values of `by()` become a [`Modulate`] before the operator that reads
+//! them. Besides, this module works out what rows must carry ([`Requirements`]), which part of the stream is ordered
+//! (`order.rs`), how sources find their elements (`access.rs`), and what may be evaluated once for equal rows (`asked.rs`).
+//! The match over steps has no default arm: a new step must be lowered here.
 
 mod access;
 mod asked;
@@ -29,14 +30,14 @@ use crate::logical::*;
 use crate::physical::*;
 use crate::physical_rules::{Applied, Names};
 
-/// An index with the names it is about.
+/// An index with its names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsableIndex {
     /// The index.
     pub info: IndexInfo,
-    /// Its label, if it is restricted to one.
+    /// Its label, if it is restricted to a label.
     pub label: Option<Name>,
-    /// Its keys, in its order.
+    /// Its keys, most significant first.
     pub keys: Vec<Name>,
 }
 
@@ -53,10 +54,10 @@ impl std::fmt::Display for UsableIndex {
     }
 }
 
-/// What the planner knows of the graph.
+/// What the planner knows about the graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphFacts {
-    /// The indexes that may be used.
+    /// The indexes that plans may use.
     pub indexes: Vec<UsableIndex>,
 }
 
@@ -65,7 +66,7 @@ pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &Graph
     lower_with(traversal, configuration, facts, PlanOptions::default())
 }
 
-/// As [`lower`], with these optimizations only.
+/// As [`lower`], with these optimizations alone.
 pub fn lower_with(
     traversal: &Traversal,
     configuration: &Configuration,
@@ -122,28 +123,28 @@ struct Lowering<'a> {
     facts: &'a GraphFacts,
     options: PlanOptions,
     requirements: &'a Requirements,
-    /// The names of the loops around the step that is being lowered, the outermost first.
+    /// The names of the loops around the step that is being lowered, outermost first.
     loops: RefCell<Vec<Option<Name>>>,
-    /// Every label that a step of the whole traversal bears.
+    /// The labels of all steps of the whole traversal.
     labels: HashSet<Name>,
-    /// The labels that some step reads, where not all of them are kept.
+    /// The labels that steps read; `None` if rows keep whole paths.
     read: HashSet<&'a Name>,
-    /// Every side effect that has a value at some time.
+    /// The names of all side effects that have a value at some time.
     side_effects: HashSet<Name>,
-    /// Where traversers go through the steps one after the other.
+    /// Which steps traversers go through one after the other.
     interleaving: Interleaving,
-    /// With `ProductiveByStrategy`, a `by()` without a result gives null: the keys of which it is known that they have one.
+    /// Of `ProductiveByStrategy`, which makes a `by()` without a result give null: the keys that are known to have results.
     productive_by: Option<&'a [Name]>,
-    /// The traversal writes: what was read once may be something else the next time.
+    /// True if the traversal writes: reading the same thing again may give another result.
     mutating: bool,
-    /// How many more steps may be lowered.
+    /// The number of steps that may still be lowered.
     left: Cell<usize>,
-    /// Which rules have changed something.
+    /// The physical rules that have changed something.
     applied: Applied,
 }
 
 impl Lowering<'_> {
-    /// Lowers a chain; says whether its output is ordered. `asked`: only whether it has a result will be looked at.
+    /// Lowers a chain. Returns true if its output is ordered. `asked`: the caller only looks at whether there is a result.
     fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
         let fills_last = traversal.steps.iter().rposition(asked::is_filling);
@@ -172,8 +173,8 @@ impl Lowering<'_> {
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
     }
 
-    /// Counts a step. A `by()` of several computed columns and what strategies add are lowered more than once: a small traversal could be
-    /// a plan without end.
+    /// Counts a step. A `by()` of several computed columns, and steps that strategies add, are lowered more than once. Without a limit, a
+    /// small traversal could become a plan of any size.
     fn spend_step(&self) -> Result<()> {
         let left = self.left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
         self.left.set(left);
@@ -184,7 +185,7 @@ impl Lowering<'_> {
         self.fused(traversal, false)
     }
 
-    /// As [`Lowering::child`], of a traversal that is only asked whether it has a result.
+    /// As [`Lowering::child`], for a traversal of which only matters whether it has a result.
     fn asked(&self, traversal: &Traversal) -> Result<Pipeline> {
         self.fused(traversal, true)
     }
@@ -207,7 +208,7 @@ impl Lowering<'_> {
         traversals.iter().map(|t| self.child(t)).collect()
     }
 
-    /// Labels go to the last operator of their step, if somebody reads them.
+    /// Gives the labels of a step that are read to its last operator.
     fn label(&self, node: &StepNode, before: usize, chain: &mut Chain) {
         let wanted: Vec<Name> = match &self.requirements.path {
             PathRequirement::None => Vec::new(),
@@ -217,7 +218,7 @@ impl Lowering<'_> {
         if wanted.is_empty() {
             return;
         }
-        // A step that left no operator, or whose last one passes its rows on, needs one to bear the label.
+        // If the step has become no operator, or its last one passes objects on, an identity gets the labels.
         let bears = chain.stages.len() > before && chain.stages.last().is_some_and(|s| s.operator.makes_objects());
         if !bears {
             chain.push(Op::Identity);
@@ -328,7 +329,7 @@ impl Lowering<'_> {
             Step::Key => chain.push(Op::Token(Token::Key)),
             Step::PropertyValue => chain.push(Op::Token(Token::Value)),
             Step::Constant(value) => chain.push(Op::Constant(value.clone())),
-            // Nobody sees an identity without a label; with one, the label brings an operator.
+            // An identity without a label does nothing. With a label, it gets its operator by the label.
             Step::Identity => {}
             Step::Unfold => chain.push(Op::Unfold),
             Step::Loops(None) => chain.push(Op::Loops(None)),
@@ -438,7 +439,7 @@ impl Lowering<'_> {
                 };
                 let fills = traversal.fills_side_effects();
                 let merged = if fills { Merged::Apart } else { Merged::AsOne };
-                // A reader of a side effect in local() sees what the traversers before put there.
+                // A reader of a side effect in local() sees the values of earlier traversers.
                 let serial = traversal.is_mutating() || fills;
                 let ordered = chain.ordered;
                 chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
@@ -467,7 +468,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Appends a branch scope with an instance a row. If its traversals write, an instance must see what the one before wrote.
+    /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the other, since each must
+    /// see what the one before it wrote.
     fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
         let serial = traversals.iter().any(Traversal::is_mutating);
         let ordered = chain.ordered;
@@ -492,7 +494,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The results of the first pipeline that has any, or of it the first.
+/// The results of the first pipeline that has any, or only the first of them.
 fn flat_map(pipelines: Vec<Pipeline>, first: bool) -> LocalKind {
     LocalKind::FlatMap { pipelines, first, otherwise_row: false, inner_path: false }
 }

@@ -1,16 +1,16 @@
-//! What the planner may do beyond translating a traversal step by step.
+//! Which optimizations the planner makes.
 
-/// Which optimizations are made. None of them changes what a traversal means, so a plan without any is what one with all
-/// of them can be held against.
+/// The optimizations to make. None of them changes the meaning of a traversal, so tests compare plans with all of them to plans
+/// without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// The [rules](crate::rules) rewrite the logical traversal.
+    /// Rewrite the logical traversal by the [rules](crate::rules).
     pub rewrite: bool,
-    /// Neighboring operators become one where that is cheaper.
+    /// Replace neighboring operators by a cheaper one.
     pub fuse: bool,
-    /// Equal rows are merged between hops.
+    /// Merge equal rows between hops.
     pub merge: bool,
-    /// Indexes find vertices.
+    /// Find vertices by indexes.
     pub use_indexes: bool,
 }
 
@@ -20,7 +20,7 @@ impl PlanOptions {
 }
 
 impl Default for PlanOptions {
-    /// All of them.
+    /// All optimizations.
     fn default() -> Self {
         PlanOptions { rewrite: true, fuse: true, merge: true, use_indexes: true }
     }

@@ -1,11 +1,15 @@
-//! The physical plan: a tree of scopes with operators in it.
+//! The physical plan: a tree of scopes with operators in them.
 //!
-//! A [`Pipeline`] is a chain of operators inside one scope; operators that are scopes hold pipelines of
-//! their own. The plan is data: `steps` makes running operators of it, and numbers and places them.
+//! A [`Pipeline`] is a chain of operators inside one scope. An operator that is a scope holds pipelines of its own. The plan is
+//! data: crate `steps` builds running operators from it, numbers them and places them on nodes.
 //!
-//! What `by()` takes of a row is worked out before the operator that reads it, by a [`Modulate`] operator,
-//! into *computed columns*: columns of optional values that live until the next operator. So an operator that groups
-//! or sorts knows nothing of nested traversals.
+//! A [`Modulate`] operator works out the values of a `by()` before the operator that reads them, as *computed columns*: columns
+//! of optional values that live until the next operator. So operators that group or sort need no nested traversals.
+//!
+//! - **PLAN-4.** Computed columns live from the operator that fills them to the next one, which reads them by their numbers, from
+//!   0, and removes them.
+//! - **PLAN-5.** What is known of all operators is said in two matches without a default arm: `traits.rs` and `nested.rs`. A new
+//!   operator does not compile before it has its arms.
 
 mod edge_to;
 mod modulate;
@@ -35,50 +39,50 @@ use crate::logical::{
 pub struct PhysicalPlan {
     /// The outermost scope.
     pub root: Pipeline,
-    /// The names of the rules that changed its chains, for `explain()`.
+    /// The names of the physical rules that changed it, for `explain()`.
     pub rules: Vec<&'static str>,
-    /// What every row carries.
+    /// The columns that every row carries.
     pub requirements: Requirements,
-    /// It writes.
+    /// True if it writes to the graph or to a file.
     pub mutating: bool,
-    /// It must run on one node: it writes, or it shares side effects between operators.
+    /// True if it must run on one node: it writes, or its operators share side effects.
     pub pinned: bool,
-    /// Side effects show in which order traversers go through the steps: they do so one after the other.
+    /// True if side effects show the order in which traversers go through the steps. Rows then go through one at a time.
     pub interleaved: bool,
-    /// Side effects with a value to begin with.
+    /// Side effects that have a first value.
     pub side_effects: Vec<(Name, Operand)>,
-    /// How values are folded into side effects that were given a reducer.
+    /// The operators of side effects that were given one: values are folded into the side effect with it.
     pub reducers: Vec<(Name, Operator)>,
-    /// What every sack is in the beginning.
+    /// The first value of every sack; `None`: there are no sacks.
     pub sack: Option<Operand>,
-    /// The time limit the traversal asks for.
+    /// The time limit that the traversal asks for, in milliseconds.
     pub timeout_millis: Option<u64>,
 }
 
 /// The columns that rows carry because some step reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
-    /// Which objects a row remembers.
+    /// The objects of its path that a row keeps.
     pub path: PathRequirement,
-    /// Loop counters.
+    /// Rows carry loop counters.
     pub loops: bool,
-    /// Sacks.
+    /// Rows carry sacks.
     pub sacks: bool,
-    /// How the sacks of rows that are merged become one; without it, such rows are not merged.
+    /// Makes one sack of the sacks of merged rows. Without it, rows with sacks are not merged.
     pub merge_sacks: Option<Operator>,
-    /// Merging rows does not add their bulks.
+    /// `withBulk(false)`: merging rows does not add their bulks.
     pub one_bulk: bool,
-    /// Where random numbers begin; `None`: anywhere.
+    /// The seed of random numbers; `None`: any.
     pub seed: Option<i64>,
 }
 
-/// Which objects of its way a row remembers.
+/// The objects of its path that a row keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PathRequirement {
     /// None.
     #[default]
     None,
-    /// Those at these labels.
+    /// The objects at these step labels.
     Labels(Vec<Name>),
     /// All.
     Full,
@@ -87,27 +91,27 @@ pub enum PathRequirement {
 /// A chain of operators in one scope.
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
-    /// In the order of the stream.
+    /// The operators, in the order of the stream.
     pub stages: Vec<Stage>,
 }
 
-/// One operator with what the plan says of it.
+/// An operator with the step labels of its objects.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// What it does.
+    /// The operator.
     pub operator: Op,
-    /// The labels under which its objects are remembered.
+    /// The labels under which paths keep its objects.
     pub labels: Vec<Name>,
 }
 
-/// How the elements of a `V()` or `E()` are found.
+/// How a `V()` or `E()` finds its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// Every vertex, or every edge.
     All,
-    /// Those with one of these labels.
+    /// Elements with one of these labels, by a scan.
     Labels(Vec<Name>),
-    /// Those with a value that passes, by a scan of one column.
+    /// Elements with a value that passes a test, by a scan of one column.
     Where {
         /// The labels; `None`: all.
         labels: Option<Vec<Name>>,
@@ -116,20 +120,20 @@ pub enum Access {
         /// The test: an equality or a range.
         test: Test,
     },
-    /// By the ids users know; one that is named twice is found twice.
+    /// By user ids. An id that is named twice is found twice.
     Ids(Vec<Operand>),
-    /// By the ids users know, each once.
+    /// By user ids, each once.
     IdSet(Vec<Operand>),
-    /// By an index, or by one for each of several labels: what is looked up are some of the operator's conditions, named
-    /// by their numbers.
+    /// By an index, or by one for each of several labels. It answers some of the operator's conditions, which are named by
+    /// their numbers.
     Index {
         /// The indexes, all of the same keys.
         indexes: Vec<IndexId>,
-        /// Labels and keys, for people.
+        /// Labels and keys, as `explain()` shows them.
         description: String,
-        /// The conditions on its first keys: each equality with one value.
+        /// The conditions on its first keys, each of which is equality with one value.
         prefix: Vec<usize>,
-        /// The condition on the next key: equality or a range.
+        /// The condition on the next key, which is equality or a range.
         condition: usize,
     },
 }
@@ -138,30 +142,30 @@ pub enum Access {
 #[derive(Clone, Debug)]
 pub enum Op {
     // ---- sources ----
-    /// Vertices, for each row. Conditions are tested right behind the source.
+    /// Vertices, for each row.
     Vertices {
         /// How they are found.
         access: Access,
-        /// What must hold of them.
+        /// Conditions, which the source tests itself.
         conditions: Vec<Condition>,
     },
     /// Edges, for each row.
     Edges {
-        /// How they are found; not by an index.
+        /// How they are found; there are no indexes of edges.
         access: Access,
-        /// What must hold of them.
+        /// Conditions, which the source tests itself.
         conditions: Vec<Condition>,
     },
-    /// Values into the stream of each instance.
+    /// Adds values to the stream of each instance.
     Inject(Vec<Operand>),
-    /// A service of the database, called for each row.
+    /// Calls a service of the database for each row.
     Call {
-        /// The service; `None`: the one that lists them.
+        /// The service; `None`: the service that lists all services.
         service: Option<Name>,
-        /// What it is given; without a name, a map of several.
+        /// The arguments. One without a name is a map of arguments.
         arguments: Vec<(Option<Name>, ComputedOperand)>,
     },
-    /// The number of all vertices (or edges): `V().count()` without a scan where pages are clean.
+    /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a scan.
     CountAll {
         /// What is counted.
         kind: ElementKind,
@@ -170,81 +174,81 @@ pub enum Op {
     },
 
     // ---- row by row ----
-    /// Along edges.
+    /// Follows edges to neighbors, or to the edges themselves.
     Expand {
-        /// Which way.
+        /// The direction of the edges.
         direction: Direction,
-        /// Edge labels; none: all.
+        /// Edge labels; empty: all.
         labels: Vec<Name>,
-        /// To the edges.
+        /// Leads to the edges.
         to_edges: bool,
     },
-    /// Along edges to the vertex that a name stands for: a hop with a comparison behind it, as a search.
+    /// Follows edges to the vertex that a name stands for: a hop and a comparison after it, done by a search.
     FollowTo {
         /// The edges.
         edge: EdgeTo,
-        /// There and back again: as many rows as there are edges, which stay where they are.
+        /// There and back again: a row is repeated for each edge, and keeps its object.
         stays: bool,
     },
-    /// Vertices that have (or lack) such an edge.
+    /// Keeps vertices that have, or lack, an edge to the vertex that a name stands for.
     HasEdgeTo {
         /// The edge.
         edge: EdgeTo,
-        /// Keep those that lack one.
+        /// Keeps the vertices that lack one.
         negate: bool,
     },
-    /// Along edges to those neighbors that have all these edges besides: an intersection of lists.
+    /// Follows edges to the neighbors that have all of some other edges, too: an intersection of adjacency lists.
     Intersect {
-        /// Which way.
+        /// The direction of the edges.
         direction: Direction,
-        /// Edge labels; none: all.
+        /// Edge labels; empty: all.
         labels: Vec<Name>,
-        /// The edges that the neighbors have.
+        /// The edges that the neighbors must have.
         closings: Vec<EdgeTo>,
     },
-    /// To the end of an edge.
+    /// The vertex at an end of an edge.
     EdgeVertex(EdgeEnd),
-    /// Conditions on elements.
+    /// Keeps elements for which all conditions hold.
     Filter(Vec<Condition>),
-    /// Vertices that have (or lack) an edge: a nested `out()` that is only asked whether it has a result.
+    /// Keeps vertices that have, or lack, an edge: `where(out())`, answered from degrees without a scope.
     HasEdges {
-        /// Which way.
+        /// The direction of the edges.
         direction: Direction,
-        /// Edge labels; none: all.
+        /// Edge labels; empty: all.
         labels: Vec<Name>,
-        /// Keep those that lack one.
+        /// Keeps the vertices that lack one.
         negate: bool,
     },
     /// A test of the object.
     Is(Test),
     /// A test of the members of a collection.
     Members(Quantifier, Test),
-    /// Computed columns for the operator behind.
+    /// Computes columns for the next operator.
     Modulate(Modulate),
-    /// The object against what a name stands for: `where(eq("a"))`, `where(neq("a"))`. The commonest test
-    /// between labels, and done without computed columns.
+    /// Compares the object with the value of a name: `where(eq("a"))`, `where(neq("a"))`. This is the commonest test between
+    /// labels, and it needs no computed columns.
     CompareName {
-        /// Keep equal ones, not unequal ones.
+        /// True keeps equal objects, false unequal ones.
         equal: bool,
         /// The name.
         name: Name,
         /// Where the name is looked for.
         lookup: Lookup,
     },
-    /// A test between computed columns: the first is the left side, the others are the test's names in order.
+    /// A test between computed columns. The first is the left side; the others are the values of the test's names in order.
     CompareComputed(LabelTest),
-    /// Paths with or without repetition; computed column 0 holds the objects where a `by()` is given.
+    /// Keeps paths with or without repetition.
     PathShape {
-        /// Keep those without repetition.
+        /// True keeps the paths without repetition.
         simple: bool,
-        /// Compare computed column 0 instead of the path.
+        /// There is a `by()`: the objects compared are the list in computed column 0, not those of the path.
         computed: bool,
-        /// Which part of the path.
+        /// The part of the path that is compared.
         segment: Segment,
     },
-    /// Drops everything.
+    /// Drops every row.
     Discard,
-    /// Property values.
+    /// The values of properties.
     Values(Vec<Name>),
     /// Properties.
     Properties(Vec<Name>),
@@ -257,7 +261,7 @@ pub enum Op {
         /// Computed column 0 is the list of the vertex properties to show.
         shown: bool,
     },
-    /// Puts computed column 0, a list, in place of a map's values.
+    /// Replaces the values of a map by those in the list in computed column 0.
     ReplaceMapValues,
     /// `propertyMap()`
     PropertyMap {
@@ -277,147 +281,147 @@ pub enum Op {
     Token(Token),
     /// A constant.
     Constant(Operand),
-    /// The same row, which exists to bear a label.
+    /// Passes rows on. It exists to give their objects a label.
     Identity,
-    /// Lets rows go on one at a time: each has gone through what follows, up to the next barrier, before the next one does.
+    /// Lets rows go on one at a time: a row goes through all operators up to the next barrier before the next row starts.
     OneByOne,
-    /// The elements of a collection.
+    /// The members of a collection.
     Unfold,
     /// The loop counter.
     Loops(Option<usize>),
     /// A reduction over a collection.
     LocalReduce(Reduction),
-    /// A collection without repetition; of maps by the values of these keys.
+    /// A collection without repetition. Members that are maps are compared by the values of these keys; empty: as a whole.
     LocalDedup(Vec<Name>),
     /// A part of a collection.
     LocalRange {
-        /// The first taken.
+        /// The first position taken.
         low: Operand,
-        /// The first no longer taken.
+        /// The position after the last taken; `None`: to the end.
         high: Option<Operand>,
     },
     /// The end of a collection.
     LocalTail(Operand),
-    /// A collection sorted by computed columns, each a list with one key an element.
+    /// A collection sorted by computed columns, each of which is a list with a key for each member.
     LocalOrder(Vec<Order>),
-    /// The path; computed column 0 holds its objects where a `by()` is given.
+    /// The path.
     Path {
-        /// Take the objects from computed column 0.
+        /// There is a `by()`: the objects are the list in computed column 0.
         computed: bool,
-        /// Which part of it.
+        /// The part of the path that is shown.
         segment: Segment,
     },
-    /// A map of computed columns by name; `select()` of one name gives the value alone.
+    /// A map of computed columns by name, or the value of a single one.
     ComputedMap {
         /// The names.
         names: Vec<Name>,
-        /// One name: the value itself.
+        /// There is one name, and the result is its value instead of a map.
         single: bool,
-        /// A computed column without a value drops the row; otherwise only its entry is left out.
+        /// True: a computed column without a value drops the row. False: only its entry is left out.
         required: bool,
     },
     /// A function of the object and of arguments.
     Function {
-        /// Which.
+        /// The function.
         function: Function,
         /// Its arguments.
         arguments: Vec<ComputedOperand>,
     },
-    /// An expression whose variables are the computed columns in their order.
+    /// An expression. Its variables are the computed columns, in order.
     Math(Expression),
-    /// A template; each of its variables is the computed column of its place among them.
+    /// A template. Its variables are the computed columns, in order.
     Format(Vec<Part>),
     /// Keys or values of a map.
     SelectColumn(Column),
 
     // ---- with state ----
-    /// A reduction of an instance's rows.
+    /// A reduction of the rows of an instance.
     Reduce(Reduction),
-    /// A sum, mean, minimum or maximum of the values of one key: two operators in one where rows and state are at
-    /// one node, and the same two as ever on several.
+    /// A sum, mean, minimum or maximum of the values of one key. On one node it is one operator; on several it is the two that it
+    /// was made of.
     ReduceValues {
-        /// What of.
+        /// The key of the values.
         key: Name,
-        /// Not a count and not a list.
+        /// The reduction: neither a count nor a list.
         reduction: Reduction,
     },
-    /// How many neighbors all rows have together: `out().count()` without the neighbors.
+    /// The number of neighbors of all rows together: `out().count()`, answered from degrees.
     CountExpand {
-        /// Which way.
+        /// The direction of the edges.
         direction: Direction,
-        /// Edge labels; none: all.
+        /// Edge labels; empty: all.
         labels: Vec<Name>,
     },
-    /// Sorts by computed columns; with a limit, only the first are kept.
+    /// Sorts by computed columns. With a limit, it keeps only the first rows.
     Order {
-        /// Which way, a computed column each.
+        /// The order of each computed column.
         orders: Vec<Order>,
-        /// How many are needed.
+        /// The number of rows that are needed; `None`: all.
         limit: Option<Operand>,
     },
-    /// The first of equal rows: of the object, or of all computed columns together.
+    /// Keeps the first of equal rows, compared by their objects, or by all computed columns together.
     Dedup {
-        /// How many computed columns are compared; 0: the object.
+        /// The number of computed columns that are compared; 0: the object is.
         computed: usize,
     },
-    /// Positions of an instance's stream.
+    /// Keeps a range of positions of an instance's stream.
     Range {
-        /// The first taken.
+        /// The first position taken.
         low: Operand,
-        /// The first no longer taken.
+        /// The position after the last taken; `None`: to the end.
         high: Option<Operand>,
     },
-    /// The end of an instance's stream.
+    /// Keeps the last rows of an instance's stream.
     Tail(Operand),
-    /// Counts by computed column 0.
+    /// Counts rows by the value in computed column 0.
     GroupCount {
-        /// The side effect it goes to.
+        /// The side effect that gets the result; `None`: it is a row.
         side_effect: Option<Name>,
     },
-    /// Groups by computed column 0. The members go through a scope with an instance a key.
+    /// Groups rows by the value in computed column 0. The members go through a scope with an instance for each key.
     Group {
-        /// The side effect it goes to.
+        /// The side effect that gets the result; `None`: it is a row.
         side_effect: Option<Name>,
-        /// What becomes of the members. Its first result counts.
+        /// Makes the value of a group from its members: its first result.
         value: Pipeline,
     },
-    /// Adds computed column 0 of every row to a side effect, then lets the rows go on.
+    /// Adds the value in computed column 0 of every row to a side effect, then passes the rows on.
     Aggregate(Name),
-    /// The ways of all rows in one tree.
+    /// Makes one tree of the paths of all rows.
     Tree {
-        /// The side effect it goes to.
+        /// The side effect that gets the result; `None`: it is a row.
         side_effect: Option<Name>,
-        /// Take the objects of a way from computed column 0, not from the path.
+        /// There is a `by()`: the objects of a path are the list in computed column 0.
         computed: bool,
     },
-    /// Adds the edge of every row to the graph in a side effect, then lets the rows go on.
+    /// Adds the edge of every row to the graph in a side effect, then passes the rows on.
     Subgraph(Name),
-    /// Side effects, when all rows have come.
+    /// The values of side effects, after all rows have come.
     Cap(Vec<Name>),
     /// Waits for all rows and merges equal ones.
     Barrier {
-        /// Makes the sacks of an instance add up to 1.
+        /// Scales the sacks of an instance so that they add up to 1.
         norm_sack: bool,
     },
-    /// All objects folded into a value.
+    /// Folds all objects into a value.
     FoldInto(Operand, Operator),
     /// The sack becomes the object.
     Sack,
-    /// Computed column 0 is folded into the sack.
+    /// Folds the value in computed column 0 into the sack.
     FoldSack(Operator),
-    /// So many by chance, weighed by computed column 0.
+    /// Keeps a number of rows at random, weighted by computed column 0.
     Sample(Operand),
-    /// What comes within so many milliseconds of an instance's first row.
+    /// Keeps the rows that come within so many milliseconds of an instance's first row.
     TimeLimit(Operand),
-    /// Each with this probability.
+    /// Keeps each row with this probability.
     Coin(Operand),
     /// Ends the query with this message.
     Fail(Name),
-    /// The value of the map under the key in computed column 0, or what the name in it stands for.
+    /// The value of a map under the key in computed column 0, or else the value of the name in it.
     SelectKey(Option<Pop>),
-    /// Some members of a collection.
+    /// Some members of a collection, at random.
     LocalSample(Operand),
-    /// Merges equal rows on their way, some thousands at a time, and gives up where none are equal.
+    /// Merges equal rows, some thousands at a time. It stops merging if it finds few equal rows.
     Merge,
 
     // ---- writes ----
@@ -443,7 +447,7 @@ pub enum Op {
         /// Properties.
         properties: Vec<PropertyWrite>,
     },
-    /// Finds elements, and makes those that are not there. Computed column 0 says behind it whether a row was found.
+    /// Finds elements, and creates one if there is none. Its output has a computed column 0, which is true if the element was found.
     Upsert(Box<Upsert<ComputedOperand>>),
     /// Writes the properties of a map to the row's element.
     SetProperties(MergeMap<ComputedOperand>),
@@ -455,35 +459,36 @@ pub enum Op {
     File(FileStep),
 
     // ---- scopes ----
-    /// A branch scope with an instance a row.
+    /// A branch scope with an instance for each row.
     Local(LocalScope),
-    /// All branches get every row; one scope, since barriers in a branch see the whole stream.
+    /// Sends every row into all branches. It is one scope, since a barrier in a branch sees the whole stream.
     Union(Vec<Pipeline>),
-    /// Each row goes to the first option that matches computed column 0, or on as it is; or to every option that matches.
+    /// Sends each row to the first option that matches computed column 0, or to every one that matches.
     Switch {
-        /// When, and where to.
+        /// The options, each with its pipeline.
         options: Vec<(ChooseOption, Pipeline)>,
-        /// To every option that matches, and nowhere else.
+        /// True sends a row to every option that matches, and drops a row that matches none. False sends it to the first, and
+        /// passes a row on that matches none.
         every: bool,
     },
-    /// A loop scope with an instance an iteration.
+    /// A loop scope with an instance for each iteration.
     Repeat(Box<RepeatScope>),
-    /// A scope with an instance a row whose only purpose is that its results come out in the order of the
-    /// rows that went in. On one node most pipelines keep that order by themselves and need none.
+    /// A scope with an instance for each row, whose results come out in the order of the rows that went in. On one node most
+    /// pipelines keep that order without a scope.
     Ordered {
-        /// What runs inside.
+        /// The pipeline inside.
         pipeline: Pipeline,
-        /// It is needed on one node too.
+        /// True if the scope is needed on one node, too.
         always: bool,
     },
 }
 
-/// A value that is known when the plan runs, or stands in a computed column.
+/// A value that is known when the plan runs, or is in a computed column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputedOperand {
-    /// The same for all rows.
+    /// The same value for all rows.
     Operand(Operand),
-    /// The computed column of this number.
+    /// The value in the computed column of this number.
     Computed(usize),
 }
 
@@ -492,9 +497,9 @@ pub enum ComputedOperand {
 pub struct PropertyWrite {
     /// The cardinality; `None`: single.
     pub cardinality: Option<Cardinality>,
-    /// The key; empty where a computed column holds it.
+    /// The key; empty if it is in a computed column.
     pub key: Name,
-    /// The computed column that holds the key.
+    /// The number of the computed column with the key, if it is in one.
     pub computed_key: Option<usize>,
     /// The value.
     pub value: ComputedOperand,

@@ -1,7 +1,7 @@
-//! What rules and the planner ask of whole traversals: what they do besides giving results, and what may be asked once
-//! instead of often.
+//! Questions of rules and of the planner about whole traversals: what a traversal does besides producing results, and what may
+//! be evaluated once instead of often.
 //!
-//! Every answer is put together from what the table of steps says ([`Step::traits`]).
+//! Every answer is put together from the table of steps ([`Step::traits`]); no step is named here.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::logical::{
 };
 
 impl Traversal {
-    /// Returns true if it writes, to the graph or to a file.
+    /// Returns true if it writes to the graph, or reads or writes a file.
     pub fn is_mutating(&self) -> bool {
         self.any(|step| matches!(step.traits().effect, Effect::Writes | Effect::File))
     }
@@ -30,8 +30,8 @@ impl Traversal {
         self.any(|step| step.traits().effect == Effect::File)
     }
 
-    /// Returns true if its operators share something that only one node has: side effects, a service's state, a clock, or
-    /// random numbers in one order.
+    /// Returns true if its operators share something that only one node has: side effects, the state of a service, a clock, or one
+    /// sequence of random numbers.
     pub fn uses_side_effects(&self) -> bool {
         self.any(|step| {
             step.fills_side_effect()
@@ -50,9 +50,8 @@ impl Step {
     }
 }
 
-/// Returns true if running the traversal more or fewer times for an object, or at another time, cannot be observed, and
-/// neither can the way by which the object was reached. The traversal may read step labels and side effects
-/// ([`names_read`]).
+/// Returns true if it cannot be observed how often and when the traversal runs for an object, and if its results do not depend on
+/// the path to the object. The traversal may still read step labels and side effects ([`names_read`]).
 pub fn is_repeatable(traversal: &Traversal) -> bool {
     !traversal.any(|step| {
         let traits = step.traits();
@@ -64,19 +63,19 @@ pub fn is_repeatable(traversal: &Traversal) -> bool {
     })
 }
 
-/// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and however
-/// often each comes. The step's own labels are not looked at.
+/// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and however often
+/// it runs for each. The labels of the step are not looked at.
 pub fn is_row_by_row(step: &Step) -> bool {
     step.traits().row_by_row && step.nested_for(Enters::EachTraverser).into_iter().all(is_repeatable)
 }
 
-/// Returns true if all steps of a chain are row by row, and none bears a label.
+/// Returns true if all steps of a chain are row by row, and none has a label.
 pub fn is_plain_chain(steps: &[StepNode]) -> bool {
     steps.iter().all(|node| node.labels.is_empty() && is_row_by_row(&node.step))
 }
 
-/// Whether a loop finds the same things within reach when it goes on from each vertex only once, the first time it comes
-/// there: then it also has the most iterations left. So it may not be asked for what is exactly so many steps away.
+/// Returns true if a loop reaches the same objects when it goes on from each vertex only the first time it comes there. At that
+/// time the most iterations are left. So the loop must not ask for objects that are exactly some number of steps away.
 pub fn may_visit_once(repeat: &Repeat) -> bool {
     let emits = match &repeat.emit {
         None => true,
@@ -85,7 +84,7 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
     };
     let leaves = match &repeat.until {
         None => repeat.emit.is_some(),
-        // What leaves in the end is not asked what is emitted on the way.
+        // `emit` does not test rows that leave after the last iteration. That makes no difference if all rows are emitted.
         Some(Until::Times(_)) => matches!(repeat.emit, Some(Emit::Always)),
         Some(Until::Test(_)) => true,
         Some(Until::Traversal(test)) => is_repeatable(test),
@@ -93,21 +92,21 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
     emits && leaves && is_plain_chain(&repeat.body.steps)
 }
 
-/// Every label and side effect that is read in a traversal.
+/// The names of all labels and side effects that a traversal reads.
 pub fn names_read(traversal: &Traversal) -> Vec<Name> {
     let mut names = Vec::new();
     traversal.visit(&mut |node| names.extend(node.step.traits().names_read.into_iter().cloned()));
     names
 }
 
-/// Every label that steps of a traversal bear.
+/// All labels of the steps of a traversal.
 pub fn labels_given(traversal: &Traversal) -> HashSet<Name> {
     let mut labels = HashSet::new();
     traversal.visit(&mut |node| labels.extend(node.labels.iter().cloned()));
     labels
 }
 
-/// Every side effect that has a value at some time: those that the source gives and those that steps fill.
+/// The names of all side effects that have a value at some time: those of the source, and those that steps fill.
 pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> HashSet<Name> {
     let mut names: HashSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
     traversal.visit(&mut |node| names.extend(node.step.traits().fills.cloned()));

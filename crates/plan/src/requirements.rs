@@ -1,12 +1,14 @@
-//! What rows must carry, because some step reads it.
+//! The columns that rows must carry because some step reads them.
+//!
+//! A column costs about as much as the work itself. So rows keep paths only if a step reads them, and only the objects at labels
+//! that are read if no step reads whole paths.
 
 use std::collections::HashSet;
 
 use crate::logical::{Configuration, Name, PathUse, SackUse, Traversal};
 use crate::physical::{PathRequirement, Requirements};
 
-/// Works out the requirements of a whole traversal. Columns cost as much as the work itself, so a path is
-/// kept only where a step reads it, and only at the labels that are read where no step reads it whole.
+/// Works out the requirements of a whole traversal.
 pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Requirements {
     let mut full = path_shown(traversal, configuration) == PathRequirement::Full;
     let mut loops = false;
@@ -24,7 +26,7 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
             }
         }
     });
-    // What no step is labeled with is a side effect or the key of a map: no path holds it.
+    // A name that is no step's label stands for a side effect or the key of a map. No path holds it.
     names.retain(|name| given.contains(name));
     let path = match (full, names.is_empty()) {
         (true, _) => PathRequirement::Full,
@@ -36,7 +38,7 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
     Requirements { path, loops, sacks, merge_sacks, one_bulk: configuration.one_bulk, seed: configuration.seed }
 }
 
-/// Whether some step shows the objects of a path to the user: then no step's object may be skipped.
+/// `Full` if a step shows whole paths. Rules must then keep the object of every step.
 pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
     let shown = configuration.path || traversal.any(|step| step.traits().path == PathUse::Shows);
     if shown { PathRequirement::Full } else { PathRequirement::None }

@@ -1,13 +1,15 @@
-//! Strategies that change what a traversal means: they are rewrites of the logical traversal, made before any rule.
+//! Strategies that change the meaning of a traversal. They rewrite the logical traversal before any rule does.
 //!
-//! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph. Behind every step that comes to
-//! vertices or edges stands a filter of those that belong to the part; a hop from vertex to vertex whose edge is
-//! filtered too (by `SubgraphStrategy`; a partition tests only what a traversal comes to) becomes a hop to the edge, its filter, and a hop to the other end, nested so that paths do not show
-//! the edge. What is tested by a criterion is not filtered itself.
+//! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph:
 //!
-//! A criterion of vertex properties holds wherever properties are read ([`properties`]).
+//! - After every step that comes to vertices or edges, a filter keeps those that belong to the part.
+//! - With `SubgraphStrategy`, a hop from vertex to vertex is also restricted to edges of the part. It becomes a hop to the edge,
+//!   the filter of edges, and a hop to the other end. The three are nested, so that paths do not show the edge. A partition
+//!   tests only the elements that a traversal comes to.
+//! - The criteria themselves see the whole graph.
+//! - A criterion of vertex properties holds wherever properties are read ([`properties`]).
 //!
-//! The verifying strategies look for what they forbid and change nothing.
+//! The verifying strategies look for steps that they forbid, and change nothing.
 
 mod properties;
 
@@ -18,14 +20,14 @@ use crate::logical::upsert::{MergeEntry, MergeFrom};
 use crate::logical::*;
 
 impl Subset {
-    /// The most steps that it puts after one.
+    /// The most steps that it adds after one step.
     pub fn steps_added(&self) -> usize {
         let steps = |criterion: &Option<Traversal>| criterion.as_ref().map_or(0, |criterion| 1 + steps_in(criterion));
         // An edge is tested, and so are both its ends.
         3 * steps(&self.vertices) + steps(&self.edges) + steps(&self.properties)
     }
 
-    /// Makes a traversal see this part only.
+    /// Rewrites a traversal so that it sees this part only.
     pub fn restrict(&self, traversal: &mut Traversal) -> Result<()> {
         let mut steps = Vec::with_capacity(traversal.steps.len());
         for mut node in std::mem::take(&mut traversal.steps) {
@@ -50,7 +52,7 @@ impl Subset {
         let position = node.position;
         let plain = |step| StepNode { step, labels: Vec::new(), position };
         match &mut node.step {
-            // A file has no part of the graph: all of it is written, and all that is read is in no part.
+            // `io()` writes the whole graph, and elements that it reads belong to no part.
             Step::File(_) => {
                 return Err(Error::unsupported(
                     "io() is about the whole graph; use a source without SubgraphStrategy and PartitionStrategy",
@@ -108,7 +110,7 @@ impl Subset {
         Ok(())
     }
 
-    /// Edges that belong to the part.
+    /// The filters that keep the edges of the part.
     fn edge_filters(&self) -> Vec<Step> {
         let mut filters: Vec<Step> = filter(&self.edges).collect();
         if let (true, Some(vertices)) = (self.checks_ends, &self.vertices) {
@@ -123,7 +125,7 @@ impl Subset {
         filters
     }
 
-    /// Gives new elements the mark of the part.
+    /// Adds the property that marks the part to new elements.
     fn mark_new(&self, step: &mut Step) {
         let Some((key, value, meta)) = &self.mark else { return };
         let argument = || Argument::Operand(value.clone());
@@ -155,7 +157,7 @@ impl Subset {
     }
 }
 
-/// Gives the last step more labels.
+/// Adds labels to the last step.
 fn label_last(steps: &mut [StepNode], labels: Vec<Name>) {
     if let Some(last) = steps.last_mut() {
         last.labels.extend(labels);
@@ -166,7 +168,7 @@ fn filter(criterion: &Option<Traversal>) -> impl Iterator<Item = Step> + use<> {
     criterion.clone().map(|criterion| Step::FilterTraversal(FilterKind::All, vec![criterion])).into_iter()
 }
 
-/// `ReservedKeysVerificationStrategy`: no property is written under one of these keys.
+/// `ReservedKeysVerificationStrategy`: fails if a property is written under one of these keys.
 pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
     let mut found = None;
     if !reserved.is_empty() {
@@ -232,12 +234,12 @@ fn written_keys(step: &Step) -> Vec<Name> {
     }
 }
 
-/// The key of a property and those of its meta-properties.
+/// The key of a property, and the keys of its meta-properties.
 fn keys_of_property(property: &PropertyArgument) -> impl Iterator<Item = Name> + '_ {
     std::iter::once(&property.key).chain(property.meta.iter().map(|(key, _)| key)).cloned()
 }
 
-/// `EdgeLabelVerificationStrategy`: every step along edges says along which.
+/// `EdgeLabelVerificationStrategy`: fails if a step along edges names no labels.
 pub fn need_edge_labels(traversal: &Traversal) -> Result<()> {
     let mut found = None;
     traversal.visit(&mut |node| {

@@ -1,4 +1,4 @@
-//! `choose()` and `repeat()`.
+//! The branching steps with parts of their own: `choose()`, `branch()` and `repeat()`.
 
 use super::Traversal;
 use super::condition::Test;
@@ -7,11 +7,11 @@ use super::operand::{Name, Operand};
 /// `choose(…)` and `branch(…)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choose {
-    /// What decides.
+    /// What decides which option is taken.
     pub on: ChooseOn,
-    /// Options in order: the first that matches is taken.
+    /// The options in order. `choose()` takes the first that matches.
     pub options: Vec<(ChooseOption, Traversal)>,
-    /// Every option that matches is taken, and what none matches goes no further (`branch()`).
+    /// `branch()`: every option that matches is taken, and a traverser that no option matches is dropped.
     pub every: bool,
 }
 
@@ -20,28 +20,28 @@ pub struct Choose {
 pub enum ChooseOn {
     /// A test of the object: true or false.
     Test(Test),
-    /// Whether the traversal has a result: true or false.
+    /// True if the traversal has a result, else false.
     Exists(Traversal),
     /// The first result of the traversal.
     Value(Traversal),
 }
 
-/// When an option of `choose` is taken.
+/// The condition under which an option is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChooseOption {
     /// The test holds (`choose(test, HERE, …)`).
     True,
     /// The test does not hold (`choose(test, …, HERE)`).
     False,
-    /// The value equals this.
+    /// The value is equal to this.
     Value(Operand),
     /// The value passes this test.
     Test(Test),
-    /// `Pick.none`: nothing else matched. Without it, the traverser of a `choose` goes on as it is.
+    /// `Pick.none`: no other option matches. Without such an option, the traverser of a `choose` goes on as it is.
     None,
-    /// `Pick.any` of a `branch`: always.
+    /// `Pick.any` of a `branch`: taken always.
     Any,
-    /// `Pick.unproductive`: the deciding traversal had no result.
+    /// `Pick.unproductive`: the deciding traversal has no result.
     Unproductive,
 }
 
@@ -52,13 +52,13 @@ pub struct Repeat {
     pub name: Option<Name>,
     /// The body.
     pub body: Traversal,
-    /// When a traverser leaves.
+    /// When a traverser leaves the loop; `None`: when the body has no result.
     pub until: Option<Until>,
-    /// `until`/`times` stands before `repeat`: test before the body.
+    /// `until` or `times` stands before `repeat`: it is tested before the body.
     pub until_first: bool,
-    /// When a traverser is also emitted on its way.
+    /// When a traverser is emitted and goes on in the loop.
     pub emit: Option<Emit>,
-    /// `emit` stands before `repeat`.
+    /// `emit` stands before `repeat`: it is tested before the body.
     pub emit_first: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What filters ask: conditions on elements, tests of values, and tests between labels.
+//! What filters test: conditions on elements, tests of values, and tests between step labels.
 
 use mangrove_gremlin::{Comparison, TextOperation};
 
@@ -8,21 +8,21 @@ use super::operand::{Name, Operand};
 /// A condition on an element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// `hasLabel(a, b, …)`: one of the labels is among these.
+    /// `hasLabel(a, b, …)`: the element has one of these labels.
     LabelIn(Vec<Name>),
-    /// A test of the label's text.
+    /// A test of the text of the label.
     Label(Test),
     /// `hasId(…)`.
     Id(Test),
-    /// `has(key, P)`: one of the values under the key passes.
+    /// `has(key, P)`: a value under the key passes the test.
     Property(Name, Test),
     /// `has(key)`.
     HasKey(Name),
     /// `hasNot(key)`.
     HasNot(Name),
-    /// `hasKey(…)` on a property.
+    /// `hasKey(…)` of a property.
     PropertyKey(Test),
-    /// `hasValue(…)` on a property.
+    /// `hasValue(…)` of a property.
     PropertyValue(Test),
 }
 
@@ -31,43 +31,43 @@ pub enum Condition {
 pub enum Test {
     /// A comparison.
     Compare(Comparison, Operand),
-    /// Equal to one of them.
+    /// The value is equal to one of the operands.
     Within(Vec<Operand>),
-    /// Equal to none of them.
+    /// The value is equal to none of the operands.
     Without(Vec<Operand>),
     /// A text predicate.
     Text(TextOperation, Operand),
-    /// Of this type, as `GType` calls it.
+    /// The value is of a type of `GType`.
     TypeOf(ValueType),
-    /// All hold.
+    /// All of the tests hold.
     And(Vec<Test>),
-    /// One holds.
+    /// One of the tests holds.
     Or(Vec<Test>),
-    /// It does not hold.
+    /// The test does not hold.
     Not(Box<Test>),
 }
 
-/// A [`Test`] whose operands are step labels or side effects.
+/// A [`Test`] whose operands are the values of step labels or side effects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelTest {
-    /// A comparison with the value of a label.
+    /// A comparison with the value of a name.
     Compare(Comparison, Name),
-    /// Equal to the value of one of the labels, or in the collection it names.
+    /// The value is equal to that of one of the names, or is a member of a collection that one of them stands for.
     Within(Vec<Name>),
-    /// Not so.
+    /// The opposite of `Within`.
     Without(Vec<Name>),
-    /// A text predicate against the value of a label.
+    /// A text predicate with the value of a name.
     Text(TextOperation, Name),
-    /// All hold.
+    /// All of the tests hold.
     And(Vec<LabelTest>),
-    /// One holds.
+    /// One of the tests holds.
     Or(Vec<LabelTest>),
-    /// It does not hold.
+    /// The test does not hold.
     Not(Box<LabelTest>),
 }
 
 impl LabelTest {
-    /// The names in the order in which they stand: the order in which `by()`s rotate over them.
+    /// The names in the order in which the test contains them. `by()`s rotate over them in this order.
     pub fn names(&self) -> Vec<&Name> {
         match self {
             LabelTest::Compare(_, name) | LabelTest::Text(_, name) => vec![name],
@@ -78,11 +78,11 @@ impl LabelTest {
     }
 }
 
-/// A bound of a range, and whether the bound itself belongs to it.
+/// A bound of a range, and true if the bound itself belongs to the range.
 pub type Bound = Option<(Operand, bool)>;
 
 impl Test {
-    /// The operands of which a value must equal one, if the test says just that.
+    /// The operands, if the test is that a value equals one of them.
     pub fn equal_operands(&self) -> Option<Vec<Operand>> {
         match self {
             Test::Compare(Comparison::Eq, operand) => Some(vec![operand.clone()]),
@@ -91,7 +91,7 @@ impl Test {
         }
     }
 
-    /// The bounds between which a value must lie, if the test says just that.
+    /// The bounds, if the test is that a value lies between two.
     pub fn range_bounds(&self) -> Option<(Bound, Bound)> {
         match self {
             Test::Compare(Comparison::Gt, bound) => Some((Some((bound.clone(), false)), None)),
@@ -110,24 +110,24 @@ impl Test {
     }
 }
 
-/// How the nested traversals of a filter decide.
+/// How the nested traversals of a filter decide about a traverser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {
-    /// Every one has a result (`where`, `filter`, `and`).
+    /// It passes if every traversal has a result (`where`, `filter`, `and`).
     All,
-    /// One has a result (`or`).
+    /// It passes if one traversal has a result (`or`).
     Any,
-    /// None has a result (`not`).
+    /// It passes if no traversal has a result (`not`).
     None,
 }
 
 /// How many members of a collection must pass a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
-    /// Every one.
+    /// Every member.
     All,
-    /// At least one.
+    /// At least one member.
     Any,
-    /// Not one.
+    /// No member.
     None,
 }

@@ -1,16 +1,16 @@
 //! The expressions of `math()`, and the templates of `format()`.
 //!
-//! An expression is parsed once, when the traversal is compiled, and evaluated over doubles. Its variables are numbered
-//! in the order in which they first occur, which is also the order in which `by()` rotates over them; `_` is the object
-//! itself. Operators from loose to tight: `+ -`, `* / %`, a sign, `^` (to the right), a function of one operand, with or
-//! without parentheses.
+//! An expression is parsed once, when the traversal is compiled, and evaluated over doubles. Its variables are numbered in the
+//! order in which they first occur, in which `by()` rotates over them, too; `_` is the object itself. Operators from loose
+//! to tight: `+ -`, then `* / %`, a sign, `^` (right-associative), a function of one operand with or without
+//! parentheses. Expressions are evaluated by recursion, so their depth is bounded.
 
 use super::operand::Name;
 
-/// The deepest nesting of an expression: it is evaluated by recursion.
+/// The most levels of an expression.
 const NESTING_MAX: usize = 64;
 
-/// The most operands of an expression. `a + b + c` is `(a + b) + c`: each operand nests the tree one level deeper.
+/// The most operands of an expression. `a + b + c` is `(a + b) + c`: each operand adds a level to the tree.
 const OPERANDS_MAX: usize = 1000;
 
 /// An expression over numbered variables.
@@ -18,11 +18,11 @@ const OPERANDS_MAX: usize = 1000;
 pub enum Expression {
     /// A number.
     Number(f64),
-    /// The variable of this number.
+    /// A variable, by its number.
     Variable(usize),
     /// A function of one operand.
     Unary(Unary, Box<Expression>),
-    /// An operator between two.
+    /// An operator between two operands.
     Binary(Binary, Box<Expression>, Box<Expression>),
 }
 
@@ -91,7 +91,7 @@ const FUNCTIONS: &[(&str, Unary)] = &[
 ];
 
 impl Expression {
-    /// Its value, the variables being these; `None` for a division by zero.
+    /// The value of the expression for these values of its variables; `None` for a division by zero.
     pub fn value(&self, variables: &[f64]) -> Option<f64> {
         Some(match self {
             Expression::Number(number) => *number,
@@ -126,7 +126,7 @@ impl Unary {
             Unary::Log => x.ln(),
             Unary::Log10 => x.log10(),
             Unary::Log1p => x.ln_1p(),
-            // As Java's math has to make it, to the last digit.
+            // As the reference computes it in Java, to the last digit.
             Unary::Log2 => x.ln() / std::f64::consts::LN_2,
             Unary::Signum => {
                 if x == 0.0 {
@@ -157,7 +157,7 @@ impl Binary {
     }
 }
 
-/// An expression and the names of its variables, or what is wrong with the text.
+/// Parses an expression. Returns it with the names of its variables, or what is wrong with the text.
 pub fn parse(text: &str) -> Result<(Expression, Vec<Name>), String> {
     let mut parser = Parser { rest: text, variables: Vec::new(), operands: 0 };
     let expression = parser.sum(0)?;
@@ -170,7 +170,7 @@ pub fn parse(text: &str) -> Result<(Expression, Vec<Name>), String> {
 struct Parser<'a> {
     rest: &'a str,
     variables: Vec<Name>,
-    /// How many operands there are so far.
+    /// The number of operands so far.
     operands: usize,
 }
 
@@ -288,14 +288,14 @@ impl<'a> Parser<'a> {
 pub enum Part {
     /// Text as it is.
     Text(Name),
-    /// `%{name}`: a property of the element, or what the name stands for.
+    /// `%{name}`: a property of the element, or else the value of the name.
     Name(Name),
-    /// `%{_}`: what the next `by()` takes.
+    /// `%{_}`: the value of the next `by()`.
     By,
 }
 
 impl Part {
-    /// The name whose value stands in the place of this part.
+    /// The name whose value replaces this part.
     pub fn name(&self) -> Option<&Name> {
         match self {
             Part::Name(name) => Some(name),
@@ -304,17 +304,17 @@ impl Part {
     }
 }
 
-/// The parts of a template. A `%{` that nothing closes is text.
+/// The parts of a template. A `%{` without a `}` is text.
 pub fn template(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("%{") {
-        let Some((name, behind)) = after.split_once('}') else { break };
+        let Some((name, remaining)) = after.split_once('}') else { break };
         if !before.is_empty() {
             parts.push(Part::Text(before.into()));
         }
         parts.push(if name == "_" { Part::By } else { Part::Name(name.into()) });
-        rest = behind;
+        rest = remaining;
     }
     if !rest.is_empty() {
         parts.push(Part::Text(rest.into()));

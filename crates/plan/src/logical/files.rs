@@ -1,7 +1,7 @@
 //! `io()`: a file that a traversal reads into its graph, or writes its graph to.
 //!
-//! Here is what can be known without touching a disk: which format a file has, by what `with()` says or else by its
-//! name. Where files are, and whether a traversal may reach them, is the database's matter.
+//! This module decides what is known without a disk: the format of a file, from `with()` or from its name. The database
+//! decides where files are, and whether a traversal may reach them.
 
 use mangrove_graph::{Error, Result};
 
@@ -10,24 +10,24 @@ use super::operand::Operand;
 /// `io(path)` with its `with()`s, ended by `read()` or `write()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileStep {
-    /// The file, by a path below the directory that the database gives to `io()`.
+    /// The path of the file, below the directory that the database gives to `io()`.
     pub path: Operand,
-    /// Its format; `None`: the one that its name says ([`FileFormat::of_name`]).
+    /// Its format; `None`: the format of its name ([`FileFormat::of_name`]).
     pub format: Option<FileFormat>,
-    /// The graph is written to the file, instead of the file being read into the graph.
+    /// True for `write()`, false for `read()`.
     pub writes_file: bool,
 }
 
-/// What a file of `io()` holds.
+/// The format of a file of `io()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
     /// GraphML.
     GraphMl,
-    /// GraphSON, one vertex a line.
+    /// GraphSON, one vertex in each line.
     GraphSon,
 }
 
-/// Extensions of names, with what they stand for.
+/// Extensions of file names, with their formats.
 const EXTENSIONS: &[(&str, FileFormat)] = &[
     ("graphml", FileFormat::GraphMl),
     ("graphson", FileFormat::GraphSon),
@@ -35,7 +35,7 @@ const EXTENSIONS: &[(&str, FileFormat)] = &[
     ("xml", FileFormat::GraphMl),
 ];
 
-/// Extensions of the format that is TinkerPop's own.
+/// Extensions of Gryo, TinkerPop's own format, which is not read or written here.
 const GRYO_EXTENSIONS: &[&str] = &["gryo", "kryo"];
 
 impl FileFormat {
@@ -59,7 +59,7 @@ impl FileFormat {
         }
     }
 
-    /// The format that the extension of a file's name stands for.
+    /// The format of a file by the extension of its name.
     pub fn of_name(path: &str) -> Result<Self> {
         let extension = path.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map(|(_, e)| e);
         let extension = extension.unwrap_or_default().to_ascii_lowercase();

@@ -1,19 +1,19 @@
 //! Functions of one object: Gremlin's steps on text, collections, dates and types.
 //!
-//! A function gives one value for one object and its arguments; which graph it runs over does not matter to it, but
-//! for the ids that `asString()` shows. What the values mean is in `steps/src/row/function`.
+//! A function computes one value from one object and its arguments. It reads no graph, except for the ids that `asString()`
+//! shows. This module names the functions; `steps` computes them (`row/function`).
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// A function of a text, with `Scope.local` of every text in a list.
+    /// A function of a text or, with `Scope.local`, of every text in a list.
     Text {
-        /// Which.
+        /// The function.
         function: TextFunction,
-        /// Of the members of a list.
+        /// `Scope.local`: applied to the members of a list.
         local: bool,
     },
-    /// A function of a collection and perhaps another one.
+    /// A function of a collection, most with another collection as an argument.
     Collection(CollectionFunction),
     /// `concat(text…)`
     Concat,
@@ -23,18 +23,18 @@ pub enum Function {
     AsBool,
     /// `asDate()`
     AsDate,
-    /// `asNumber()`, to a type or to the one that fits.
+    /// `asNumber()`, to a type; `None`: to the smallest type that fits.
     AsNumber(Option<NumberType>),
     /// `dateAdd(unit, number)`
     DateAdd(DateUnit),
-    /// `dateDiff(date)`: milliseconds.
+    /// `dateDiff(date)`, in milliseconds.
     DateDiff,
-    /// `index()`: a list of pairs of member and place, or a map by place.
+    /// `index()`: a list of pairs of member and position, or a map from positions to members.
     Index {
-        /// A map.
+        /// True makes a map, false a list.
         map: bool,
     },
-    /// `element()`: what a property belongs to.
+    /// `element()`: the owner of a property.
     Element,
 }
 
@@ -97,7 +97,7 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// The one that `GType` calls so.
+    /// The type of a name of `GType`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "BYTE" => NumberType::Byte,
@@ -112,7 +112,7 @@ impl NumberType {
         })
     }
 
-    /// The name in messages, which is that of TinkerPop's class.
+    /// The name in messages: that of TinkerPop's class.
     pub fn class(self) -> &'static str {
         match self {
             NumberType::Byte => "Byte",
@@ -138,7 +138,7 @@ pub enum DateUnit {
 }
 
 impl DateUnit {
-    /// The one that `DT` calls so.
+    /// The unit of a name of `DT`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "second" => DateUnit::Second,
@@ -149,7 +149,7 @@ impl DateUnit {
         })
     }
 
-    /// How many seconds it has.
+    /// The length of the unit in seconds.
     pub fn seconds(self) -> i64 {
         match self {
             DateUnit::Second => 1,

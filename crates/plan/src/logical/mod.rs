@@ -1,7 +1,10 @@
-//! The logical traversal: what every step means, with its arguments checked.
+//! The logical traversal: steps with their meaning and checked arguments. It is data; `compile` makes it, rules rewrite it, and
+//! `lower` reads it.
 //!
-//! Names of labels and keys stay names: a label or key may be made by the same traversal that reads it, so
-//! they are looked up in the catalog when the plan runs. Values are [`Operand`]s: literals or parameters.
+//! - **PLAN-1.** Names of labels and keys stay names. A traversal may create a label or key that it reads further on, so they are
+//!   looked up in the catalog when the plan runs.
+//! - **PLAN-2.** What is known of all steps is said in two matches without a default arm: `traits.rs` (what a step reads, does and
+//!   keeps) and `nested.rs` (which traversals are nested in it). A new step does not compile before it has its arms.
 
 mod branch;
 mod condition;
@@ -39,14 +42,14 @@ pub struct Traversal {
     pub steps: Vec<StepNode>,
 }
 
-/// A step with the labels `as()` gave it.
+/// A step with the labels that `as()` gives it.
 #[derive(Clone, Debug)]
 pub struct StepNode {
     /// The step.
     pub step: Step,
-    /// Its labels.
+    /// The labels.
     pub labels: Vec<Name>,
-    /// Where it stands in the script.
+    /// Its position in the script; `None` for bytecode from the wire. No part of equality.
     pub position: Option<Position>,
 }
 
@@ -56,51 +59,51 @@ impl PartialEq for StepNode {
     }
 }
 
-/// What configures a whole traversal (`with…` of the source).
+/// The configuration of a whole traversal: the `with…` steps of its source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
     /// `withSideEffect(name, value)`.
     pub side_effects: Vec<(Name, Operand)>,
-    /// `withPath()`: keep full paths whether or not a step reads them.
+    /// `withPath()`: rows keep whole paths, whether or not a step reads them.
     pub path: bool,
     /// `with("evaluationTimeout", ms)`.
     pub timeout_millis: Option<u64>,
-    /// `ReadOnlyStrategy`: refuse mutating steps.
+    /// `ReadOnlyStrategy`: steps that write are refused.
     pub read_only: bool,
-    /// How values are folded into side effects that were given a reducer.
+    /// The operators of side effects that were given one: values are folded into the side effect with it.
     pub reducers: Vec<(Name, Operator)>,
     /// `withSack(value, …)`
     pub sack: Option<Sack>,
     /// `withBulk(false)`: merging rows does not add their bulks.
     pub one_bulk: bool,
-    /// `ProductiveByStrategy`: a `by()` without a result gives null, but for these keys, which are known to have one.
+    /// `ProductiveByStrategy`: a `by()` without a result gives null. The keys named here are known to have results.
     pub productive_by: Option<Vec<Name>>,
     /// `SubgraphStrategy` and `PartitionStrategy`, in order.
     pub subsets: Vec<Subset>,
-    /// `ReservedKeysVerificationStrategy`: keys that are not written.
+    /// `ReservedKeysVerificationStrategy`: writing under these keys is refused.
     pub reserved_keys: Vec<Name>,
-    /// `EdgeLabelVerificationStrategy`
+    /// `EdgeLabelVerificationStrategy`: a step along edges without labels is refused.
     pub edge_labels_needed: bool,
-    /// `SeedStrategy`: where random numbers begin.
+    /// `SeedStrategy`: the seed of random numbers.
     pub seed: Option<i64>,
 }
 
 /// A value that every traverser carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sack {
-    /// What it is in the beginning.
+    /// Its first value.
     pub initial: Operand,
-    /// How the sacks of rows that are merged become one; without it, rows are not merged.
+    /// Makes one sack of the sacks of merged rows. Without it, rows are not merged.
     pub merge: Option<Operator>,
 }
 
-/// Where the value of a name is looked for.
+/// Where a step looks for the value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// In the object, if it is a map; then among the side effects; then among the labels of the path, of whose values the
-    /// `Pop` chooses (the newest without one).
+    /// In the object, if it is a map; then among the side effects; then among the labels of the path. Of several values of a
+    /// label, the `Pop` chooses; without one, the newest is taken.
     Scope(Option<Pop>),
-    /// Among the labels of the path only, the newest: the variables of a `match()`.
+    /// Among the labels of the path only, the newest value: the variables of a `match()`.
     Path,
 }
 
@@ -114,45 +117,46 @@ impl Lookup {
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    // ---- where traversers come from ----
-    /// `V(ids…)`: `None` means all. Mid-traversal it starts again for every traverser.
+    // ---- sources ----
+    /// `V(ids…)`. In the middle of a traversal it runs for every traverser.
     Vertices {
-        /// Ids (integers, strings, UUIDs, or lists of them) or all.
+        /// Ids (integers, strings, UUIDs, or lists of them); `None`: all vertices.
         ids: Option<Vec<Operand>>,
-        /// Conditions that rules folded in from the steps behind.
+        /// Conditions that a rule has taken from the steps after it.
         conditions: Vec<Condition>,
     },
     /// `E(ids…)`.
     Edges {
-        /// Ids or all.
+        /// Ids; `None`: all edges.
         ids: Option<Vec<Operand>>,
-        /// Conditions that rules folded in.
+        /// Conditions that a rule has taken from the steps after it.
         conditions: Vec<Condition>,
     },
     /// `inject(values…)`.
     Inject(Vec<Operand>),
-    /// `call(service)` with its `with()`s: a service of the database, for each traverser.
+    /// `call(service)` with its `with()`s: calls a service of the database for each traverser.
     Call {
-        /// The service; `None`: the one that lists them.
+        /// The service; `None`: the service that lists all services.
         service: Option<Name>,
-        /// What it is given, in order, of two with one name the later; without a name, a map of several.
+        /// The arguments in order. Of two arguments with one name, the later counts. An argument without a name is a map of
+        /// arguments.
         arguments: Vec<(Option<Name>, Argument)>,
     },
 
-    /// `io(path)`: a file read into the graph, or the graph written to a file; nothing comes of it.
+    /// `io(path)`: reads a file into the graph, or writes the graph to a file. It has no results.
     File(FileStep),
 
     // ---- writes ----
-    /// `addV(label)` with the `property()` steps behind it.
+    /// `addV(label)` with the `property()` steps after it.
     AddVertex {
-        /// The label; a traversal is evaluated for each traverser. Default `vertex`.
+        /// The label.
         label: Argument,
-        /// Properties in order; `T.id` is in `id`.
+        /// Properties in order, without `T.id`.
         properties: Vec<PropertyArgument>,
-        /// The id the user chose.
+        /// The id that the client chose.
         id: Option<Argument>,
     },
-    /// `addE(label).from(…).to(…)` with the `property()` steps behind it.
+    /// `addE(label).from(…).to(…)` with the `property()` steps after it.
     AddEdge {
         /// The label.
         label: Argument,
@@ -162,12 +166,12 @@ pub enum Step {
         to: Option<Endpoint>,
         /// Properties in order.
         properties: Vec<PropertyArgument>,
-        /// The id the user chose.
+        /// The id that the client chose.
         id: Option<Argument>,
     },
-    /// `property(…)` on an existing element (or vertex property: a meta-property).
+    /// `property(…)` of an existing element or, for a meta-property, of a vertex property.
     Property(PropertyArgument),
-    /// `mergeV()` and `mergeE()`: find, or make what is not there.
+    /// `mergeV()` and `mergeE()`: finds elements, and creates one if there is none.
     Upsert(Box<Upsert>),
     /// `drop()`.
     Drop,
@@ -175,99 +179,99 @@ pub enum Step {
     // ---- along edges ----
     /// `out`, `in`, `both`, `outE`, `inE`, `bothE`.
     Expand {
-        /// Which way.
+        /// The direction of the edges.
         direction: Direction,
-        /// Edge labels; none given: all.
+        /// Edge labels; empty: all.
         labels: Vec<Name>,
-        /// To the edges themselves instead of the neighbors.
+        /// Leads to the edges instead of the neighbors.
         to_edges: bool,
     },
     /// `outV`, `inV`, `bothV`, `otherV`.
     EdgeVertex(EdgeEnd),
 
     // ---- filters ----
-    /// `has…`: all conditions hold.
+    /// `has…`: keeps elements for which all conditions hold.
     Has(Vec<Condition>),
     /// `is(P)`.
     Is(Test),
     /// `where(P)`, `where("a", P)` with its `by()`s.
     WherePredicate {
-        /// The label whose value is tested; `None`: the current object.
+        /// The name whose value is tested; `None`: the current object is tested.
         start: Option<Name>,
-        /// The test, with step labels or side-effect names as operands.
+        /// The test; its operands are names of step labels or side effects.
         test: LabelTest,
-        /// `by()` in rotation over the start and then the names in the test's order.
+        /// The `by()`s, in rotation over the start and then the names of the test in their order.
         by: Vec<By>,
         /// Where the names are looked for.
         lookup: Lookup,
     },
     /// `where(traversal)`, `filter(traversal)`, `and(…)`, `or(…)`, `not(…)`.
     FilterTraversal(FilterKind, Vec<Traversal>),
-    /// `all(P)`, `any(P)`, `none(P)`: of a collection, by its members.
+    /// `all(P)`, `any(P)`, `none(P)`: keeps collections by a test of their members.
     Members {
-        /// How many must pass.
+        /// How many members must pass.
         quantifier: Quantifier,
         /// The test.
         test: Test,
     },
     /// `dedup(labels…)`.
     Dedup {
-        /// Step labels whose values together are compared; none: the object.
+        /// Step labels whose values are compared together; empty: the object is compared.
         labels: Vec<Name>,
-        /// What of the value is compared.
+        /// The part of the value that is compared.
         by: Vec<By>,
     },
-    /// `limit`, `skip`, `range`: positions `low..high`, counted by bulk.
+    /// `limit`, `skip`, `range`: keeps the positions `low..high` of the stream. A row counts with its bulk.
     Range {
-        /// The first taken.
+        /// The first position taken.
         low: Operand,
-        /// The first no longer taken; `None`: to the end. A negative one means the same.
+        /// The position after the last taken; `None` or negative: to the end.
         high: Option<Operand>,
     },
     /// `tail(n)`.
     Tail(Operand),
     /// `simplePath()` (true), `cyclicPath()` (false).
     PathShape {
-        /// Keep the paths without repetition.
+        /// True keeps the paths without repetition, false those with one.
         simple: bool,
-        /// What of each object is compared.
+        /// The part of each object that is compared.
         by: Vec<By>,
-        /// Which part of the path.
+        /// The part of the path that is compared.
         segment: Segment,
     },
-    /// `none()` of 3.7 and `discard()` of 3.8: nothing comes through.
+    /// `none()` of 3.7 and `discard()` of 3.8: drops every traverser.
     Discard,
 
     // ---- maps ----
-    /// `values(keys…)`; none given: all.
+    /// `values(keys…)`; empty: all keys.
     Values(Vec<Name>),
-    /// `properties(keys…)`.
+    /// `properties(keys…)`; empty: all keys.
     Properties(Vec<Name>),
     /// `valueMap(keys…)`.
     ValueMap {
-        /// Keys; none: all.
+        /// Keys; empty: all.
         keys: Vec<Name>,
-        /// Which tokens come first.
+        /// The tokens that the map begins with.
         tokens: MapTokens,
-        /// One `by()` that is applied to each value list.
+        /// A `by()` that is applied to each list of values.
         by: Option<By>,
-        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        /// A traversal whose result is the list of vertex properties to show; `None`: all are shown.
         shown: Option<Box<Traversal>>,
     },
-    /// `propertyMap(keys…)`: the properties themselves by key.
+    /// `propertyMap(keys…)`: a map from keys to properties.
     PropertyMap {
-        /// Keys; none: all.
+        /// Keys; empty: all.
         keys: Vec<Name>,
-        /// One `by()` that is applied to what stands under each key.
+        /// A `by()` that is applied to the properties of each key.
         by: Option<By>,
-        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        /// A traversal whose result is the list of vertex properties to show; `None`: all are shown.
         shown: Option<Box<Traversal>>,
     },
     /// `elementMap(keys…)`.
     ElementMap {
-        /// Keys; none: all.
+        /// Keys; empty: all.
         keys: Vec<Name>,
-        /// A traversal that gives the list of the vertex properties that are shown; `None`: all are.
+        /// A traversal whose result is the list of vertex properties to show; `None`: all are shown.
         shown: Option<Box<Traversal>>,
     },
     /// `id()`.
@@ -286,29 +290,29 @@ pub enum Step {
     Unfold,
     /// `loops()`.
     Loops(Option<Name>),
-    /// A function of the object alone: the `Scope.local` forms.
+    /// A function of the object alone: a step with `Scope.local`.
     Local(LocalFunction),
     /// `path()`.
     Path {
-        /// What of each object is shown, in rotation.
+        /// The part of each object that is shown, in rotation.
         by: Vec<By>,
-        /// Which part of it.
+        /// The part of the path that is shown.
         segment: Segment,
     },
     /// `select("a", …)`.
     Select {
-        /// Where the labels are looked for, and which of several values of one is meant.
+        /// Where the labels are looked for, and which of several values of a label is taken.
         lookup: Lookup,
         /// The labels.
         labels: Vec<Name>,
         /// `by()` in rotation.
         by: Vec<By>,
-        /// What stands for nothing drops the row; otherwise only its entry is left out, and the result is always a map.
+        /// True: a label without a value drops the row. False: only its entry is left out, and the result is always a map.
         required: bool,
     },
     /// A function of the object and of arguments.
     Function {
-        /// Which.
+        /// The function.
         function: Function,
         /// Its arguments.
         arguments: Vec<Argument>,
@@ -317,7 +321,7 @@ pub enum Step {
     Math {
         /// The expression over its variables.
         expression: Expression,
-        /// What its variables are called; `_` is the object.
+        /// The names of its variables; `_` is the object.
         variables: Vec<Name>,
         /// `by()` in rotation over the variables.
         by: Vec<By>,
@@ -338,11 +342,11 @@ pub enum Step {
         /// `by()` in rotation.
         by: Vec<By>,
     },
-    /// `map(t)`: the first result. `flatMap(t)`: all results. Neither adds inner steps to the path.
+    /// `map(t)`: the first result of a traversal. `flatMap(t)`: all results. The path does not get the inner steps.
     Map {
         /// The nested traversal.
         traversal: Traversal,
-        /// Only its first result.
+        /// Take the first result alone.
         first: bool,
     },
     /// `local(t)`.
@@ -357,73 +361,73 @@ pub enum Step {
     Order(Vec<OrderBy>),
     /// `group()`.
     Group {
-        /// The side effect it goes to; `None`: the map is the result.
+        /// The side effect that gets the map; `None`: the map is the result.
         side_effect: Option<Name>,
         /// The key.
         key: By,
-        /// What becomes of the members of a group; `None`: the list of them.
+        /// Makes the value of a group from its members; `None`: the list of the members.
         value: Option<By>,
     },
     /// `groupCount()`.
     GroupCount {
-        /// The side effect it goes to; `None`: the map is the result.
+        /// The side effect that gets the map; `None`: the map is the result.
         side_effect: Option<Name>,
         /// The key.
         key: By,
     },
     /// `tree()`.
     Tree {
-        /// The side effect it goes to; `None`: the tree is the result.
+        /// The side effect that gets the tree; `None`: the tree is the result.
         side_effect: Option<Name>,
-        /// What of each object of a path is a key, in rotation.
+        /// The part of each object of a path that is a key of the tree, in rotation.
         by: Vec<By>,
     },
-    /// `subgraph("x")`: the edges that come through, with their ends.
+    /// `subgraph("x")`: adds each edge with its ends to the graph in a side effect.
     Subgraph(Name),
     /// `aggregate("x")`.
     Aggregate {
         /// The side effect.
         name: Name,
-        /// What of the object is kept.
+        /// The part of the object that is added.
         by: By,
     },
     /// `cap("x", …)`.
     Cap(Vec<Name>),
-    /// `barrier()`; with `normSack`, sacks are made to add up to 1.
+    /// `barrier()`.
     Barrier {
-        /// Sacks are made to add up to 1.
+        /// `normSack`: the sacks are scaled so that they add up to 1.
         norm_sack: bool,
     },
-    /// `fold(seed, operator)`
+    /// `fold(seed, operator)`.
     FoldInto(Operand, Operator),
     /// `sack()`: the sack becomes the object.
     Sack,
-    /// `sack(operator)`: what `by()` takes is folded into the sack.
+    /// `sack(operator)`: folds the value of `by()` into the sack.
     FoldSack(Operator, By),
-    /// `sample(n)`: some at random, by weight.
+    /// `sample(n)`: keeps `n` traversers at random, weighted by `by()`.
     Sample(Operand, By),
-    /// `timeLimit(ms)`: what comes within so many milliseconds of the first.
+    /// `timeLimit(ms)`: keeps the traversers that come within so many milliseconds of the first.
     TimeLimit(Operand),
-    /// `coin(p)`: each with this probability.
+    /// `coin(p)`: keeps each traverser with this probability.
     Coin(Operand),
-    /// `fail(message)`
+    /// `fail(message)`: ends the query with an error.
     Fail(Name),
-    /// `select(traversal)`: the value of a map under the key that the traversal gives, or what the name stands for.
+    /// `select(traversal)`: the value of a map under the key that the traversal returns, or else the value of that name.
     SelectKey {
-        /// Which of several values of a label.
+        /// Which of several values of a label is taken.
         pop: Option<Pop>,
-        /// What gives the key.
+        /// The traversal that returns the key.
         key: Box<Traversal>,
         /// `by()` of the value.
         by: Vec<By>,
     },
 
     // ---- branches ----
-    /// `union(…)`: one merged stream enters all of them.
+    /// `union(…)`: the whole stream enters each of the traversals.
     Union(Vec<Traversal>),
-    /// `coalesce(…)`: for each traverser, the first that has a result.
+    /// `coalesce(…)`: for each traverser, the results of the first traversal that has any.
     Coalesce(Vec<Traversal>),
-    /// `optional(t)`: its results, or the traverser itself.
+    /// `optional(t)`: the results of a traversal, or the traverser itself if there are none.
     Optional(Traversal),
     /// `choose(…)`.
     Choose(Box<Choose>),
@@ -449,11 +453,11 @@ pub enum EdgeEnd {
     Target,
     /// `bothV()`
     Both,
-    /// `otherV()`: the one the traverser did not come from.
+    /// `otherV()`: the end that the traverser did not come from.
     Other,
 }
 
-/// A part of a path: from the last object with one label up to the last with another.
+/// A part of a path: from the last object with one label to the last object with another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// `from(label)`; `None`: from the beginning.
@@ -462,12 +466,12 @@ pub struct Segment {
     pub to: Option<Name>,
 }
 
-/// What a `by()` takes of an object.
+/// The part of an object that a `by()` takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum By {
     /// The object itself.
     Identity,
-    /// The value of a key: of an element's property (the first of several) or of a map.
+    /// The value under a key: of a property of an element (the first of several), or of a map.
     Key(Name),
     /// `T.id`, `T.label`, `T.key`, `T.value`.
     Token(Token),
@@ -480,16 +484,16 @@ pub enum By {
 /// One criterion of `order()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderBy {
-    /// What is compared.
+    /// The part of the object that is compared.
     pub by: By,
-    /// Which way.
+    /// The direction of the order.
     pub order: Order,
 }
 
-/// An argument that is a value or is worked out for each traverser.
+/// An argument: one value for all traversers, or one that is worked out for each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// The same for all.
+    /// The same value for all traversers.
     Operand(Operand),
     /// The first result of a traversal.
     Traversal(Box<Traversal>),
@@ -500,20 +504,20 @@ pub enum Argument {
 pub struct PropertyArgument {
     /// The cardinality it is written with; `None`: single.
     pub cardinality: Option<Cardinality>,
-    /// The key; empty where a traversal gives it.
+    /// The key; empty if `key_from` returns it.
     pub key: Name,
-    /// The traversal that gives the key.
+    /// A traversal that returns the key.
     pub key_from: Option<Box<Traversal>>,
-    /// The value; null removes.
+    /// The value; null removes the property.
     pub value: Argument,
     /// Meta-properties.
     pub meta: Vec<(Name, Argument)>,
 }
 
-/// An end given to `addE()`.
+/// An end of the edge that `addE()` creates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
-    /// The vertex at a step label.
+    /// The vertex at a step label of the path.
     Label(Name),
     /// The vertex of this id.
     Id(Operand),
@@ -522,7 +526,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The step label that the end is looked up at.
+    /// The step label, if the end is the vertex at one.
     pub fn label(&self) -> Option<&Name> {
         match self {
             Endpoint::Label(name) => Some(name),
@@ -553,15 +557,15 @@ pub enum Reduction {
 pub enum LocalFunction {
     /// A reduction over a collection (`count(local)` of anything else is 1).
     Reduce(Reduction),
-    /// `dedup(local)`; of maps by the values of these keys, or by all of them.
+    /// `dedup(local)`. Members that are maps are compared by the values of these keys; empty: as a whole.
     Dedup(Vec<Name>),
-    /// `order(local)`: of a list, or of a map's entries.
+    /// `order(local)`: sorts a list, or the entries of a map.
     Order(Vec<OrderBy>),
     /// `limit(local, …)`, `range(local, …)`, `skip(local, …)`.
     Range {
-        /// The first taken.
+        /// The first position taken.
         low: Operand,
-        /// The first no longer taken.
+        /// The position after the last taken; `None`: to the end.
         high: Option<Operand>,
     },
     /// `tail(local, n)`

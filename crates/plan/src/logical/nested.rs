@@ -1,17 +1,17 @@
-//! The traversals nested in a step.
+//! The traversals nested in a step (PLAN-2).
 //!
-//! One match serves shared and exclusive references; it has no default, so that a step that is added says here what is
-//! nested in it.
+//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new step must say here
+//! which traversals are nested in it.
 
 use super::upsert::MergeFrom;
 use super::{
     Argument, By, ChooseOn, Emit, Endpoint, LocalFunction, OrderBy, PropertyArgument, Step, StepNode, Traversal, Until,
 };
 
-/// Which traversers a nested traversal is run for.
+/// The traversers for which a nested traversal runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enters {
-    /// All that come to the step: a barrier in the nested traversal sees the stream.
+    /// All that come to the step, together: a barrier in the nested traversal sees the whole stream.
     Stream,
     /// Each traverser by itself.
     EachTraverser,
@@ -191,7 +191,7 @@ impl Step {
         visit_nested_mut, iter_mut, as_deref_mut, maps_mut, [mut]
     }
 
-    /// The traversals nested directly in the step that are run for these traversers.
+    /// The traversals nested directly in the step that run for these traversers.
     pub fn nested_for(&self, wanted: Enters) -> Vec<&Traversal> {
         let mut found = Vec::new();
         self.visit_nested(&mut |enters, nested| {
@@ -204,7 +204,7 @@ impl Step {
 }
 
 impl Traversal {
-    /// Calls `f` for every step; for those of nested traversals after the step that they are nested in.
+    /// Calls `f` for every step at any depth. A step comes before the steps nested in it.
     pub fn visit(&self, f: &mut dyn FnMut(&StepNode)) {
         for node in &self.steps {
             f(node);

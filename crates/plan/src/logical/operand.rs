@@ -1,4 +1,4 @@
-//! Operands: values that are known when a plan is made, or when it is run.
+//! Operands: values that are known when a plan is made, or only when it runs (PLAN-3 in `literals`).
 
 use mangrove_graph::Value;
 use smol_str::SmolStr;
@@ -6,27 +6,27 @@ use smol_str::SmolStr;
 /// The name of a label, key, step label or side effect.
 pub type Name = SmolStr;
 
-/// A value that is known now, or when the plan runs.
+/// A value that is known when the plan is made, or only when it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// Known now.
+    /// A value known when the plan is made.
     Literal(Value),
-    /// The value of this parameter.
+    /// The value of a parameter.
     Parameter(Name),
-    /// The value of the literal of this number, which was taken out of the traversal by `literals`.
+    /// The value of a literal that `literals` has taken out of the traversal, by its number.
     Lifted(u32),
-    /// A list with something else in it than literals.
+    /// A list whose members are not all literals.
     List(Vec<Operand>),
-    /// A map with something else in it than literals.
+    /// A map whose keys and values are not all literals.
     Map(Vec<(Operand, Operand)>),
-    /// The vertex of this id, as a client sends one; null where there is none.
+    /// The vertex of an id, as a client sends it; null if there is no such vertex.
     Vertex(Value),
-    /// The edge of this id.
+    /// The edge of an id; null if there is no such edge.
     Edge(Value),
 }
 
 impl Operand {
-    /// The integer, if it is known now and is one.
+    /// The integer, if the operand is a literal and an integer.
     pub fn literal_integer(&self) -> Option<i64> {
         match self {
             Operand::Literal(value) => mangrove_graph::numeric::integer(value),

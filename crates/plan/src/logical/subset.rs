@@ -7,21 +7,21 @@ use super::{Name, Operand, Traversal};
 /// The part of the graph a traversal sees.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subset {
-    /// The strategy that asks for it, by its name.
+    /// The name of the strategy that asks for the part.
     pub strategy: &'static str,
-    /// What a vertex must have results for.
+    /// A vertex belongs to the part if this traversal has a result for it; `None`: every vertex does.
     pub vertices: Option<Traversal>,
-    /// What an edge must have results for.
+    /// An edge belongs to the part if this traversal has a result for it; `None`: every edge does.
     pub edges: Option<Traversal>,
-    /// What a vertex property must have results for.
+    /// A vertex property belongs to the part if this traversal has a result for it; `None`: every one does.
     pub properties: Option<Traversal>,
-    /// Whether an edge belongs to the part only if both its ends do.
+    /// True: an edge belongs to the part only if both its ends do.
     pub checks_ends: bool,
-    /// Whether a hop from vertex to vertex leads only along edges that belong to the part. In a partition it does not: there
-    /// only elements that a traversal comes to are tested.
+    /// True: a hop from vertex to vertex leads only along edges of the part. For a partition this is false: there, only the
+    /// elements that a traversal comes to are tested.
     pub tests_hops: bool,
-    /// Whether new elements go on only if they belong to the part.
+    /// True: new elements go on only if they belong to the part.
     pub tests_new: bool,
-    /// What new elements get, and (with true) new vertex properties too.
+    /// The property that new elements get. With true, new vertex properties get it as a meta-property, too.
     pub mark: Option<(Name, Operand, bool)>,
 }

@@ -1,8 +1,7 @@
-//! What each step is, for the rules and checks that ask: one table, without a default.
+//! What each step is: one table without a default, for every rule and check that asks about all steps (PLAN-2).
 //!
-//! A step that is added gets its line here, and one in [`nested`](super::nested), before anything compiles. Rules that look
-//! for certain steps (`count().is(0)`) name these; every question that is asked of all steps is answered from the table.
-//! What is nested in a step is not looked at here.
+//! A rule that looks for certain steps (`count().is(0)`) names those steps. A question about all steps is answered from this
+//! table. The table describes the step itself, not the traversals nested in it.
 
 use mangrove_gremlin::{Order, Pop};
 
@@ -10,37 +9,37 @@ use super::expression::Part;
 use super::function::{CollectionFunction, Function};
 use super::{By, EdgeEnd, Endpoint, LocalFunction, Lookup, Name, OrderBy, Reduction, Step};
 
-/// What a step does besides giving results.
+/// What a step does besides producing results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: its results depend on its input and on the snapshot alone.
     None,
     /// Writes to the graph.
     Writes,
-    /// Reads or writes a file; counts as writing.
+    /// Reads or writes a file, which counts as writing.
     File,
-    /// Calls a service of the database, once and not once a node.
+    /// Calls a service of the database: once, not once on each node.
     Service,
-    /// Reads side effects when all traversers have come.
+    /// Reads side effects after all traversers have come.
     CollectsSideEffects,
-    /// Draws at random, in one order.
+    /// Draws random numbers in one sequence.
     Chance,
-    /// Shuffles. Unlike [`Effect::Chance`], each node may do so by itself.
+    /// Shuffles. Unlike with [`Effect::Chance`], each node may draw random numbers of its own.
     Shuffles,
-    /// Looks at the clock.
+    /// Reads the clock.
     Clock,
     /// Ends the query.
     Fails,
 }
 
-/// What a step reads of the paths of traversers, besides the labels that it names.
+/// What a step reads of the paths of traversers, besides the objects at labels that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathUse {
     /// Nothing.
     None,
-    /// The object before the present one, or the object at a label that is known only when the query runs.
+    /// The object before the current one, or the object at a label that is known only when the query runs.
     Reads,
-    /// Its objects, which it shows, compares or keeps.
+    /// All objects: it shows, compares or keeps them.
     Shows,
 }
 
@@ -51,39 +50,39 @@ pub enum SackUse {
     None,
     /// Reads or changes each traverser's sack.
     Uses,
-    /// Makes the sacks of all traversers add up to 1.
+    /// Scales the sacks of all traversers so that they add up to 1.
     Normalizes,
 }
 
-/// What is known of a step.
+/// What the table says of a step.
 #[derive(Clone, Debug)]
 pub struct StepTraits<'a> {
-    /// What it does besides giving results.
+    /// What it does besides producing results.
     pub effect: Effect,
     /// What it reads of paths.
     pub path: PathUse,
     /// What it does with sacks.
     pub sack: SackUse,
-    /// Reads loop counters.
+    /// True if it reads loop counters.
     pub reads_loops: bool,
-    /// Its result for a stream is the union of its results for each traverser, whatever their order.
+    /// True if its result for a stream is the union of its results for each traverser, in any order.
     pub row_by_row: bool,
-    /// Looks elements up, or goes along edges.
+    /// True if it looks elements up, or follows edges.
     pub walks: bool,
-    /// May end the stream before all traversers have come.
+    /// True if it may end the stream before all traversers have come.
     pub cuts: bool,
-    /// The side effect that it adds to.
+    /// The side effect that it adds to, if any.
     pub fills: Option<&'a Name>,
-    /// The step labels or side effects whose values it reads.
+    /// The names of step labels or side effects whose values it reads.
     pub names_read: Vec<&'a Name>,
-    /// Reads the value of a label or side effect whose name is known only when the query runs.
+    /// True if it reads the value of a label or side effect whose name is known only when the query runs.
     pub reads_any_name: bool,
-    /// How many levels of nesting it may add to a value that enters it.
+    /// The levels of nesting that it may add to a value that enters it.
     pub levels: usize,
 }
 
 impl<'a> StepTraits<'a> {
-    /// A step that makes something of the stream as a whole.
+    /// The line of a step that works on the stream as a whole.
     fn of_stream() -> Self {
         StepTraits {
             effect: Effect::None,
@@ -100,7 +99,7 @@ impl<'a> StepTraits<'a> {
         }
     }
 
-    /// A step that works on each traverser by itself.
+    /// The line of a step that works on each traverser by itself.
     fn of_rows() -> Self {
         StepTraits { row_by_row: true, ..Self::of_stream() }
     }
@@ -177,7 +176,7 @@ impl Step {
             Step::Range { .. } => stream().cuts(),
             Step::PathShape { .. } => stream().path(PathUse::Shows),
             Step::Path { .. } => stream().path(PathUse::Shows).levels(1),
-            // Trees look at their own depth.
+            // Trees bound their own depth (`Tree::DEPTH_MAX`).
             Step::Tree { side_effect, .. } => stream().path(PathUse::Shows).fills(side_effect.as_ref()),
             Step::ValueMap { .. } | Step::PropertyMap { .. } => stream().levels(2),
             Step::ElementMap { .. } => stream().levels(1),
@@ -190,7 +189,7 @@ impl Step {
             Step::Local(LocalFunction::Dedup(_) | LocalFunction::Range { .. } | LocalFunction::Tail(_)) => stream(),
             Step::Select { lookup, labels, required, .. } => {
                 let levels = match lookup {
-                    // A list of what a label stands for; for several labels in a map.
+                    // The values of a label are a list; several labels are entries of a map.
                     Lookup::Scope(Some(Pop::All)) => 2,
                     _ if *required && labels.len() == 1 => 0,
                     _ => 1,
@@ -221,7 +220,7 @@ impl Step {
             // A map of lists.
             Step::Group { side_effect: None, .. } => stream().levels(2),
             Step::GroupCount { side_effect: None, .. } => stream().levels(1),
-            // What is put into a side effect is looked at there, and `cap()` gives it back.
+            // Values that go into a side effect are checked there. `cap()` returns them.
             Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => {
                 stream().fills(side_effect.as_ref())
             }

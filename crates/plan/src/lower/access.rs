@@ -1,4 +1,4 @@
-//! How the elements of a source are found.
+//! How a source finds its elements: by ids, an index, a scan for values, labels, or a scan of everything, in this order.
 
 use mangrove_gremlin::Comparison;
 
@@ -6,9 +6,9 @@ use super::UsableIndex;
 use crate::logical::{Condition, Name, Operand, Test};
 use crate::physical::Access;
 
-/// How the elements are found, and what is still to be tested of them: ids before an index before a scan for
-/// values before labels before everything. An equality look-up and a scan for values are exact, so their condition
-/// is not tested again.
+/// How the elements are found, and the conditions that are still to be tested. A look-up by equality and a scan for values are
+/// exact, so the conditions that they answer are not tested again. An index range is tested again, since an index orders values of
+/// all types in one line.
 pub(super) fn access(
     indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,
@@ -18,7 +18,7 @@ pub(super) fn access(
     if let Some(ids) = ids {
         return (Access::Ids(ids.clone()), rest);
     }
-    // hasId(…) right behind V() names the vertices as V(…) would.
+    // hasId(…) directly after V() names the vertices as V(…) does.
     let by_id =
         rest.iter().position(|c| matches!(c, Condition::Id(Test::Compare(Comparison::Eq, _) | Test::Within(_))));
     if let Some(at) = by_id
@@ -46,21 +46,21 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
         Condition::LabelIn(names) => Some(names),
         _ => None,
     });
-    // An index of one label covers that label; with it, those of the other labels must answer the same.
+    // An index with a label covers that label alone. For several labels, each must have an index that answers the same conditions.
     let covers = |index: &&UsableIndex| match &index.label {
         None => true,
         Some(label) => labels.is_some_and(|names| names.first() == Some(label)),
     };
     let matches = indexes.iter().filter(covers).filter_map(|index| Match::find(index, conditions));
     let matches = matches.filter_map(|found| Some((found.with_all(indexes, labels)?, found)));
-    // Of equals, the one whose condition is written first, and then the index that was made first.
+    // Of equally good ones, the first condition in the traversal wins, then the oldest index.
     let (all, best) = matches.reduce(|best, next| if next.1.rank() > best.1.rank() { next } else { best })?;
     let description = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
     let indexes = all.iter().map(|index| index.info.id).collect();
     Some(Access::Index { indexes, description, prefix: best.prefix, condition: best.condition })
 }
 
-/// Takes the condition out that a scan for values can answer, if there is one.
+/// Removes and returns the condition that a scan for values can answer, if there is one.
 fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
     let found = conditions.iter().enumerate().filter_map(|(at, c)| match c {
         Condition::Property(_, test) if test.equal_operands().is_some() => Some((at, false)),
@@ -77,10 +77,10 @@ fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
     }
 }
 
-/// How an index answers some of the conditions.
+/// An index, and the conditions that it answers.
 struct Match<'a> {
     index: &'a UsableIndex,
-    /// The conditions on its first keys: equality with one value each.
+    /// The conditions on its first keys, each of which is equality with one value.
     prefix: Vec<usize>,
     /// The condition on the next key.
     condition: usize,
@@ -88,7 +88,7 @@ struct Match<'a> {
 }
 
 impl<'a> Match<'a> {
-    /// The longest chain of conditions the index answers, from its first key on.
+    /// The most conditions that the index answers, on its keys from the first on.
     fn find(index: &'a UsableIndex, conditions: &[Condition]) -> Option<Self> {
         let on = |key: &Name, suits: &dyn Fn(&Test) -> bool| {
             conditions.iter().position(|c| matches!(c, Condition::Property(k, test) if k == key && suits(test)))
@@ -103,12 +103,12 @@ impl<'a> Match<'a> {
             (None, Some(at)) => (at, true),
             (None, None) => (prefix.pop()?, false),
         };
-        // A hash index knows complete combinations only.
+        // A hash index needs values of all its keys.
         let is_complete = prefix.len() + 1 == index.keys.len();
         (index.info.ordered || is_complete).then_some(Match { index, prefix, condition, is_range })
     }
 
-    /// The index with those of the same keys that the other labels have; `None` where one has none.
+    /// The index, with an index of the same keys for each other label; `None` if a label has none.
     fn with_all(&self, indexes: &'a [UsableIndex], labels: Option<&Vec<Name>>) -> Option<Vec<&'a UsableIndex>> {
         let mut all = vec![self.index];
         let (Some(own), Some(labels)) = (&self.index.label, labels) else { return Some(all) };
@@ -120,8 +120,8 @@ impl<'a> Match<'a> {
         Some(all)
     }
 
-    /// Which of two is to be preferred: a unique index that is answered whole; then more equalities (equality
-    /// narrows more than a range); then a range besides.
+    /// The greater of two is better. A unique index whose keys all have values comes first, then more equalities (equality narrows
+    /// more than a range), then a range besides.
     fn rank(&self) -> (bool, usize, bool, std::cmp::Reverse<usize>) {
         let equalities = self.prefix.len() + usize::from(!self.is_range);
         let finds_one = self.index.info.unique && equalities == self.index.keys.len();

@@ -1,4 +1,4 @@
-//! What is asked once instead of often: tests of equal rows, and ways to one vertex.
+//! What is evaluated once instead of often: tests of equal rows, and ways to one vertex.
 
 use super::Lowering;
 use super::order::Chain;
@@ -7,8 +7,8 @@ use crate::physical::{LocalKind, Op, PathRequirement};
 use crate::purity::{is_plain_chain, is_repeatable, is_row_by_row, may_visit_once, names_read};
 
 impl Lowering<'_> {
-    /// Whether the answer of a test behind this chain depends on the row's object alone and on side effects, and is worth
-    /// remembering: the test walks, and rows may be equal, as those of a source are not.
+    /// Returns true if the answer of a test after this chain depends only on the row's object and on side effects, and is worth
+    /// remembering: the test follows edges, and rows may be equal (those of a source differ).
     pub(super) fn is_by_object(&self, chain: &Chain, operands: &[Traversal]) -> bool {
         let walks = |traversal: &Traversal| traversal.any(|step| step.traits().walks);
         self.options.merge
@@ -18,20 +18,20 @@ impl Lowering<'_> {
             && operands.iter().all(|t| is_repeatable(t) && self.reads_no_label(t))
     }
 
-    /// Whether an instance of a loop need go on from each vertex only once: what comes out is only asked whether it is
-    /// there, or equal rows become one, and rows are the same however they came.
+    /// Returns true if an instance of a loop may go on from each vertex only once. Rows must be the same whatever path they took, and
+    /// either only the existence of a result matters, or a later step removes equal rows.
     pub(super) fn visits_once(&self, repeat: &Repeat, behind: &Behind<'_>) -> bool {
         let requirements = self.requirements;
         let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
         self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && is_set(behind)
     }
 
-    /// Whether a name is a label and no side effect, and paths are not shown.
+    /// Returns true if a name is a label and no side effect, and no step shows paths.
     pub(super) fn is_only_a_label(&self, name: &Name) -> bool {
         self.requirements.path != PathRequirement::Full && !self.side_effects.contains(name)
     }
 
-    /// Whether a step selects the vertex where the step before it has left the row: `as("a").select("a")`.
+    /// Returns true if a step selects the object at which the row already is: `as("a").select("a")`.
     pub(super) fn selects_what_is_there(&self, before: &StepNode, step: &StepNode) -> bool {
         let Step::Select { lookup, labels, by, .. } = &step.step else { return false };
         let [label] = &labels[..] else { return false };
@@ -51,13 +51,13 @@ impl Lowering<'_> {
 /// The steps after a loop in its chain.
 pub(super) struct Behind<'a> {
     pub steps: &'a [StepNode],
-    /// The last of them that adds to a side effect.
+    /// The position of the last of them that adds to a side effect.
     pub fills_last: Option<usize>,
-    /// Only whether the chain has a result will be looked at.
+    /// True if it only matters whether the chain has a result.
     pub asked: bool,
 }
 
-/// Returns true if it is all the same how often each row comes to these steps.
+/// Returns true if it makes no difference how often each row comes to these steps.
 fn is_set(behind: &Behind<'_>) -> bool {
     let ends = |node: &StepNode| !is_row_by_row(&node.step);
     match behind.steps.iter().position(ends) {
@@ -65,14 +65,14 @@ fn is_set(behind: &Behind<'_>) -> bool {
         Some(end) => {
             let dedups = matches!(&behind.steps[end].step, Step::Dedup { labels, by } if labels.is_empty()
                 && !by.iter().any(|by| matches!(by, By::Traversal(_))));
-            // A test on the way may read a side effect; one that is filled further on is not the same every time.
+            // A test may read a side effect. If a later step fills it, the answer may change.
             let fills = behind.fills_last.is_some_and(|last| last >= end);
             dedups && !fills && is_plain_chain(&behind.steps[..end])
         }
     }
 }
 
-/// Whether the rows at the end of a chain are what a source found, each once.
+/// Returns true if the rows at the end of a chain are elements that a source found, each once.
 fn comes_from_source(chain: &Chain) -> bool {
     let passes = |operator: &Op| {
         matches!(operator, Op::Filter(_) | Op::HasEdges { .. } | Op::Is(_))

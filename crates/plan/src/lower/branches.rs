@@ -1,4 +1,4 @@
-//! Loops, choices and tests: steps whose nested traversals decide what becomes of a row.
+//! Loops, choices and tests: steps whose nested traversals decide where a row goes.
 
 use mangrove_graph::Result;
 
@@ -57,7 +57,7 @@ impl Lowering<'_> {
 
     pub(super) fn filter(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
         match (kind, traversals) {
-            // One operator each, so that the first that fails spares the others.
+            // An operator for each traversal: a row that fails the first does not come to the others.
             (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, chain)),
             (FilterKind::None, [only]) => self.test(kind, only, chain),
             (FilterKind::Any | FilterKind::None, traversals) => {
@@ -77,9 +77,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Rows for which one traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
+    /// Keeps rows for which a traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
     fn test(&self, kind: FilterKind, traversal: &Traversal, chain: &mut Chain) -> Result<()> {
-        // One hop that is only asked whether it exists needs no scope: a semi-join over the degrees.
+        // A test for one hop needs no scope: it is a semi-join over degrees.
         if let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &traversal.steps[..]
             && marks.is_empty()
         {

@@ -1,4 +1,4 @@
-//! What `by()` takes, in computed columns.
+//! `by()`: the [`Modulate`] operators that fill computed columns, and the operators that read them (PLAN-4).
 
 use mangrove_graph::{Result, Token, Value};
 use mangrove_gremlin::Comparison;
@@ -10,13 +10,13 @@ use crate::logical::*;
 use crate::physical::*;
 
 impl Lowering<'_> {
-    /// Works out what `by()`s take: without one, the object itself.
+    /// Appends the operator that works out some `by()`s. Without any, it takes the object itself.
     pub(super) fn take(&self, over: Over, by: &[By], chain: &mut Chain) -> Result<()> {
         let by = if by.is_empty() { &[By::Identity] } else { by };
         self.take_all(over, by.iter(), chain)
     }
 
-    /// As [`Lowering::take`], of `by()`s one by one.
+    /// As [`Lowering::take`], for `by()`s that are not in a slice.
     pub(super) fn take_all<'b>(&self, over: Over, by: impl Iterator<Item = &'b By>, chain: &mut Chain) -> Result<()> {
         let computed = by.map(|by| Ok((self.computation(by)?, self.is_made_productive(by))));
         let (computed, productive) = computed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
@@ -24,14 +24,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result: of a key that is not known to have
-    /// one, and of a traversal that does not end in a reduction, whose result is what it makes of nothing.
+    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result. That is so for a key that is not known to have
+    /// results, and for a traversal that does not end in a reduction: a reduction always has a result.
     fn is_made_productive(&self, by: &By) -> bool {
         let Some(known) = self.productive_by else { return false };
         match by {
             By::Key(key) => !known.contains(key),
             By::Traversal(traversal) => match &traversal.steps[..] {
-                // The same as a key.
+                // As `by(key)`.
                 [StepNode { step: Step::Values(keys), .. }] if keys.len() == 1 => !known.contains(&keys[0]),
                 _ => !ends_in_reduction(traversal),
             },
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Works out which vertex properties a map shows; false where it shows all.
+    /// Appends the operator that works out which vertex properties a map shows. Returns false if it shows all.
     pub(super) fn shown_properties(&self, shown: Option<&Traversal>, chain: &mut Chain) -> Result<bool> {
         if let Some(shown) = shown {
             chain.modulate(Over::Current, vec![Computation::First(self.child(shown)?)]);
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         Ok(shown.is_some())
     }
 
-    /// The `by()` of a step that makes maps of elements.
+    /// Appends the `by()` of a step that makes maps of elements.
     pub(super) fn replace_map_values(&self, by: Option<&By>, chain: &mut Chain) -> Result<()> {
         if let Some(by) = by {
             chain.modulate(Over::MapValues, vec![self.computation(by)?]);
@@ -59,7 +59,7 @@ impl Lowering<'_> {
     pub(super) fn group_value(&self, value: Option<&By>) -> Result<Pipeline> {
         let stage = |operator| Stage { operator, labels: Vec::new() };
         let fold = stage(Op::Reduce(Reduction::Fold));
-        // A traversal decides by itself what becomes of the members; anything else is collected in a list.
+        // A traversal makes the value of the group itself. Other values are collected in a list.
         Ok(match value {
             None | Some(By::Identity) => Pipeline { stages: vec![fold] },
             Some(By::Traversal(t)) => {
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The first result of a traversal; what a token says is looked up without a scope.
+    /// The first result of a traversal. `id()` and `label()` are looked up without a scope.
     pub(super) fn first_of(&self, traversal: &Traversal) -> Result<Computation> {
         if let [StepNode { step, labels, .. }] = &traversal.steps[..]
             && labels.is_empty()
@@ -125,7 +125,7 @@ fn ends_in_reduction(traversal: &Traversal) -> bool {
     traversal.steps.last().is_some_and(|node| reduces(&node.step))
 }
 
-/// Returns true if the step makes one result of all that comes.
+/// Returns true if the step makes one result of its whole input.
 fn reduces(step: &Step) -> bool {
     matches!(
         step,
@@ -137,8 +137,8 @@ fn reduces(step: &Step) -> bool {
     )
 }
 
-/// What becomes of the members of a group: the traversal itself where it takes them together. Where it takes each by
-/// itself, the first result of the last member that has one counts, and null only where there is nothing else.
+/// The traversal that makes the value of a group. One that takes the members together is used as it is. If it takes each member by
+/// itself, the value is the first result of the last member that has one, and null only if there is no other result.
 fn reducing(traversal: Traversal, productive: bool) -> Traversal {
     if !productive && traversal.steps.iter().any(|node| takes_all_together(&node.step)) {
         return traversal;
@@ -160,7 +160,7 @@ fn reducing(traversal: Traversal, productive: bool) -> Traversal {
     ])
 }
 
-/// Returns true if the step looks at all members of a group together, as a barrier does.
+/// Returns true if the step takes all members of a group together, as a barrier does.
 fn takes_all_together(step: &Step) -> bool {
     reduces(step)
         || matches!(
@@ -169,7 +169,7 @@ fn takes_all_together(step: &Step) -> bool {
         )
 }
 
-/// Computed columns that the arguments of a write need.
+/// The computed columns that the arguments of an operator need, numbered in the order of their first use (PLAN-4).
 #[derive(Default)]
 pub(super) struct ComputedColumns {
     names: Vec<(Option<Name>, Lookup)>,

@@ -1,8 +1,8 @@
-//! Which part of a stream is ordered, and what keeps it so.
+//! Which part of a stream is ordered, and which scopes keep it so.
 //!
-//! A stream is ordered behind `order()` until a step loses the order or nobody can tell it any more. Runs of
-//! row-by-row operators in an ordered stream become one scope that puts results back in the order of the
-//! rows they come from ([`Op::Ordered`]); a run ends where an operator reads the order.
+//! - **PLAN-7.** A stream is ordered after `order()`, until a step loses the order or no later step can observe it. Every run of
+//!   row-by-row operators in an ordered stream is closed as one scope that returns results in the order of the rows they come
+//!   from ([`Op::Ordered`]). The run ends before an operator that reads the order.
 
 use crate::logical::Reduction;
 use crate::physical::*;
@@ -11,12 +11,12 @@ use crate::physical::*;
 pub(super) struct Chain {
     pub stages: Vec<Stage>,
     pub ordered: bool,
-    /// Where the run of row-by-row stages since the last ordering barrier begins.
+    /// The position at which the run of row-by-row stages since the last barrier begins.
     run: usize,
 }
 
 impl Chain {
-    /// An empty chain; `ordered`: what enters it is.
+    /// An empty chain. `ordered`: the rows that enter it are ordered.
     pub fn new(ordered: bool) -> Self {
         Chain { stages: Vec::new(), ordered, run: 0 }
     }
@@ -25,7 +25,7 @@ impl Chain {
         self.stages.push(Stage { operator, labels: Vec::new() });
     }
 
-    /// Lets rows come one at a time to the operators from `at` on.
+    /// Lets rows come to the operators from `at` on one at a time.
     pub fn insert_one_by_one(&mut self, at: usize) {
         self.stages.insert(at, Stage { operator: Op::OneByOne, labels: Vec::new() });
     }
@@ -35,12 +35,11 @@ impl Chain {
         self.push(Op::Modulate(Modulate { over, by, productive }));
     }
 
-    /// Closes the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order.
+    /// Ends the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order (PLAN-7).
     pub fn close_run(&mut self) {
         let run = &self.stages[self.run..];
         if run.iter().any(|s| s.operator.is_branch() && s.operator.keeps_state()) {
-            // A barrier in a branch sees the stream of all rows: they cannot be kept apart, and what comes out
-            // has no order to keep.
+            // A barrier in a branch sees all rows, so there cannot be an instance for each row. Its results have no order to keep.
             self.ordered = false;
         }
         if self.ordered && run.iter().any(|s| s.operator.may_reorder()) {
@@ -51,7 +50,7 @@ impl Chain {
         self.run = self.stages.len();
     }
 
-    /// Takes note of the operators that a step added from `before` on.
+    /// Updates the state for the operators that a step has added, from `before` on.
     pub fn track_order(&mut self, before: usize) {
         let Some(at) = (before..self.stages.len()).find(|&i| self.stages[i].operator.reads_order()) else { return };
         let tail = self.stages.split_off(at);
@@ -59,7 +58,7 @@ impl Chain {
             .first()
             .is_some_and(|s| matches!(s.operator, Op::Reduce(Reduction::Count) | Op::GroupCount { side_effect: None }))
         {
-            // Counts are the same in any order: the run before them needs no scope that keeps one.
+            // A count is the same in any order, so the run before it needs no scope.
             self.run = self.stages.len();
         } else {
             self.close_run();

@@ -1,4 +1,4 @@
-//! `mergeV()` and `mergeE()`: an operator that finds or makes, and a branch for what was found.
+//! `mergeV()` and `mergeE()`: an operator that finds or creates elements, and a branch for elements that were found.
 
 use mangrove_graph::Result;
 
@@ -9,8 +9,8 @@ use crate::logical::{Argument, ChooseOption};
 use crate::physical::*;
 
 impl Lowering<'_> {
-    /// The operator says in computed column 0 whether a row was found; rows that were go through a branch of their own, where
-    /// `option(onMatch, …)` is worked out of the element that was found.
+    /// The operator's computed column 0 is true if an element was found. Those rows go through a branch of their own, in which
+    /// `option(onMatch, …)` is evaluated for the element found.
     pub(super) fn upsert(&self, upsert: &Upsert, chain: &mut Chain) -> Result<()> {
         let mut computed = ComputedColumns::default();
         let mut map =

@@ -1,4 +1,4 @@
-//! `addV()`, `addE()` and `property()`: what they write is known, or stands in computed columns.
+//! `addV()`, `addE()` and `property()`. The values that they write are known, or are in computed columns.
 
 use mangrove_graph::Result;
 

@@ -1,4 +1,4 @@
-//! Edges whose two ends are known.
+//! [`EdgeTo`]: an edge whose two ends are known, which a search finds in sorted adjacency lists.
 
 use mangrove_graph::Direction;
 
@@ -7,10 +7,10 @@ use crate::logical::Name;
 /// An edge from a row's vertex to the one that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeTo {
-    /// Which way it leads, seen from the row.
+    /// The direction of the edge, seen from the row's vertex.
     pub direction: Direction,
-    /// Its labels; none: any.
+    /// The labels of the edge; empty: any.
     pub labels: Vec<Name>,
-    /// What the other end is called.
+    /// The name that stands for the other end.
     pub name: Name,
 }

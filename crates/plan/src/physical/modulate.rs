@@ -1,4 +1,4 @@
-//! Computed columns: what `by()` takes of which objects of a row.
+//! [`Modulate`]: the operator that fills computed columns with the values of `by()` (PLAN-4).
 
 use mangrove_graph::Token;
 use mangrove_gremlin::Column;
@@ -6,49 +6,50 @@ use mangrove_gremlin::Column;
 use super::Pipeline;
 use crate::logical::{Lookup, Name, Segment, Test};
 
-/// Works out computed columns.
+/// Fills computed columns with what `by()` takes of objects of a row.
 #[derive(Clone, Debug)]
 pub struct Modulate {
-    /// Of which objects of a row.
+    /// The objects.
     pub over: Over,
-    /// What of each.
+    /// What is taken of them.
     pub by: Vec<Computation>,
-    /// For each of `by`: an object of which there is nothing gives null.
+    /// For each of `by`: true if it gives null for an object of which there is nothing to take.
     pub productive: Vec<bool>,
 }
 
-/// Which objects of a row a [`Modulate`] works on.
+/// The objects of a row that a [`Modulate`] works on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Over {
-    /// The current object: a computed column each `by`.
+    /// The current object. There is a computed column for each `by`.
     Current,
-    /// The values of these names (`None`: the current object): a computed column each, `by` in rotation.
+    /// The values of some names; `None` is the current object. There is a computed column for each name, with `by` in rotation.
     Names(Vec<(Option<Name>, Lookup)>),
-    /// The objects of the path, `by` in rotation: computed column 0 is their list.
+    /// The objects of the path, with `by` in rotation. Computed column 0 is the list of the values.
     PathObjects(Segment),
-    /// The objects of the whole path, as a tree takes them: computed column 0 is the list of those that there is something of.
+    /// The objects of the whole path, with `by` in rotation, for a tree. Computed column 0 is the list of the values that there are.
     TreeObjects,
-    /// The elements of the current collection (of a map: its entries): a computed column each `by`, with their list.
+    /// The members of the current collection, or the entries of a map. There is a computed column for each `by`: the list of the
+    /// values.
     Elements,
-    /// The values of the current map: computed column 0 is their list.
+    /// The values of the current map. Computed column 0 is the list of the values taken.
     MapValues,
 }
 
-/// What of an object goes into a computed column.
+/// What a computed column takes of an object.
 #[derive(Clone, Debug)]
 pub enum Computation {
     /// The object itself.
     Identity,
-    /// The value of a key.
+    /// The value under a key.
     Key(Name),
     /// A token.
     Token(Token),
     /// Keys or values of a map.
     Column(Column),
-    /// Whether a test holds.
+    /// True if a test holds, else false.
     Test(Test),
     /// The first result of a pipeline.
     First(Pipeline),
-    /// Whether a pipeline has a result.
+    /// True if a pipeline has a result, else false.
     Exists(Pipeline),
 }

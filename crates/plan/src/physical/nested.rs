@@ -1,25 +1,25 @@
-//! The pipelines nested in an operator.
+//! The pipelines nested in an operator (PLAN-5).
 //!
-//! One match serves shared and exclusive references; it has no default, so that an operator that is added says here what is
-//! nested in it.
+//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new operator must say
+//! here which pipelines are nested in it.
 
 use super::{Computation, LocalKind, LoopTest, Op, Pipeline};
 use crate::logical::ChooseOption;
 
-/// What a nested pipeline is for.
+/// What an operator uses a nested pipeline for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Purpose<'a> {
     /// Its first result goes into a computed column.
     FirstResult,
-    /// Whether it has a result goes into a computed column.
+    /// A computed column gets true if it has a result, else false.
     Existence,
-    /// It is run for each row in a scope of the row's own.
+    /// It runs for each row, in a scope instance of the row's own.
     Scope,
     /// It takes all rows.
     Branch,
-    /// It takes the rows that match.
+    /// It takes the rows for which the option matches.
     Option(&'a ChooseOption),
-    /// It takes the rows that one iteration leaves to the next.
+    /// It takes the rows that each iteration of a loop passes to the next.
     Body,
     /// It decides when a row leaves a loop.
     Until,

@@ -1,19 +1,18 @@
-//! What opens scopes, and the tests of loops.
+//! The operators that open scopes: an instance for each row, or for each iteration of a loop.
 
 use super::Pipeline;
 use crate::logical::{FilterKind, Operand, Test};
 
-/// A branch scope with an instance a row.
+/// A branch scope: an instance for each row.
 #[derive(Clone, Debug)]
 pub struct LocalScope {
-    /// What comes out.
+    /// What becomes of the results.
     pub kind: LocalKind,
-    /// One instance after the other: the scope writes, and an instance must see what the one before wrote.
+    /// True: instances run one after the other, since an instance must see what the one before it wrote.
     pub serial: bool,
-    /// Results come out in the order of the rows that went in.
+    /// True: results come out in the order of the rows that went in.
     pub ordered: bool,
-    /// Of a filter: whether a row passes depends on its object alone and on side effects, so that equal rows are asked
-    /// once.
+    /// Of a filter. True: its answer depends only on the row's object and on side effects, so it is worked out once for equal rows.
     pub by_object: bool,
     /// How a row enters that stands for several traversers.
     pub merged: Merged,
@@ -22,31 +21,31 @@ pub struct LocalScope {
 /// How a row that stands for several equal traversers enters a branch scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// As one traverser; what comes of it counts for all of them.
+    /// As one traverser. Its results count for all of them.
     AsOne,
-    /// Together, in one instance with their number.
+    /// Together, in one instance that knows their number.
     Together,
-    /// One after the other, each in an instance of its own.
+    /// One after the other, each traverser in an instance of its own.
     Apart,
 }
 
 /// What comes out of a branch scope.
 #[derive(Clone, Debug)]
 pub enum LocalKind {
-    /// The row itself, if the pipelines decide so. All run at once and are cancelled by their first result.
+    /// The row itself, if the pipelines decide so. They run at the same time; a pipeline is cancelled at its first result.
     Filter(FilterKind, Vec<Pipeline>),
-    /// The results of the first pipeline that has any, tried one after the other.
+    /// The results of the first pipeline that has any. Pipelines are tried one after the other.
     FlatMap {
         /// The pipelines.
         pipelines: Vec<Pipeline>,
-        /// Only the first result.
+        /// True takes the first result alone.
         first: bool,
-        /// The row itself where none has a result (`optional`).
+        /// True passes the row itself on if no pipeline has a result (`optional`).
         otherwise_row: bool,
-        /// Inner steps belong to the path.
+        /// True if the inner steps belong to the path.
         inner_path: bool,
     },
-    /// The row itself; results are dropped.
+    /// The row itself. Results are dropped.
     SideEffect(Pipeline),
 }
 
@@ -55,17 +54,18 @@ pub enum LocalKind {
 pub struct RepeatScope {
     /// The body.
     pub body: Pipeline,
-    /// When a row leaves, tested before the body or after it.
+    /// When a row leaves the loop; `None`: when the body has no result.
     pub until: Option<LoopTest>,
-    /// Tested before the body.
+    /// True tests `until` before the body.
     pub until_first: bool,
-    /// When a row is also emitted.
+    /// When a row is emitted and goes on in the loop.
     pub emit: Option<LoopTest>,
-    /// Tested before the body.
+    /// True tests `emit` before the body.
     pub emit_first: bool,
-    /// Nobody can tell how often and by which ways an object is come to: each instance goes on from a vertex once.
+    /// True: each instance of the loop goes on from a vertex only the first time it comes there. The planner has checked that no
+    /// result shows how often, or along which paths, a vertex is reached.
     pub once: bool,
-    /// How many of the newest objects of a path may be collections that one iteration made.
+    /// The number of newest objects of a path that may be collections which one iteration has made.
     pub collections_made: usize,
 }
 
@@ -78,6 +78,6 @@ pub enum LoopTest {
     Times(Operand),
     /// A test of the object.
     Test(Test),
-    /// Whether a pipeline has a result.
+    /// A pipeline has a result.
     Exists(Pipeline),
 }

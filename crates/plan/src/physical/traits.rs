@@ -1,7 +1,7 @@
-//! What each operator is, for the rules that ask and for `explain()`: one table, without a default.
+//! What each operator is: one table without a default, for the rules and for `explain()` (PLAN-5).
 //!
-//! A new operator gets its line here, and one in [`nested`](super::nested), before anything compiles. The questions of the
-//! rules ([`Op::reads_order`], [`Op::keeps_state`], …) are answered from its line.
+//! The questions of the rules ([`Op::reads_order`], [`Op::keeps_state`] and so on) are answered from an operator's line, and
+//! from the lines of the operators nested in it.
 
 use mangrove_graph::{ElementKind, Token};
 
@@ -12,36 +12,36 @@ use crate::logical::files::FileStep;
 /// What an operator does with the stream of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Works on each row by itself, with what the row has: rows keep their order.
+    /// Works on each row by itself, without reading the graph. Rows keep their order.
     RowByRow,
-    /// Works on each row by itself, and reads the graph or runs nested pipelines for it: over several nodes rows come out
-    /// in another order.
+    /// Works on each row by itself, and reads the graph or runs nested pipelines for it. On several nodes, rows may come out in
+    /// another order.
     Reading,
-    /// Sends rows different ways and brings them together again.
+    /// Sends rows into several pipelines and merges their results.
     Branch,
-    /// Sees the stream of an instance as a whole and passes rows on in the order of the stream.
+    /// Sees the stream of an instance as a whole, and passes rows on in their order.
     Barrier,
-    /// Sees the stream of an instance as a whole and makes something else of it: that has no order.
+    /// Sees the stream of an instance as a whole, and makes a result of it, which has no order.
     Reduction,
-    /// Writes: takes the rows of a group as one statement, in their order, and passes them on.
+    /// Writes. It takes the rows of a scope group as one statement, in their order, and passes them on.
     Write,
 }
 
-/// What the rules may know of an operator.
+/// An operator's line in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpTraits {
-    /// How plans show it, where they show nothing else of it.
+    /// Its name in plans that show no more of it.
     name: &'static str,
     role: Role,
-    /// Its rows hold an object of their own, which belongs to the path; filters, barriers and branches pass on what came.
+    /// True if its output has objects of its own, which belong to the path. Filters, barriers and branches pass objects on.
     makes_objects: bool,
-    /// How often it works on a row shows: in side effects, in sacks, in chance, or outside of the query.
+    /// True if the number of times it works on a row can be observed: in side effects, sacks, random numbers, or outside the query.
     leaves_traces: bool,
-    /// Passes a row on as it is, or not, by the row's object and labels alone.
+    /// True if it passes a row on unchanged or drops it, depending only on the row's object and labels.
     tests: bool,
-    /// Leads from one row to many neighbors.
+    /// True if it leads from one row to many neighbors.
     hops: bool,
-    /// Its result for rows that stand for several traversers is that for each of them, one after the other.
+    /// True if a row that stands for several traversers has the same result as those traversers one after the other.
     counts_by_bulk: bool,
 }
 
@@ -78,7 +78,7 @@ impl OpTraits {
         OpTraits { counts_by_bulk: true, ..self }
     }
 
-    /// Barriers and reductions with a name fill a side effect and pass their rows on; without one, they give a result.
+    /// The line of an operator that fills a side effect and passes its rows on, or that has a result instead.
     const fn into_side_effect(name: &'static str, is_side_effect: bool) -> Self {
         match is_side_effect {
             true => Self::of(name, Role::Barrier).leaves_traces(),
@@ -199,12 +199,12 @@ impl Op {
         }
     }
 
-    /// What plans call it, where they show nothing else of it.
+    /// Its name in plans that show no more of it.
     pub fn name(&self) -> &'static str {
         self.traits().name
     }
 
-    /// Returns true if it passes a row on as it is, or does not, by the row's object and labels alone.
+    /// Returns true if it passes a row on unchanged or drops it, depending only on the row's object and labels.
     pub fn is_test(&self) -> bool {
         self.traits().tests
     }
@@ -214,7 +214,7 @@ impl Op {
         self.traits().hops
     }
 
-    /// Returns true if a row that stands for several traversers gives what they would give one after the other.
+    /// Returns true if a row that stands for several traversers has the same result as those traversers one after the other.
     pub fn counts_by_bulk(&self) -> bool {
         self.traits().counts_by_bulk
     }
@@ -224,14 +224,13 @@ impl Op {
         self.traits().role
     }
 
-    /// Returns true if its rows hold an object of their own, which belongs to the path; filters, barriers and branches
-    /// pass on what came.
+    /// Returns true if its output has objects of its own, which belong to the path. Filters, barriers and branches pass objects
+    /// on.
     pub fn makes_objects(&self) -> bool {
         self.traits().makes_objects
     }
 
-    /// Returns true if it makes no difference whether it works on a row once or several times. What is nested in it is not
-    /// looked at.
+    /// Returns true if it cannot be observed whether it works on a row once or several times. Nested pipelines are not looked at.
     pub fn is_repeatable(&self) -> bool {
         !self.traits().leaves_traces
     }
@@ -241,51 +240,51 @@ impl Op {
         matches!(self.role(), Role::Barrier | Role::Reduction) || self.any_of_stream(Pipeline::keeps_state)
     }
 
-    /// Returns true if `holds` does for a pipeline in it that sees its own stream: a branch, a body, a run in order.
-    /// Pipelines that run for each row by itself are not among them.
+    /// Returns true if `holds` is true of a nested pipeline that sees the operator's own stream: a branch, a body, an ordered run.
+    /// Pipelines that run for each row by itself are left out.
     fn any_of_stream(&self, holds: impl Fn(&Pipeline) -> bool) -> bool {
         let mut found = false;
         self.visit_nested(&mut |purpose: Purpose<'_>, pipeline| found |= purpose.is_of_stream() && holds(pipeline));
         found
     }
 
-    /// Returns true if it may give results though nothing enters it: a reduction gives one for no rows.
-    pub fn speaks_of_nothing(&self) -> bool {
+    /// Returns true if it may have results without input: a reduction has one for no rows.
+    pub fn has_results_without_input(&self) -> bool {
         self.role() == Role::Reduction
             || matches!(self, Op::Inject(_))
-            || self.any_of_stream(Pipeline::speaks_of_nothing)
+            || self.any_of_stream(Pipeline::has_results_without_input)
     }
 
-    /// Returns true if rows take different ways through it.
+    /// Returns true if it sends rows into several pipelines.
     pub fn is_branch(&self) -> bool {
         self.role() == Role::Branch
     }
 
-    /// Returns true if rows may come out in another order than they went in, on several nodes at least.
+    /// Returns true if rows may come out in another order than they went in, at least on several nodes.
     pub fn may_reorder(&self) -> bool {
         matches!(self.role(), Role::Reading | Role::Branch)
     }
 
-    /// Returns true if it sees the stream as a whole: a run of operators that work on each row by itself ends before it.
+    /// Returns true if it sees the stream as a whole, so that the order of its input matters.
     pub fn reads_order(&self) -> bool {
         matches!(self.role(), Role::Barrier | Role::Reduction | Role::Write)
     }
 
-    /// Returns true if its output is ordered when its input was.
+    /// Returns true if its output is ordered whenever its input is.
     pub fn keeps_order(&self) -> bool {
         self.role() != Role::Reduction
     }
 }
 
 impl Pipeline {
-    /// Returns true if some operator of its own scope keeps state of the whole stream, so that it matters which rows go
-    /// through it together.
+    /// Returns true if an operator of its own scope keeps state of the whole stream. It then matters which rows go through it
+    /// together.
     pub fn keeps_state(&self) -> bool {
         self.stages.iter().any(|stage| stage.operator.keeps_state())
     }
 
-    /// Returns true if it may give results though nothing enters it.
-    pub fn speaks_of_nothing(&self) -> bool {
-        self.stages.iter().any(|stage| stage.operator.speaks_of_nothing())
+    /// Returns true if it may have results without input.
+    pub fn has_results_without_input(&self) -> bool {
+        self.stages.iter().any(|stage| stage.operator.has_results_without_input())
     }
 }

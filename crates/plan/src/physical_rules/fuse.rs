@@ -1,9 +1,11 @@
-//! Neighboring operators that are cheaper as one.
+//! Neighboring operators become one where that is cheaper.
 //!
-//! - `out().count()` adds up degrees and makes no neighbors.
-//! - `V().count()` asks the pages for their counts.
-//! - `values(key).sum()` adds up an array of numbers where the property is one.
-//! - `order().limit(n)` keeps the first `n` while it sorts.
+//! | operators | become |
+//! |---|---|
+//! | `out().count()` | a sum of degrees, without neighbors |
+//! | `V().count()` | the counts that pages keep |
+//! | `values(key).sum()` | a sum over an array, if the property is one |
+//! | `order().limit(n)` | a sort that keeps the first `n` rows |
 
 use mangrove_graph::ElementKind;
 use mangrove_gremlin::Order;
@@ -43,8 +45,8 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
         {
             Some(Op::ReduceValues { key: keys[0].clone(), reduction: *reduction })
         }
-        // The range stays behind: it still skips, and it splits bulks exactly. A shuffle is not cut while it
-        // goes on: what came first would be drawn less often than the rest.
+        // The range stays after the sort: it still skips rows, and splits bulks exactly. A shuffle keeps all rows: if it dropped rows
+        // while it goes on, early rows would be drawn less often.
         (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. })
             if is_bound(high) && !orders.contains(&Order::Shuffle) =>
         {
@@ -54,7 +56,7 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
     }
 }
 
-/// The count of what is found, where the pages know it.
+/// The count of the elements found, if pages keep it.
 fn count_all(kind: ElementKind, access: &Access) -> Option<Op> {
     let labels = match access {
         Access::All => None,
@@ -64,8 +66,8 @@ fn count_all(kind: ElementKind, access: &Access) -> Option<Op> {
     Some(Op::CountAll { kind, labels })
 }
 
-/// A high end that is one, as far as is known now: not the negative number that means "to the end". A
-/// parameter may turn out to be one; the sort then keeps everything.
+/// Returns true unless the high end is known to be negative, which means "to the end". If a parameter turns out to be negative,
+/// the sort keeps all rows.
 fn is_bound(high: &Operand) -> bool {
     high.literal_integer().is_none_or(|n| n >= 0)
 }

@@ -1,7 +1,7 @@
 //! Equal rows are merged before the tests in the bodies of loops, and between bodies and the loops' own tests.
 //!
-//! A test that walks itself (`where(in().out())`) costs as much as hops do, and equal rows pass it or fail it together. In the
-//! body of a loop that holds whatever follows: what an iteration leaves to the next is merged anyhow.
+//! A test that follows edges (`where(in().out())`) costs as much as hops do, and equal rows pass or fail it together. In the body
+//! of a loop this holds whatever comes after the loop, since rows are merged between iterations anyway.
 
 use crate::physical::{LoopTest, Op, Stage};
 use crate::physical_rules::walks::{insert, is_walking_test, may_run_once, walks};
@@ -10,7 +10,7 @@ use crate::physical_rules::walks::{insert, is_walking_test, may_run_once, walks}
 pub(super) fn merge_in_loops(stages: &mut [Stage]) -> bool {
     let mut changed = false;
     for Stage { operator, .. } in stages {
-        // In an ordered run rows keep their order, which merging would not.
+        // An ordered run must keep the order of its rows. Merging would not.
         if matches!(operator, Op::Ordered { .. }) {
             continue;
         }
@@ -31,7 +31,7 @@ pub(super) fn merge_in_loops(stages: &mut [Stage]) -> bool {
     changed
 }
 
-/// Merges where rows have come from a hop and are to be tested: in a body, and (`is_tested`) at its end.
+/// Inserts merges in a body between a hop and a test after it and, with `is_tested`, at the end of the body.
 fn merge_before_tests(stages: &mut Vec<Stage>, is_tested: bool) -> bool {
     let mut may_be_equal = false;
     let mut merges = Vec::new();

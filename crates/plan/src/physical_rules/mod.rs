@@ -1,8 +1,11 @@
 //! Rules that rewrite chains of operators into equivalent, cheaper ones, one rule a file.
 //!
-//! A chain is rewritten after the chains nested in it, by the rules in their order: a search for an edge is found before a
-//! test for one is made of it, and a test before an intersection takes it in. The rules that merge rows run in the end, on the
-//! outermost chain alone.
+//! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its correctness, only
+//!   for its effect.
+//!
+//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: a search for an edge is
+//! found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that merge rows run
+//! last, on the outermost chain alone.
 
 mod follow_to;
 mod fuse;
@@ -18,23 +21,23 @@ use std::cell::Cell;
 use crate::logical::Name;
 use crate::physical::Stage;
 
-/// What rules may ask of the names in a traversal.
+/// What rules may ask about the names in a traversal.
 pub(crate) struct Names<'a> {
     /// Returns true if a name stands for a side effect.
     pub is_side_effect: &'a dyn Fn(&Name) -> bool,
-    /// Returns true if a name is the label of a step and nothing else, and paths are not shown: then no result tells
-    /// whether a row went to that step's object once more.
+    /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows whether a row
+    /// went to the object of that step once more.
     pub is_only_a_label: &'a dyn Fn(&Name) -> bool,
 }
 
-/// Which plans a rule is for.
+/// The chains that a rule may rewrite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// Every chain.
     Chain,
-    /// Every chain of a traversal that does not write: what was read once may be something else the next time.
+    /// Every chain of a traversal that does not write. In one that writes, reading again may give another result.
     ReadingChain,
-    /// The outermost chain of a traversal in which rows that stand for several traversers can be told from them by nothing.
+    /// The outermost chain of a traversal in which it cannot be observed that one row stands for several traversers.
     Merging,
 }
 
@@ -43,7 +46,7 @@ struct Rule {
     /// Its name, for `explain()`.
     name: &'static str,
     scope: Scope,
-    /// Rewrites a chain; true if it changed something.
+    /// Rewrites a chain. Returns true if it has changed something.
     apply: fn(&mut Vec<Stage>, &Names<'_>) -> bool,
 }
 
@@ -58,7 +61,7 @@ const RULES: &[Rule] = &[
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
 ];
 
-/// Which rules have changed something in a plan: a bit each, in their order.
+/// The rules that have changed something in a plan: a bit for each, in their order.
 #[derive(Default)]
 pub(crate) struct Applied(Cell<u32>);
 
@@ -68,7 +71,7 @@ impl Applied {
         self.apply(stages, names, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
     }
 
-    /// Merges rows in the outermost chain.
+    /// Applies the merging rules to the outermost chain.
     pub fn merge(&self, stages: &mut Vec<Stage>, names: &Names<'_>) {
         self.apply(stages, names, |scope| scope == Scope::Merging);
     }
@@ -81,7 +84,7 @@ impl Applied {
         }
     }
 
-    /// The names of the rules that changed something, in their order.
+    /// The names of the rules that have changed something, in their order.
     pub fn names(&self) -> Vec<&'static str> {
         let changed = |(number, _): &(usize, &Rule)| self.0.get() & 1 << number != 0;
         RULES.iter().enumerate().filter(changed).map(|(_, rule)| rule.name).collect()

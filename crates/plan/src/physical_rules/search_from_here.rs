@@ -1,7 +1,7 @@
-//! A search from a selected vertex to the vertex where the row is becomes a search from there.
+//! A search from a selected vertex to the row's vertex becomes a search from the row's vertex.
 //!
 //! `as("c").select("a").out().where(eq("c"))`, as the patterns of a `match()` are written, asks for the edges from `a` to `c`.
-//! Against their direction these lead from `c`, where the row is, to `a`: the row needs no selection and stays.
+//! The row is at `c`. Followed backwards, the edges lead from `c` to `a`. So the row needs no selection and stays where it is.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::physical_rules::Names;
 pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
     let count = stages.len();
     let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
-    // The labels of vertices so far, and for each stage the last one up to it that rows did not only pass.
+    // For each stage, the last one up to it that does not only pass objects on; and the labels of vertices so far.
     let mut labels: HashSet<Name> = HashSet::new();
     let mut comes_from: Vec<Option<usize>> = Vec::with_capacity(stages.len());
     for mut stage in std::mem::take(stages) {
@@ -51,7 +51,7 @@ fn selected(stages: &[Stage]) -> Option<Name> {
     (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
 }
 
-/// Returns true if rows that come from a stage are at the vertex of a label: a hop or a source bears it.
+/// Returns true if rows that leave a stage are at the vertex of a label: the stage is a hop or a source with the label.
 fn is_at(stages: &[Stage], from: Option<usize>, name: &Name) -> bool {
     from.is_some_and(|at| finds_vertices(&stages[at].operator) && stages[at].labels.contains(name))
 }

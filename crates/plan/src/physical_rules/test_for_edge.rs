@@ -1,4 +1,4 @@
-//! A scope that asks whether there is an edge to a known vertex becomes a test: `where(both().where(eq("a")))`.
+//! A scope that asks whether there is an edge to a known vertex becomes a test without a scope: `where(both().where(eq("a")))`.
 
 use crate::logical::FilterKind;
 use crate::physical::{LocalKind, Op, Stage};
@@ -15,7 +15,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
     changed
 }
 
-/// The test for an edge that a scope comes to.
+/// The test for an edge that replaces a scope, if the scope asks for nothing else.
 fn test_of_edge(operator: &Op) -> Option<Op> {
     let Op::Local(scope) = operator else { return None };
     let LocalKind::Filter(kind @ (FilterKind::All | FilterKind::None), pipelines) = &scope.kind else { return None };

@@ -1,8 +1,8 @@
-//! Which operators walk along edges, and where a chain may merge rows before them.
+//! Helpers of the merging rules: which operators follow edges, and where a chain may merge rows before them.
 
 use crate::physical::{Computation, LocalKind, LoopTest, Op, Pipeline, Stage};
 
-/// Puts operators before the places they are given with, which ascend.
+/// Inserts operators into a chain, each before a position. The positions ascend.
 pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bool {
     if operators.is_empty() {
         return false;
@@ -19,7 +19,7 @@ pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bo
     true
 }
 
-/// Whether it is a test that takes hops of its own, and whose answer for a row is the same however often it is asked.
+/// Returns true for a test that follows edges itself, and whose answer for a row does not depend on how often it runs.
 pub(super) fn is_walking_test(operator: &Op) -> bool {
     let Op::Local(scope) = operator else { return false };
     let LocalKind::Filter(_, pipelines) = &scope.kind else { return false };
@@ -33,8 +33,8 @@ pub(super) fn walks(pipeline: &Pipeline) -> bool {
     })
 }
 
-/// Returns true if it makes no difference how often it runs: it writes nothing, keeps no side effects, calls no service and
-/// leaves nothing to chance. What is nested in it must be plain tests.
+/// Returns true if it makes no difference how often an operator runs: it writes nothing, fills no side effects, calls no service and
+/// draws no random numbers. Nested pipelines must consist of plain tests.
 pub(super) fn may_run_once(pipeline: &Pipeline) -> bool {
     pipeline.stages.iter().all(|stage| match &stage.operator {
         Op::Repeat(repeat) => {

@@ -1,6 +1,5 @@
-//! `where(t.count().is(0))` asks whether `t` has no result, `where(t.count().is(gt(0)))` whether it has one:
-//! the first result answers, and nothing is counted. Not where `t` writes or fills side effects, which
-//! another step may see.
+//! `where(t.count().is(0))` asks whether `t` has no result, and `where(t.count().is(gt(0)))` whether it has one. The first result
+//! answers both, so nothing is counted. A `t` that writes or fills side effects is left alone, since later steps may see them.
 
 use mangrove_gremlin::Comparison;
 
@@ -23,7 +22,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     changed
 }
 
-/// The traversals in a step that are only asked whether they have a result.
+/// The traversals in a step of which only matters whether they have a result.
 pub(super) fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
     match step {
         Step::FilterTraversal(_, operands) => operands.iter_mut().collect(),
@@ -46,7 +45,7 @@ pub(super) fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
     }
 }
 
-/// Rewrites one such traversal, if it tests a count so.
+/// Rewrites one such traversal, if it ends in a test of a count.
 fn rewrite(operand: &mut Traversal) -> bool {
     let Some(some) = tests_existence(operand) else { return false };
     operand.steps.truncate(operand.steps.len() - 2);
@@ -58,7 +57,7 @@ fn rewrite(operand: &mut Traversal) -> bool {
     true
 }
 
-/// Whether the traversal ends in a count that must be at least one (`Some(true)`) or zero (`Some(false)`).
+/// `Some(true)` if the traversal ends in a count that must be at least one, `Some(false)` if the count must be zero.
 fn tests_existence(traversal: &Traversal) -> Option<bool> {
     let [_, .., count, is] = &traversal.steps[..] else { return None };
     let (Step::Reduce(Reduction::Count), Step::Is(Test::Compare(comparison, bound))) = (&count.step, &is.step) else {
@@ -75,7 +74,7 @@ fn tests_existence(traversal: &Traversal) -> Option<bool> {
     }
 }
 
-/// A filter that is the only operand of a filter is that filter, or its negation.
+/// Replaces a filter whose only operand is a filter by that filter, or by its negation.
 fn nested(kind: FilterKind, operands: &mut [Traversal]) -> Option<(FilterKind, Vec<Traversal>)> {
     let [Traversal { steps }] = operands else { return None };
     let [StepNode { step: Step::FilterTraversal(inner_kind, inner), labels, .. }] = &mut steps[..] else { return None };

@@ -1,8 +1,7 @@
-//! `select("a", "b").count()` counts rows, and what it selects is looked at by nobody: where every label is sure to stand
-//! for something, the count is the same without the `select()`. Then no path need be remembered, and rows that differed
-//! in their way only are one.
+//! `select("a", "b").count()` counts rows and ignores the selected values. If every label is certain to have a value, the count
+//! is the same without the `select()`. Rows then keep no path, and rows that differed only in their paths become one.
 //!
-//! A label is sure where a step in front of it, in the same chain, bears it, and no step between forgets paths, as
+//! A label is certain to have a value if an earlier step of the same chain has the label, and no step between forgets paths, as
 //! reductions do.
 
 use std::collections::HashSet;
@@ -18,7 +17,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     needless.contains(&true)
 }
 
-/// Returns true if the step at a place selects what is then only counted.
+/// Returns true if the step at a position selects values that are then only counted.
 fn is_needless(steps: &[StepNode], at: usize) -> bool {
     let (select, next) = (&steps[at], &steps[at + 1]);
     let Step::Select { labels, by, .. } = &select.step else { return false };
@@ -41,7 +40,7 @@ fn are_sure(before: &[StepNode], labels: &[Name]) -> bool {
     missing.is_empty()
 }
 
-/// Whether every row that leaves the step has the path of the row it comes from.
+/// Returns true if every row that leaves the step has the path of the row it comes from.
 fn keeps_paths(step: &Step) -> bool {
     match step {
         Step::Expand { .. }

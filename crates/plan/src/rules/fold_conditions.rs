@@ -1,5 +1,5 @@
-//! Conditions right behind `V()` or `E()` become the source's own, so that ids, labels and indexes find
-//! the elements instead of a scan; adjacent `has()` steps become one.
+//! Conditions directly after `V()` or `E()` become conditions of the source, so that ids, labels or indexes find the elements
+//! instead of a scan. Adjacent `has()` steps become one.
 
 use crate::logical::{Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
@@ -10,7 +10,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     traversal.steps.len() < before
 }
 
-/// Folds a step into the one before it, if it is a condition and can be.
+/// Folds a step into the one before it, if it consists of conditions and the step before can take them.
 fn fold(next: &mut StepNode, node: &mut StepNode) -> bool {
     let Step::Has(more) = &mut next.step else { return false };
     let (Step::Vertices { conditions, .. } | Step::Edges { conditions, .. } | Step::Has(conditions)) = &mut node.step
@@ -18,7 +18,7 @@ fn fold(next: &mut StepNode, node: &mut StepNode) -> bool {
         return false;
     };
     conditions.append(more);
-    // A filter passes the same object on, so its labels name the same thing.
+    // A filter passes objects on, so its labels name the same objects as those of the source.
     node.labels.append(&mut next.labels);
     true
 }

@@ -1,5 +1,5 @@
-//! `outE(l).inV()` is `out(l)`, `inE(l).outV()` is `in(l)`, `bothE(l).otherV()` is `both(l)`: nobody sees
-//! the edges, so they need not be made. Not where the edge bears a label or whole paths are kept.
+//! `outE(l).inV()` is `out(l)`, `inE(l).outV()` is `in(l)`, and `bothE(l).otherV()` is `both(l)`: no later step reads the edges.
+//! An edge with a label, and a traversal that shows whole paths, are left alone.
 
 use mangrove_graph::Direction;
 
@@ -15,7 +15,7 @@ pub(super) fn apply(traversal: &mut Traversal, path: &PathRequirement) -> bool {
     traversal.steps.len() < before
 }
 
-/// Makes one hop of a step to edges and the next one, to their ends, if nobody sees the edges.
+/// Makes one hop of a step to edges and the next step, to their ends, if no step reads the edges.
 fn hop(edges: &mut StepNode, end: &mut StepNode) -> bool {
     let Step::EdgeVertex(to) = end.step else { return false };
     let Step::Expand { direction, to_edges: to_edges @ true, .. } = &mut edges.step else { return false };

@@ -1,6 +1,6 @@
-//! `where(has(…))`, `and(has(…), is(…))`, `filter(not(…))`: an operand that consists of filters alone needs
-//! no scope of its own. Its filters stand in the chain as they are, where conditions can be gathered and
-//! folded into a source. `not(has("k"))` is `hasNot("k")`.
+//! An operand of a filter that consists of filters alone needs no scope: `where(has(…))`, `and(has(…), is(…))`,
+//! `filter(not(…))`. Its filters are moved into the chain, where conditions can be collected and folded into a source.
+//! `not(has("k"))` becomes `hasNot("k")`.
 
 use crate::logical::{Condition, FilterKind, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
@@ -14,7 +14,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     left.reverse();
     while let Some(mut node) = left.pop() {
         match inlined(&mut node) {
-            // What was put in is looked at again: it may hold such operands itself.
+            // The filters moved in are looked at again: they may have such operands themselves.
             Some(filters) => {
                 left.extend(filters.into_iter().rev());
                 changed = true;
@@ -25,7 +25,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     changed
 }
 
-/// The filters that together do what the step does; its labels go to the last.
+/// The filters that together do the same as the step. The last gets its labels.
 fn inlined(node: &mut StepNode) -> Option<Vec<StepNode>> {
     let Step::FilterTraversal(kind, operands) = &mut node.step else { return None };
     let mut filters: Vec<StepNode> = match (*kind, &mut operands[..]) {
@@ -44,7 +44,7 @@ fn inlined(node: &mut StepNode) -> Option<Vec<StepNode>> {
     Some(filters)
 }
 
-/// An operand of a filter that every row must pass, as steps of the chain.
+/// An operand that every row must pass, as steps of the chain.
 fn in_place(operand: &mut Traversal, position: Option<mangrove_gremlin::Position>) -> Vec<StepNode> {
     if is_filters_only(operand) {
         return std::mem::take(&mut operand.steps);
@@ -53,7 +53,7 @@ fn in_place(operand: &mut Traversal, position: Option<mangrove_gremlin::Position
     vec![StepNode { step, labels: Vec::new(), position }]
 }
 
-/// Whether a traversal passes its rows on as they are, or drops them.
+/// Returns true if a traversal passes each row on unchanged or drops it.
 fn is_filters_only(traversal: &Traversal) -> bool {
     let filters = |node: &StepNode| {
         node.labels.is_empty() && matches!(node.step, Step::Has(_) | Step::Is(_) | Step::FilterTraversal(..))

@@ -1,8 +1,7 @@
-//! Rules that rewrite a logical traversal into an equivalent, cheaper one.
+//! Rules that rewrite a logical traversal into an equivalent, cheaper one, one rule a file (PLAN-8).
 //!
-//! The order of [`RULES`] matters: filters are made simpler and taken out of filters before conditions are
-//! folded into a source. Every rule holds its own preconditions; none depends on
-//! another having run for its correctness, only for its effect.
+//! The order of [`RULES`] matters for their effect: filters are simplified and taken out of filters before conditions are folded
+//! into a source.
 
 mod count_to_existence;
 mod drop_uncounted_select;
@@ -15,11 +14,11 @@ mod walk_to_tests;
 use crate::logical::{Configuration, Traversal};
 use crate::physical::PathRequirement;
 
-/// A rule: its name, for `explain()`, and what it does to one chain of steps.
+/// A rule, with its name for `explain()`.
 pub struct Rule {
     /// The name.
     pub name: &'static str,
-    /// Rewrites one chain; true if it changed something. Nested chains are visited by the driver.
+    /// Rewrites one chain. Returns true if it has changed something. [`rewrite`] visits the nested chains.
     pub apply: fn(&mut Traversal, &PathRequirement) -> bool,
 }
 
@@ -33,9 +32,9 @@ pub const RULES: &[Rule] = &[
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply },
 ];
 
-/// Applies all rules to a traversal and everything nested in it; the names of those that changed something.
+/// Applies all rules to a traversal and to the traversals nested in it. Returns the names of those that have changed something.
 pub fn rewrite(traversal: &mut Traversal, configuration: &Configuration) -> Vec<&'static str> {
-    // otherV() needs the whole path only until it is hopped over: it does not keep the rules from doing so.
+    // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
     let path = crate::requirements::path_shown(traversal, configuration);
     RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &path)).map(|rule| rule.name).collect()
 }

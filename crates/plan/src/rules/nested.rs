@@ -4,7 +4,7 @@ use crate::logical::Traversal;
 use crate::physical::PathRequirement;
 use crate::rules::Rule;
 
-/// Applies a rule to a chain, and then to all chains nested in it. Returns true if one of them changed.
+/// Applies a rule to a chain, then to all chains nested in it. Returns true if one of them has changed.
 pub fn apply_everywhere(traversal: &mut Traversal, rule: &Rule, path: &PathRequirement) -> bool {
     let mut changed = (rule.apply)(traversal, path);
     for node in &mut traversal.steps {

@@ -1,10 +1,11 @@
-//! A bounded walk that is only asked whether it arrives: `where(repeat(b).emit().times(3).s)` is
-//! `where(b.or(s, b.or(s, b.s)))`. A test of a vertex is the same whoever comes there, so each is asked once a level
-//! and the answer kept (see the steps' scopes): the walk costs what the edges in reach do, however many rows it begins
-//! from, and stops at the first arrival instead of at the end of an iteration.
+//! A bounded loop of which only matters whether it arrives becomes nested tests: `where(repeat(b).emit().times(3).s)` is
+//! `where(b.or(s, b.or(s, b.s)))`.
 //!
-//! Not where the loop looks at its ways or counts, keeps state or labels, has a loop inside, or comes to more than some
-//! steps: a loop stays a loop then. A loop without a bound stays one as well.
+//! The answer of a test depends on the vertex alone, so it is worked out once for each vertex and level, and remembered. The
+//! cost is that of the edges in reach, however many rows begin, and the first arrival ends the search.
+//!
+//! A loop stays a loop if it has no bound, reads its paths or loop counters, keeps state, has labels, contains a loop, or would
+//! become too many steps.
 
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 use crate::physical::PathRequirement;
@@ -14,7 +15,7 @@ use crate::rules::count_to_existence::only_asked_whether;
 /// The most iterations that are written out.
 const ITERATIONS_MAX: i64 = 8;
 
-/// The most steps that are written out in all, with those of nested traversals.
+/// The most steps that a loop may become, with those of nested traversals.
 const STEPS_MAX: usize = 64;
 
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
@@ -27,7 +28,7 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
     changed
 }
 
-/// Writes out the loop of a chain that is only asked whether it has a result.
+/// Writes out the loop of a chain of which only matters whether it has a result.
 fn unroll(asked: &mut Traversal) -> bool {
     let is_loop = |node: &StepNode| matches!(node.step, Step::Repeat(_));
     let Some(at) = asked.steps.iter().position(is_loop) else { return false };
@@ -45,7 +46,7 @@ fn unroll(asked: &mut Traversal) -> bool {
     }
     let walk = (1..times).fold(chain(&repeat.body.steps, behind), |inner, _| {
         let next = match &emitted {
-            // What stands last is asked first.
+            // The innermost test is built first.
             Some(emitted) => vec![emitted.clone(), inner],
             None => vec![inner],
         };
@@ -60,7 +61,7 @@ fn unroll(asked: &mut Traversal) -> bool {
     true
 }
 
-/// How many iterations there are, if that is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
+/// The number of iterations, if it is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
 fn iterations(repeat: &Repeat) -> Option<i64> {
     let Some(Until::Times(times)) = &repeat.until else { return None };
     let times = times.literal_integer()?;
@@ -71,8 +72,8 @@ fn iterations(repeat: &Repeat) -> Option<i64> {
     }
 }
 
-/// What is asked of a row that is emitted: the loop's own test and what stands behind the loop. `Some(None)` where nothing
-/// is emitted, `None` where it cannot be asked of a row by itself.
+/// The test of a row that is emitted: the loop's own test, and the steps after the loop. `Some(None)` if the loop emits nothing;
+/// `None` if there is no test of a row by itself.
 fn emitted(repeat: &Repeat, behind: &[StepNode]) -> Option<Option<Traversal>> {
     let own = match &repeat.emit {
         None => return Some(None),
@@ -88,7 +89,7 @@ fn emitted(repeat: &Repeat, behind: &[StepNode]) -> Option<Option<Traversal>> {
     Some(Some(chain(if needless { &[] } else { std::slice::from_ref(&own) }, behind)))
 }
 
-/// How many steps there are, with those of nested traversals.
+/// The number of steps, with those of nested traversals.
 fn steps_in(steps: &[StepNode]) -> usize {
     let mut count = 0;
     Traversal { steps: steps.to_vec() }.visit(&mut |_| count += 1);

@@ -1,14 +1,15 @@
-//! Vertex properties that a strategy hides: every step that reads properties reads only those that its criterion lets see.
+//! Vertex properties that a strategy hides. Every step that reads vertex properties is rewritten to read only those for which
+//! the criterion has a result, by way of `properties()` followed by the criterion:
 //!
-//! Each reader is rewritten in terms of `properties()` with the criterion after it:
+//! | step | becomes |
+//! |---|---|
+//! | `values(k)` | `properties(k)`, the criterion, `value()` |
+//! | `has(k)`, `hasNot(k)`, `has(k, P)` | a test whether such a chain has a result (that passes `P`) |
+//! | `by(k)` | of a vertex, the first result of such a chain; of another object, as before |
+//! | `%{k}` in `format()` | a `by()` that prefers such a property to the value of the name `k` |
+//! | `valueMap()`, `propertyMap()`, `elementMap()` | the same step with a list of the properties that it shows |
 //!
-//! - `values(k)` is `properties(k)`, the criterion, `value()`;
-//! - `has(k)`, `hasNot(k)` and `has(k, P)` ask whether such a chain has a result (that passes `P`);
-//! - `by(k)` of a vertex is the first result of such a chain; of what is no vertex it stays what it is;
-//! - `%{k}` of `format()` is a `by()` that prefers such a property to what `k` stands for;
-//! - `valueMap()`, `propertyMap()` and `elementMap()` are given the list of the properties that they show.
-//!
-//! Properties of edges and meta-properties are all seen.
+//! Properties of edges and meta-properties are not hidden.
 
 use mangrove_gremlin::Column;
 

@@ -209,10 +209,11 @@ impl Operator<Rows> for Reduce {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let speaks_of_nothing = matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
+        let has_results_without_input =
+            matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
         let mut results = Vec::with_capacity(instances as usize);
         for state in self.states.take(group, instances, out) {
-            let state = state.or_else(|| speaks_of_nothing.then(|| Partial::new(self.kind)));
+            let state = state.or_else(|| has_results_without_input.then(|| Partial::new(self.kind)));
             results.push(state.map(Partial::result).transpose()?);
         }
         nesting::check_made(results.iter().flatten(), out.control())?;

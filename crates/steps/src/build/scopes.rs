@@ -68,7 +68,7 @@ impl Builder {
         }
         let split = self.attach(tail, Need::Anywhere, what)?;
         let split = End { at_start: tail.at_start, ..split };
-        let announces = branches.iter().any(Pipeline::speaks_of_nothing);
+        let announces = branches.iter().any(Pipeline::has_results_without_input);
         let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
         self.set(split.from, Split::new(branches.len(), announces, in_turn));
         // FLOW-14: higher numbers run first. So the first branch is built last, and its results come first.
@@ -84,7 +84,7 @@ impl Builder {
     ) -> Result<End> {
         let switch = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
         let whens = options.iter().map(|(option, _)| when(option)).collect();
-        let announces = options.iter().any(|(_, pipeline)| pipeline.speaks_of_nothing());
+        let announces = options.iter().any(|(_, pipeline)| pipeline.has_results_without_input());
         self.set(switch.from, Switch::new(whens, every, announces));
         self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
