@@ -46,7 +46,7 @@ fn unroll(asked: &mut Traversal) -> bool {
     }
     let walk = (1..times).fold(chain(&repeat.body.steps, behind), |inner, _| {
         let next = match &emitted {
-            // The innermost test is built first.
+            // The last operand of a filter runs first.
             Some(emitted) => vec![emitted.clone(), inner],
             None => vec![inner],
         };
