@@ -1,7 +1,7 @@
-//! A traversal as the user wrote it: instructions with arguments, not yet understood.
+//! A traversal as the client wrote it: instructions with arguments, whose meaning nothing here knows.
 //!
-//! This is the one form that scripts and the wire's bytecode are both read into, and what the planner
-//! takes. `Display` prints it back as gremlin-lang text that parses to the same bytecode.
+//! Scripts and the bytecode of the wire are both read into this form, and the planner takes it. `Display` prints it as
+//! gremlin-lang text (see `print`).
 
 use mangrove_graph::Value;
 use smol_str::SmolStr;
@@ -9,24 +9,24 @@ use smol_str::SmolStr;
 /// A traversal: source instructions (`withSack`, `withStrategies`, …) and steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bytecode {
-    /// What configures the traversal source.
+    /// The instructions that configure the traversal source.
     pub source: Vec<Instruction>,
     /// The steps in order.
     pub steps: Vec<Instruction>,
 }
 
-/// A step or source instruction by its Gremlin name (`out`, `hasLabel`, `by`, …).
+/// A step or source instruction, by its name in Gremlin (`out`, `hasLabel`, `by`, …).
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// The name as bytecode has it: `in`, `as`, `from`, without a trailing underscore.
+    /// The name as it is in bytecode: `in`, `as`, `from`, without a trailing underscore.
     pub name: SmolStr,
     /// The arguments in order; variable arguments are not grouped.
     pub arguments: Vec<Argument>,
-    /// Where the step's name begins in the script; `None` for bytecode from the wire.
+    /// The position of the name in the script; `None` for bytecode from the wire.
     pub position: Option<Position>,
 }
 
-/// Positions do not take part: the same traversal from a script and from the wire are equal.
+/// Positions are no part of equality: a traversal from a script equals the same traversal from the wire.
 impl PartialEq for Instruction {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.arguments == other.arguments
@@ -34,13 +34,13 @@ impl PartialEq for Instruction {
 }
 
 impl Instruction {
-    /// An instruction that came from no script.
+    /// An instruction without a position.
     pub fn new(name: impl Into<SmolStr>, arguments: Vec<Argument>) -> Self {
         Instruction { name: name.into(), arguments, position: None }
     }
 }
 
-/// A place in a script, both counted from 1; columns count characters.
+/// A position in a script. Lines and columns count from 1; a column is a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -56,20 +56,20 @@ pub enum Argument {
     Value(Value),
     /// A named parameter whose value comes with the request (a variable of a script, a binding of bytecode).
     Parameter(SmolStr),
-    /// A literal that the planner took out of the traversal, by its number: the value comes beside the traversal. Neither
-    /// scripts nor the wire can say it.
+    /// A literal that the planner has taken out of the traversal, by its number. Its value comes beside the traversal. Neither scripts
+    /// nor the wire can express it.
     Lifted(u32),
-    /// A list with something in it that is not a literal.
+    /// A list whose members are not all literals.
     List(Vec<Argument>),
-    /// A map with something in it that is not a literal.
+    /// A map whose keys and values are not all literals.
     Map(Vec<(Argument, Argument)>),
-    /// A nested traversal (`__.out()`), without sources of its own.
+    /// A nested traversal (`__.out()`), without source instructions.
     Traversal(Bytecode),
     /// A predicate (`P`, `TextP`).
     Predicate(Predicate),
-    /// A vertex a client refers to, by its id.
+    /// A reference to a vertex, by its id.
     Vertex(Value),
-    /// An edge a client refers to, by its id.
+    /// A reference to an edge, by its id.
     Edge(Value),
     /// `Order`
     Order(Order),
@@ -81,7 +81,7 @@ pub enum Argument {
     Column(Column),
     /// `Cardinality`
     Cardinality(Cardinality),
-    /// `Cardinality.list(v)`: a value with the cardinality it is written with.
+    /// `Cardinality.list(v)`: a value with the cardinality of its property.
     CardinalityValue(Cardinality, Box<Argument>),
     /// `Merge`
     Merge(Merge),
@@ -104,19 +104,19 @@ pub enum Argument {
 pub enum Predicate {
     /// `eq`, `lt`, … with one operand.
     Compare(Comparison, Box<Argument>),
-    /// `within` these (a single list argument is already spread).
+    /// `within` these operands. A single list argument is already spread.
     Within(Vec<Argument>),
-    /// `without` these.
+    /// `without` these operands.
     Without(Vec<Argument>),
     /// A text predicate with its operand.
     Text(TextOperation, Box<Argument>),
     /// `typeOf`
     TypeOf(Box<Argument>),
-    /// Both (`inside`, `between` are read as this).
+    /// All of these hold. `inside` and `between` are read as this.
     And(Vec<Predicate>),
-    /// Either (`outside` is read as this).
+    /// One of these holds. `outside` is read as this.
     Or(Vec<Predicate>),
-    /// Not (`P.not`, `negate()`).
+    /// This does not hold (`P.not`, `negate()`).
     Not(Box<Predicate>),
 }
 
@@ -154,7 +154,7 @@ macro_rules! keyword {
             /// The name as Gremlin writes it.
             pub fn name(self) -> &'static str { match self { $($name::$variant => $text),* } }
 
-            /// The one of this name.
+            /// The member of a name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($text => Some($name::$variant),)* _ => None }
             }

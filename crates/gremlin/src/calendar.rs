@@ -1,13 +1,13 @@
-//! Seconds since the epoch to a civil date and back: the wire spells dates out, [`DateTime`] counts.
+//! Conversion between seconds since 1970 and a civil date and time: the wire spells dates out, [`DateTime`] counts seconds.
 //!
-//! The proleptic Gregorian calendar for every year a 32-bit number names. Years are shifted to begin in
-//! March, so that the leap day is the last of its year.
+//! The calendar is the proleptic Gregorian one, for all years of 32 bits. Years are shifted to begin in March, so that the leap
+//! day is the last day of its year.
 
 use mangrove_graph::DateTime;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
-/// Days of 400 years, after which the calendar repeats.
+/// The days of 400 years, after which the calendar repeats.
 const DAYS_PER_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const EPOCH_SHIFT: i64 = 719_468;
@@ -23,15 +23,15 @@ pub(crate) struct Civil {
 }
 
 impl Civil {
-    /// The moment in the offset it is shown in; `None` if its year needs more than 32 bits.
+    /// A point in time, as its offset shows it; `None` if its year needs more than 32 bits.
     pub(crate) fn from_moment(moment: DateTime) -> Option<Self> {
         let local = moment.seconds.checked_add(i64::from(moment.offset_seconds))?;
         let shifted = local.div_euclid(SECONDS_PER_DAY).checked_add(EPOCH_SHIFT)?;
         let (era, day_of_era) = (shifted.div_euclid(DAYS_PER_ERA), shifted.rem_euclid(DAYS_PER_ERA));
-        // Take the leap days out, then every year has 365 days.
+        // Without the leap days, every year has 365 days.
         let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        // Months from March have 31, 30, 31, 30, 31 days and again: 153 days in five months.
+        // From March on, months have 31, 30, 31, 30, 31 days, and again: 153 days in five months.
         let month_from_march = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
         let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
@@ -45,7 +45,7 @@ impl Civil {
         })
     }
 
-    /// The moment; `None` if no such date or time exists.
+    /// The point in time; `None` if the date or time does not exist.
     pub(crate) fn to_moment(self) -> Option<DateTime> {
         const OFFSET_SECONDS_MAX: i32 = 18 * 3_600;
         if !(1..=12).contains(&self.month)

@@ -1,5 +1,5 @@
-//! Building collections that keep the invariants of [`Value`]: unique set elements and map keys, and a
-//! collection of nothing but literals is itself a literal.
+//! Building collections that keep the invariants of [`Value`]: the members of a set and the keys of a map are unique, and a
+//! collection of literals is itself a literal.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use mangrove_graph::{Detached, Value};
 
 use crate::bytecode::Argument;
 
-/// A set; of equivalent values the first stays.
+/// A set. Of equivalent values, the first stays.
 pub(crate) fn set(values: Vec<Value>) -> Value {
     let first: Vec<bool> = {
         let mut seen = HashSet::with_capacity(values.len());
@@ -19,7 +19,7 @@ pub(crate) fn set(values: Vec<Value>) -> Value {
     Value::Set(Arc::new(values.into_iter().zip(first).filter(|(_, first)| *first).map(|(value, _)| value).collect()))
 }
 
-/// A map; of equivalent keys the first place and the last value stay.
+/// A map. Of equivalent keys, the first position and the last value stay.
 pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
     let places: Vec<usize> = {
         let mut known = HashMap::with_capacity(entries.len());
@@ -40,15 +40,15 @@ pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
     Value::map(unique)
 }
 
-/// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and
-/// maps: a client chooses them, and pairwise comparison would let a short script run for hours.
+/// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and maps. Clients choose these
+/// values, and comparing them pairwise would let a short script run for hours.
 struct Key<'a>(&'a Value);
 
 impl Hash for Key<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.0 {
             Value::List(items) => items.iter().for_each(|item| Key(item).hash(state)),
-            // Order does not matter, so the elements' hashes are added.
+            // The order of the members does not matter, nor does that of the summands.
             Value::Set(items) => sum(items.iter().map(|item| digest(&Key(item)))).hash(state),
             Value::Map(entries) => sum(entries.iter().map(|(k, v)| digest(&(Key(k), Key(v))))).hash(state),
             Value::BulkSet(entries) => entries.iter().for_each(|(item, bulk)| (Key(item), bulk).hash(state)),
@@ -114,7 +114,7 @@ pub(crate) fn map_argument(entries: Vec<(Argument, Argument)>) -> Argument {
     Argument::Value(map(entries.into_iter().map(|(k, v)| (value(k), value(v))).collect()))
 }
 
-/// The values of the items, or the items back if one of them is no literal.
+/// The values of the items. If one of them is no literal, the items are returned.
 pub(crate) fn literals(items: Vec<Argument>) -> Result<Vec<Value>, Vec<Argument>> {
     if !items.iter().all(|item| matches!(item, Argument::Value(_))) {
         return Err(items);

@@ -1,4 +1,4 @@
-//! Which format a message is in, by its media type.
+//! The format of a message, chosen by its media type.
 //!
 //! | media type | format |
 //! |---|---|
@@ -8,14 +8,13 @@
 //! | `application/vnd.gremlin-v2.0+json` | GraphSON 2 |
 //! | the last three with `;types=false` | the same without types in responses |
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Error, Result, Value};
 use uuid::Uuid;
 
 use crate::graphson::{Dialect, Version};
 use crate::message::{Request, ResponseData, ResponseHead};
 use crate::text::Plain;
 use crate::{graphbinary, graphson};
-use mangrove_graph::Value;
 
 /// A format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ impl Encoding {
         ),
     ];
 
-    /// The format of this media type. Case and blanks do not matter, nor do parameters other than `types`.
+    /// The format of a media type. Case, blanks and parameters other than `types` do not matter.
     pub fn from_media_type(media_type: &str) -> Option<Encoding> {
         let mut parts = media_type.split(';').map(str::trim);
         let name = parts.next()?;
@@ -60,23 +59,23 @@ impl Encoding {
         })
     }
 
-    /// Its media type.
+    /// The media type of the format.
     pub fn media_type(self) -> &'static str {
         let known = Encoding::ALL.iter().find(|(_, encoding)| *encoding == self);
         known.map(|(name, _)| *name).expect("every encoding has its media type in the table")
     }
 
-    /// Whether its messages are text.
+    /// Returns true if its messages are text.
     pub fn is_json(self) -> bool {
         matches!(self, Encoding::GraphSon(_))
     }
 
-    /// The media types there are, for messages to people.
+    /// The known media types, for error messages.
     pub fn media_types() -> String {
         Encoding::ALL.map(|(name, _)| name).join(", ")
     }
 
-    /// The request in a message (without its media type).
+    /// The request in a message, which begins after the media type.
     pub fn decode_request(self, message: &[u8]) -> Result<Request> {
         match self {
             Encoding::GraphBinary | Encoding::GraphBinaryText => graphbinary::decode_request(message),
@@ -84,7 +83,7 @@ impl Encoding {
         }
     }
 
-    /// The id of a request that could not be read as a whole, as far as that is there.
+    /// The id of a request that could not be read as a whole, if at least the id can be read.
     pub fn request_id(self, message: &[u8]) -> Option<Uuid> {
         match self {
             Encoding::GraphBinary | Encoding::GraphBinaryText => Uuid::from_slice(message.get(1..17)?).ok(),
@@ -92,7 +91,7 @@ impl Encoding {
         }
     }
 
-    /// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
+    /// Appends a response. If it contains a value that the format cannot hold, the buffer stays as it was (WIRE-5).
     pub fn encode_response(self, head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Encoding::GraphBinary => graphbinary::encode_response(head, data, out),
@@ -102,7 +101,7 @@ impl Encoding {
     }
 }
 
-/// Does something with the results as [`Encoding::GraphBinaryText`] gives them: each as text.
+/// Calls `with` with the results as [`Encoding::GraphBinaryText`] sends them: each as text.
 pub fn as_texts<R>(data: ResponseData<'_>, with: impl FnOnce(ResponseData<'_>) -> R) -> R {
     let text = |value: &Value| Value::from(Plain(value).to_string());
     match data {
@@ -118,8 +117,8 @@ pub fn as_texts<R>(data: ResponseData<'_>, with: impl FnOnce(ResponseData<'_>) -
     }
 }
 
-/// The format and the message of a binary WebSocket frame: the length of the media type in one byte, the media
-/// type, the message.
+/// Splits a binary WebSocket frame into its format and its message. The frame is the length of the media type in one byte, the
+/// media type, and the message.
 pub fn split_frame(frame: &[u8]) -> Result<(Encoding, &[u8])> {
     let (length, rest) = frame.split_first().ok_or_else(|| Error::invalid("the message is empty"))?;
     let Some((media_type, message)) = rest.split_at_checked(usize::from(*length)) else {

@@ -1,7 +1,7 @@
-//! Generators of values and bytecode for property tests (tests only).
+//! Generators of values and bytecode for property tests.
 //!
-//! They make what the language and the wire can both spell, in the normal form both readers produce:
-//! collections of nothing but literals are literals, predicates are as [`crate::predicate`] has them.
+//! They make what both the language and the wire can express, in the normal form that both readers produce: collections of literals
+//! are literals, and predicates are in normal form (WIRE-4).
 
 use std::str::FromStr;
 use std::sync::Arc;

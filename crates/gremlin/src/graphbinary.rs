@@ -1,15 +1,14 @@
-//! GraphBinary 1, the binary format of TinkerPop 3's drivers, both ways.
+//! GraphBinary 1, the binary format of TinkerPop 3's drivers: reading and writing.
 //!
-//! A *fully-qualified* value is a type code, a byte that says whether the value is null, and the value.
-//! Everything is big-endian; strings and collections begin with a 32-bit length.
+//! A *fully-qualified* value is a type code, a byte that says whether the value is null, and the value. Numbers are big-endian.
+//! Strings and collections begin with a length of 32 bits.
 //!
-//! What the reader promises, whatever the bytes are: no panic, no recursion deeper than
-//! [`NESTING_MAX`](crate::limits::NESTING_MAX), and no allocation that the bytes still to be read do not
-//! justify. What it does not do: run or load anything a client names. Lambdas are refused, classes are only
-//! names.
+//! The reader keeps WIRE-1, WIRE-2 and WIRE-3.
 //!
-//! Elements come in two readings. As arguments of a traversal they are references
-//! ([`Argument::Vertex`]); as values they are
+//! - **WIRE-5.** Writing a response, or some results, fails only for a value that the format cannot hold, and then leaves the buffer
+//!   as it was. The functions that write single values leave their bytes; their caller truncates the buffer.
+//!
+//! Elements are read in two ways. As arguments of a traversal they are references ([`Argument::Vertex`]). As values they are
 //! [`Detached`](mangrove_graph::Detached) with their properties.
 
 mod code;
@@ -31,8 +30,8 @@ pub use crate::message::{Gremlin, MaterializeProperties, Request, Response, Resp
 /// The media type of the format, as requests name it.
 pub const MIME_TYPE: &str = "application/vnd.graphbinary-v1.0";
 
-/// Appends a value, fully qualified. An error if the format cannot hold it: an element that was not
-/// detached from its snapshot, a length beyond 32 bits.
+/// Appends a value, fully qualified. Fails if the format cannot hold it: an element that is not detached from its snapshot, a length
+/// of more than 32 bits.
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     writer::value(out, value)
 }
@@ -42,7 +41,7 @@ pub fn encode_argument(argument: &Argument, out: &mut Vec<u8>) -> Result<()> {
     writer::argument(out, argument)
 }
 
-/// The one fully-qualified value in these bytes; elements are detached.
+/// The single fully-qualified value in some bytes. Elements are detached.
 pub fn decode_value(bytes: &[u8]) -> Result<Value> {
     let mut reader = reader::Reader::new(bytes, reader::Elements::Detached);
     let value = reader.value()?;
@@ -50,8 +49,7 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value> {
     Ok(value)
 }
 
-/// The one fully-qualified argument in these bytes; elements are references, and bindings are replaced by
-/// their values.
+/// The single fully-qualified argument in some bytes. Elements are references, and bindings are replaced by their values.
 pub fn decode_argument(bytes: &[u8]) -> Result<Argument> {
     let mut reader = reader::Reader::new(bytes, reader::Elements::References);
     let argument = reader.argument()?;

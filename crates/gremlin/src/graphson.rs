@@ -1,20 +1,18 @@
-//! GraphSON 2 and 3, the JSON formats of TinkerPop 3's drivers, both ways.
+//! GraphSON 2 and 3, the JSON formats of TinkerPop 3's drivers: reading and writing.
 //!
-//! A *typed* value says its type: `{"@type": "g:Int32", "@value": 1}`. Strings, booleans and null are JSON's
-//! own. GraphSON 3 types collections, too, so that sets are told from lists and maps may have any keys; in
-//! GraphSON 2 both are JSON arrays and objects. *Untyped*, a response has plain JSON, from which the types
-//! cannot be told back: for people, `curl` and `jq`.
+//! | dialect | numbers and other scalars | collections |
+//! |---|---|---|
+//! | GraphSON 3 | `{"@type": "g:Int32", "@value": 1}`; strings, booleans and null are JSON's own | with types: sets differ from lists, and map keys may be any values |
+//! | GraphSON 2 | as GraphSON 3 | JSON arrays and objects |
+//! | untyped | plain JSON, for people, `curl` and `jq`; types cannot be told from it | JSON arrays and objects |
 //!
-//! Requests are read alike in every dialect: a value with a type has it, one without is what JSON makes of it
-//! (an object a map, `1` an int, a long or a big integer by its size, `1.5` a double).
+//! Requests are read alike in every dialect. A value with a type has it; for one without, JSON decides: an object is a map, `1` is
+//! an int, a long or a big integer by its size, and `1.5` is a double.
 //!
-//! What the reader promises, whatever the bytes are: no panic, no recursion deeper than
-//! [`NESTING_MAX`](crate::limits::NESTING_MAX) values (and a fixed multiple of it in JSON), memory in
-//! proportion to the message, and errors that say at which byte. What it does not do: run or load anything a
-//! client names.
+//! The reader keeps WIRE-1, WIRE-2 (its JSON nests a fixed multiple of the limit) and WIRE-3. Its errors say at which byte.
 //!
-//! What does not come back the same: a packed array of floats (a list, as in GraphBinary), in GraphSON 2 sets,
-//! multisets and maps whose keys are no strings, and everything untyped.
+//! Not all values come back as they were: a packed array of floats (a list, as in GraphBinary); in GraphSON 2, sets, multisets
+//! and maps with keys that are no strings; and everything untyped.
 
 mod json;
 mod moment;
@@ -32,7 +30,7 @@ pub use self::request::{decode_body, decode_request, request_id};
 pub use self::response::{close_response, encode_response, open_response, write_items};
 use crate::bytecode::Argument;
 
-/// The versions of GraphSON there are here.
+/// The versions of GraphSON that are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// GraphSON 2.
@@ -46,11 +44,11 @@ pub enum Version {
 pub struct Dialect {
     /// The version.
     pub version: Version,
-    /// Whether values say their types.
+    /// True if values have their types.
     pub typed: bool,
 }
 
-/// Appends a value. An error if the format cannot hold it: an element that was not detached from its snapshot.
+/// Appends a value. Fails if the format cannot hold it: an element that is not detached from its snapshot.
 pub fn encode_value(dialect: Dialect, value: &Value, out: &mut Vec<u8>) -> Result<()> {
     writer::Writer::new(dialect, out).value(value)
 }
@@ -60,13 +58,13 @@ pub fn encode_argument(dialect: Dialect, argument: &Argument, out: &mut Vec<u8>)
     writer::Writer::new(dialect, out).argument(argument)
 }
 
-/// The one value in this text; elements are detached.
+/// The single value in a text. Elements are detached.
 pub fn decode_value(text: &[u8]) -> Result<Value> {
     let json = json::parse(text)?;
     reader::Reader::new(reader::Elements::Detached).value(&json)
 }
 
-/// The one argument in this text; elements are references, and bindings are replaced by their values.
+/// The single argument in a text. Elements are references, and bindings are replaced by their values.
 pub fn decode_argument(text: &[u8]) -> Result<Argument> {
     let json = json::parse(text)?;
     reader::Reader::new(reader::Elements::References).argument(&json)

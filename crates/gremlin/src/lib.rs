@@ -1,10 +1,11 @@
-//! The language: Gremlin scripts and bytecode in, [`Bytecode`] out; wire values both ways.
+//! The language Gremlin: scripts and wire messages in, [`Bytecode`] out; results out as wire messages.
 //!
-//! [`parse`] reads the gremlin-lang grammar (no Groovy, no lambdas: nothing a client sends
-//! is executed as code); [`graphbinary`] and [`graphson`] read and write the formats of the drivers, and
-//! [`Encoding`] tells them apart. All end in the same [`Bytecode`]: a list of named instructions with
-//! arguments, nested traversals among them. What a step means, and whether its arguments make sense, is for
-//! `plan` to say: nothing here knows.
+//! [`parse`] reads scripts in the gremlin-lang grammar (no Groovy, no lambdas). [`graphbinary`] and [`graphson`] read and write
+//! the formats of the drivers, and [`Encoding`] chooses one by its media type. All three end in the same [`Bytecode`]: a list of
+//! named instructions with arguments, nested traversals among them. Crate `plan` decides what a step means and whether its
+//! arguments make sense.
+//!
+//! - **WIRE-1.** A client's message is data. Nothing that it names is loaded or run: lambdas are refused, and classes are only names.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,7 +1,6 @@
-//! Requests and responses of the Gremlin Server protocol, whatever format they are written in.
+//! Requests and responses of the Gremlin Server protocol, independent of the format they are written in.
 //!
-//! These types are the same for every format. `graphbinary` and `graphson` read and write them, and `Encoding` chooses a
-//! format by its media type.
+//! `graphbinary` and `graphson` read and write them. `Encoding` chooses a format by its media type.
 
 mod request;
 mod response;

@@ -1,7 +1,6 @@
 //! Parameters: values that come beside a traversal instead of inside it.
 //!
-//! A traversal with parameters is planned once and run with many values, and a value never has to be
-//! quoted into text.
+//! A traversal with parameters is planned once and run with many values, and a client need not quote values into text.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +14,8 @@ use crate::predicate::spread;
 /// Values by name. A vertex or edge among them ([`Value::Detached`]) is a reference to it.
 pub type Parameters = BTreeMap<SmolStr, Value>;
 
-/// The traversal with the values in the places of its parameters. A parameter without a value is an error;
-/// a value without a parameter is not.
+/// Replaces the parameters of a traversal by their values. A parameter without a value is an error; a value without a parameter is
+/// not.
 pub fn bind(bytecode: &Bytecode, parameters: &Parameters) -> Result<Bytecode> {
     Ok(Bytecode {
         source: instructions(&bytecode.source, parameters)?,
@@ -82,14 +81,14 @@ fn predicate(test: &Predicate, parameters: &Parameters) -> Result<Predicate> {
     })
 }
 
-/// The operands of `within`: a parameter that stands alone may be a list of them.
+/// The operands of `within`. A single parameter may stand for a list of operands.
 fn operands(values: &[Argument], parameters: &Parameters) -> Result<Vec<Argument>> {
     let bound = arguments(values, parameters)?;
     Ok(if matches!(values, [Argument::Parameter(_)]) { spread(bound) } else { bound })
 }
 
-/// A value as an argument: elements, also those inside collections, become references; a set of them becomes a
-/// list, since a set argument holds literals only.
+/// A value as an argument. Elements become references, also inside collections. A set with elements becomes a list, since a set
+/// argument has literals only.
 fn reference(value: &Value) -> Argument {
     match value {
         Value::Detached(element) => match element.as_ref() {

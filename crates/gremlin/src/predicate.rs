@@ -1,12 +1,10 @@
-//! Predicates by their Gremlin names, and the normal form they are kept in.
+//! Predicates by their names in Gremlin, and their normal form.
 //!
-//! Scripts and the wire name the same predicates; both come here. The normal form:
-//!
-//! 1. `inside`, `between` and `outside` are conjunctions and disjunctions of comparisons;
-//! 2. a negated text predicate is [`Predicate::Not`] of the plain one;
-//! 3. the first member of `And` is never an `And`, nor that of `Or` an `Or` (chains are flat), and `Not`
-//!    never holds a `Not`;
-//! 4. a single list or set operand of `within` and `without` is spread.
+//! - **WIRE-4.** Scripts and the wire make every predicate here, in normal form:
+//!   1. `inside`, `between` and `outside` are conjunctions and disjunctions of comparisons;
+//!   2. a negated text predicate is [`Predicate::Not`] of the plain one;
+//!   3. the first member of `And` is never an `And`, nor that of `Or` an `Or` (chains are flat), and `Not` never holds a `Not`;
+//!   4. a single list or set operand of `within` and `without` is spread.
 
 use mangrove_graph::{Error, Result, Value};
 
@@ -41,7 +39,7 @@ impl Comparison {
         }
     }
 
-    /// The one of this name.
+    /// The comparison of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "eq" => Comparison::Eq,
@@ -66,7 +64,7 @@ impl TextOperation {
         }
     }
 
-    /// The operation of this name, and whether the name negates it.
+    /// The operation of a name, and true if the name negates it.
     fn from_name(name: &str) -> Option<(Self, bool)> {
         Some(match name {
             "startingWith" => (TextOperation::StartingWith, false),
@@ -88,7 +86,7 @@ impl Predicate {
         Predicate::Compare(comparison, Box::new(operand))
     }
 
-    /// The predicate of this name (`gt`, `within`, `notContaining`, …) with these arguments, in normal form.
+    /// The predicate of a name (`gt`, `within`, `notContaining`, …) with these arguments, in normal form (WIRE-4).
     pub fn from_name(name: &str, mut arguments: Vec<Argument>) -> Result<Self> {
         if let Some(comparison) = Comparison::from_name(name) {
             return Ok(Predicate::compare(comparison, only(name, &mut arguments)?));
@@ -153,7 +151,7 @@ impl Predicate {
     }
 }
 
-/// The operands of `within`: a single list or set stands for its elements.
+/// The operands of `within`. A single list or set stands for its members.
 pub(crate) fn spread(mut arguments: Vec<Argument>) -> Vec<Argument> {
     if arguments.len() != 1 {
         return arguments;

@@ -1,8 +1,8 @@
-//! Bytecode as text: `Display` prints gremlin-lang that parses back to the same bytecode.
+//! Bytecode as text: `Display` prints gremlin-lang.
 //!
-//! What has no literal in the language is printed as near as it gets and does not come back the same:
-//! characters and packed float arrays (as strings and lists), 32-bit NaN and infinity (as doubles), dates
-//! beyond year 9999, and values that only results hold (paths, properties, multisets).
+//! - **WIRE-6.** Parsing the printed text gives the same bytecode, unless it has values without a literal in the language. These are
+//!   printed as something near: characters and packed float arrays (as strings and lists), 32-bit NaN and infinity (as
+//!   doubles), dates beyond the year 9999, and values that only results hold (paths, properties, multisets).
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -99,7 +99,7 @@ impl Display for Literal<'_> {
             Value::F32(n) => double(f, f64::from(*n)),
             Value::F64(n) => double(f, *n),
             Value::Decimal(n) => {
-                // Never the plain notation: it would spell out every zero of a large exponent.
+                // Not in plain notation, which would print every zero of a large exponent.
                 let (digits, scale) = n.as_bigint_and_exponent();
                 write!(f, "{digits}e{}m", -i128::from(scale))
             }
@@ -117,7 +117,7 @@ impl Display for Literal<'_> {
             Value::Set(items) => values(f, '{', items, '}'),
             Value::Map(entries) => map(f, entries.iter().map(|(k, v)| (MapKey::Value(k), Literal(v)))),
             Value::Entry(entry) => map(f, [(MapKey::Value(&entry.0), Literal(&entry.1))].into_iter()),
-            // Counted, not spelled out: a bulk may be any number.
+            // Each value once with its count: a bulk may be any number.
             Value::BulkSet(entries) => map(f, entries.iter().map(|(value, bulk)| (MapKey::Value(value), bulk))),
             Value::F32Array(items) => values(f, '[', &items.iter().map(|n| Value::F32(*n)).collect::<Vec<_>>(), ']'),
             Value::Token(token) => f.write_str(token_text(*token)),
@@ -136,7 +136,7 @@ impl Display for Literal<'_> {
     }
 }
 
-/// Instructions, each after its point.
+/// Instructions, each after a point.
 fn steps(f: &mut Formatter<'_>, instructions: &[Instruction]) -> fmt::Result {
     instructions.iter().try_for_each(|step| write!(f, ".{step}"))
 }
@@ -157,8 +157,7 @@ fn values(f: &mut Formatter<'_>, open: char, items: &[Value], close: char) -> fm
     f.write_char(close)
 }
 
-/// The key of a map. Strings stand as they are; everything else in parentheses, since a bare word would be
-/// read as a string.
+/// The key of a map. A key that is no string is printed in parentheses, since a bare word would be read as a string.
 enum MapKey<'a> {
     Argument(&'a Argument),
     Value(&'a Value),
@@ -194,7 +193,7 @@ fn strategy(f: &mut Formatter<'_>, name: &str, configuration: &[(smol_str::SmolS
     write!(f, "new {name}(")?;
     for (i, (key, value)) in configuration.iter().enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;
-        // The grammar has words there; what is none can only be quoted.
+        // The grammar has words here. A key that is no word can only be quoted.
         if is_word(key) {
             f.write_str(key)?
         } else {
@@ -209,7 +208,7 @@ fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The operands stand in a list, so that a single operand that is a list itself is not spread.
+/// Prints the operands as a list, so that a single operand that is a list is not spread.
 fn collection_test(f: &mut Formatter<'_>, name: &str, operands: &[Argument]) -> fmt::Result {
     write!(f, "P.{name}([")?;
     separated(f, operands)?;
@@ -242,7 +241,7 @@ fn quoted(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
             '\n' => f.write_str("\\n")?,
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
-            // Every control character lies in the basic plane: one escape is enough.
+            // Every control character is in the basic plane, so one escape is enough.
             c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
             c => f.write_char(c)?,
         }

@@ -1,24 +1,19 @@
-//! Scripts: the text of the gremlin-lang grammar (TinkerPop 3.8) into [`Bytecode`].
+//! Scripts: text in the gremlin-lang grammar (TinkerPop 3.8) into [`Bytecode`].
 //!
-//! A hand-written lexer and recursive descent. Steps are recognized by name, and their arguments by one
-//! generic grammar: which step takes which arguments is for the planner to say. Unknown steps, predicates
-//! and enum values are refused here, because here their place in the text is known.
+//! A hand-written lexer and recursive-descent parser. Steps are recognized by name. One generic grammar reads the arguments of all of
+//! them; the planner decides which arguments a step takes. Unknown steps, predicates and enum values are refused here, where
+//! their position in the text is known.
 //!
-//! Invariants:
+//! The parser keeps WIRE-2 and WIRE-3. Besides:
 //!
-//! 1. Nothing nests deeper than [`NESTING_MAX`]: parsing, and every later walk over the bytecode, needs a
-//!    bounded stack whatever the text is.
-//! 2. Time and memory are linear in the length of the script, which [`ParseOptions`] bounds; ranges
-//!    (`1..5`), the one literal that stands for more than it is long, share a fixed budget.
-//! 3. Parsing is a function of the text and the options: the clock and the source of random bits that
-//!    `datetime()` and `UUID()` need come with the options.
+//! - **WIRE-7.** Time and memory are linear in the length of the script, which [`ParseOptions`] bounds. Range literals (`1..5`), the
+//!   only ones that stand for more than their length, share a budget.
+//! - **WIRE-8.** Parsing is a function of the text and the options. The clock and the random bits for `datetime()` and `UUID()` are
+//!   part of the options.
 //!
-//! Beyond the official grammar, the parser reads what [`Bytecode`] prints and has no literal for:
-//! `Duration('PT1S')`, `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`; and statements that keep a value under a
-//! name for those that follow them (`statement.rs`). It does not read closures, nor a traversal run to make an
-//! argument (`g.V(g.V().next())`).
-//!
-//! [`NESTING_MAX`]: crate::limits::NESTING_MAX
+//! The parser also reads what [`Bytecode`] prints and the official grammar has no literal for: `Duration('PT1S')`,
+//! `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It reads statements that give a name a value (`statement.rs`). It does
+//! not read closures, nor a traversal that is run to make an argument (`g.V(g.V().next())`).
 
 mod argument;
 mod diagnostic;

@@ -1,4 +1,4 @@
-//! What the wire formats share: terms that mean the same in each, however they are spelled.
+//! What the wire formats share: terms that mean the same in each of them.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use crate::bytecode::{Argument, Bytecode, Cardinality};
 use crate::collections;
 use crate::parameters::Parameters;
 
-/// The name of the source instruction that wraps `Cardinality.list(v)` into a bytecode of its own.
+/// The name of the source instruction by which clients send `Cardinality.list(v)` as a bytecode of its own.
 pub(crate) const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
 
-/// What becomes of the bindings of a request's bytecode.
+/// What a reader does with the bindings in a request's bytecode.
 #[derive(Debug)]
 pub(crate) struct Bindings {
-    /// Where their values go; without it, they are put in place of the binding.
+    /// The values collected so far; `None` if bindings are replaced by their values.
     collected: Option<Parameters>,
 }
 
 impl Bindings {
-    /// Each is replaced by its value.
+    /// Every binding is replaced by its value.
     pub(crate) fn in_place() -> Self {
         Bindings { collected: None }
     }
 
-    /// Each becomes a parameter, whose value is kept here.
+    /// Every binding becomes a parameter, and its value is collected.
     pub(crate) fn collected() -> Self {
         Bindings { collected: Some(Parameters::new()) }
     }
 
-    /// The values collected so far.
+    /// Takes the values collected so far.
     pub(crate) fn take(&mut self) -> Parameters {
         self.collected.take().unwrap_or_default()
     }
 
-    /// What a binding is in the traversal. Its value was read with elements detached; `references` says that
-    /// they stand for themselves where the value takes the binding's place.
+    /// The argument that a binding becomes. Its value was read with elements detached. `references`: if the value replaces the binding,
+    /// an element becomes a reference.
     pub(crate) fn resolve(&mut self, name: SmolStr, bound: Argument, references: bool) -> Argument {
         match (bound, &mut self.collected) {
-            // The same name with two values keeps the second in place.
+            // A name that has another value already is replaced by the value.
             (Argument::Value(value), Some(known)) if known.get(&name).is_none_or(|first| *first == value) => {
                 known.insert(name.clone(), value);
                 Argument::Parameter(name)
@@ -54,13 +54,13 @@ impl Bindings {
     }
 }
 
-/// Whether a bytecode is nothing but a cardinality with a value.
+/// Returns true if a bytecode is only a cardinality with a value.
 pub(crate) fn is_cardinality_value(bytecode: &Bytecode) -> bool {
     bytecode.steps.is_empty() && matches!(bytecode.source.as_slice(), [only] if only.name == CARDINALITY_VALUE)
 }
 
-/// The argument such a bytecode stands for, from the arguments of its instruction. The Java client writes the cardinality
-/// as a string, the others write the enum.
+/// The argument that such a bytecode stands for, from the arguments of its instruction. The Java client writes the cardinality as a
+/// string; the other clients write the enum.
 pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'static str> {
     let (cardinality, value) = match <[Argument; 2]>::try_from(arguments) {
         Ok([Argument::Cardinality(cardinality), value]) => (Some(cardinality), value),
@@ -71,7 +71,7 @@ pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'
     Ok(Argument::CardinalityValue(cardinality, Box::new(value)))
 }
 
-/// The operands of `within`, so that a single list is not taken for the operands themselves.
+/// The operands of `within` as they are written. A single list is wrapped in another one, so that a reader does not spread it.
 pub(crate) fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
     match operands {
         [Argument::List(_) | Argument::Value(Value::List(_) | Value::Set(_))] => {
@@ -81,7 +81,7 @@ pub(crate) fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
     }
 }
 
-/// A class is only a name here: that of a strategy (`withoutStrategies`), or of a type (`typeOf`).
+/// The argument for a class, which is only a name (WIRE-1): that of a strategy (`withoutStrategies`) or of a type (`typeOf`).
 pub(crate) fn class_argument(class: &str) -> Argument {
     let name = simple_name(class);
     match name.ends_with("Strategy") {
@@ -95,7 +95,7 @@ pub(crate) fn simple_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
-/// Why a lambda is refused.
+/// The error for a lambda (WIRE-1).
 pub(crate) fn no_lambda() -> Error {
     Error::unsupported(
         "lambdas are not supported, because nothing a client sends is run as code; write the traversal with steps",

@@ -1,7 +1,7 @@
-//! Values as people read them in a console: `v[1]`, `e[7][1-knows->2]`, `{name=[marko]}`.
+//! Values as text for people, as a console shows them: `v[1]`, `e[7][1-knows->2]`, `{name=[marko]}`.
 //!
-//! It is the text TinkerPop's own classes print. GraphSON needs it for map keys that JSON cannot have, and the
-//! text form of GraphBinary for every result. It does not read back: that is what [`print`](crate::print) is for.
+//! It is the text that TinkerPop's own classes print. GraphSON uses it for map keys that JSON cannot have, and the text form of
+//! GraphBinary for every result. It cannot be parsed; `print` makes text that can.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -49,7 +49,7 @@ impl Display for Plain<'_> {
                 f.write_char('}')
             }
             Value::Entry(entry) => write!(f, "{}={}", Plain(&entry.0), Plain(&entry.1)),
-            // Counted, not spelled out: a bulk may be any number.
+            // Each value once with its count: a bulk may be any number.
             Value::BulkSet(entries) => {
                 f.write_char('{')?;
                 for (i, (value, bulk)) in entries.iter().enumerate() {
@@ -83,7 +83,7 @@ fn branches(f: &mut Formatter<'_>, tree: &Tree) -> fmt::Result {
     f.write_char('}')
 }
 
-/// A decimal in plain notation, unless its exponent would spell out many zeros.
+/// A decimal in plain notation, unless that would print many zeros.
 pub(crate) fn decimal(n: &bigdecimal::BigDecimal) -> String {
     const ZEROS_MAX: i64 = 40;
     let (digits, scale) = n.as_bigint_and_exponent();

@@ -1,4 +1,4 @@
-//! The words of the language, for those who help to write it: from the tables that the parser itself reads.
+//! The words of the language, for consoles that complete input. They come from the tables that the parser itself reads.
 
 use crate::predicate::{P_NAMES, TEXT_P_NAMES};
 use crate::script::names;
@@ -13,12 +13,12 @@ pub fn start_steps() -> &'static [&'static str] {
     names::START_STEPS
 }
 
-/// What configures a traversal source, as in `g.withSack(1)`.
+/// The methods that configure a traversal source, as in `g.withSack(1)`.
 pub fn source_methods() -> &'static [&'static str] {
     names::SOURCE_METHODS
 }
 
-/// What ends a traversal, as in `g.V().toList()`.
+/// The methods that end a traversal, as in `g.V().toList()`.
 pub fn terminals() -> &'static [&'static str] {
     names::TERMINALS
 }
@@ -28,12 +28,12 @@ pub fn predicates() -> impl Iterator<Item = &'static str> {
     P_NAMES.iter().chain(TEXT_P_NAMES).copied()
 }
 
-/// What has members, as in `Order.desc`.
+/// The names that have members, as in `Order.desc`.
 pub fn qualifiers() -> &'static [&'static str] {
     names::QUALIFIERS
 }
 
-/// What may follow a qualifier and a point.
+/// The names that may follow a qualifier and a point.
 pub fn members(qualifier: &str) -> Vec<&'static str> {
     match qualifier {
         "P" => P_NAMES.to_vec(),

@@ -1,8 +1,8 @@
-//! Reading: bytes into arguments and values.
+//! Reading GraphBinary: bytes into arguments and values.
 //!
-//! One decoder serves both, since an argument may be any value and a list may hold either. Every read is
-//! checked against the bytes that remain, every length against what its smallest elements would need, and
-//! every step down against the nesting limit.
+//! One decoder serves both, since an argument may be any value and a list may hold either. It compares every read with the bytes
+//! that are left and every length with what the smallest elements would need (WIRE-3), and checks the nesting limit at every
+//! level (WIRE-2).
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use crate::parameters::Parameters;
 use crate::script::names::enum_token;
 use crate::terms::{self, Bindings};
 
-/// The smallest fully-qualified value: a type code and the byte that says it is null.
+/// The bytes of the smallest fully-qualified value: a type code, and the byte that says it is null.
 pub(super) const VALUE_SIZE_MIN: usize = 2;
-/// How many elements a collection at the top makes room for before it has seen them.
+/// The elements that a collection at the outermost level allocates memory for before it has read them.
 const CAPACITY_MAX: usize = 1024;
 
 /// How elements are read.
@@ -37,7 +37,7 @@ pub(super) enum Elements {
     Detached,
 }
 
-/// Reads from a slice, front to back.
+/// Reads a slice from its beginning to its end.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0, depth: 0, elements, bindings: Bindings::in_place() }
     }
 
-    /// Keeps bindings as parameters and collects their values, which [`Reader::take_bindings`] gives.
+    /// Keeps bindings as parameters, and collects their values for [`Reader::take_bindings`].
     pub(super) fn collecting_bindings(mut self) -> Self {
         self.bindings = Bindings::collected();
         self
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         self.bindings.take()
     }
 
-    /// Checks that nothing is left.
+    /// Fails if bytes are left.
     pub(super) fn finish(&self) -> Result<()> {
         match self.remaining() {
             0 => Ok(()),
@@ -81,13 +81,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many elements a collection makes room for before it has seen them: half as many a level, so that collections
-    /// which lie in one another, each said to be long, take no more room together than two.
+    /// The elements that a collection allocates memory for before it has read them. Each level halves the number: nested collections that
+    /// all claim to be long take no more memory together than two of them (WIRE-3).
     pub(super) fn room_for(&self, length: usize) -> usize {
         length.min(CAPACITY_MAX.checked_shr(self.depth as u32).unwrap_or(0))
     }
 
-    /// Reads what lies a level deeper.
+    /// Reads one level deeper (WIRE-2).
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == NESTING_MAX {
             return Err(self.malformed(&format!("values nest deeper than {NESTING_MAX} levels, the limit")));
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     pub(super) fn argument(&mut self) -> Result<Argument> {
         let type_code = self.byte()?;
         if type_code == code::CUSTOM {
-            // What follows is the name of a type that only its client knows, or nothing at all.
+            // The name of a type follows that only its client knows, or nothing at all.
             return Err(Error::unsupported(
                 "a value of a type that GraphBinary does not have (type 0x00) cannot be read: a driver sends that where it has no type \
                  for a value, as Python's for a Decimal (write gremlin_python.statics.bigdecimal) or a date (write a datetime)",
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
         u64::try_from(bulk).map_err(|_| self.malformed(&format!("a bulk of {bulk}")))
     }
 
-    /// A value inside something that is a value in every reading: a path, a multiset, a property.
+    /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
     pub(super) fn detached_value(&mut self) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, Elements::Detached);
         let value = self.value();
@@ -362,7 +362,7 @@ impl<'a> Reader<'a> {
         Ok((key, value))
     }
 
-    /// The element a property or edge belongs to: clients leave it out, and it says nothing new.
+    /// The owner of a property or edge. Clients leave it out, and nothing here needs it.
     pub(super) fn parent(&mut self) -> Result<()> {
         self.detached_value().map(drop)
     }
@@ -377,7 +377,7 @@ impl<'a> Reader<'a> {
         self.properties_of(&items, kind)
     }
 
-    /// What these items are, if they are properties of that kind.
+    /// The items as properties of a kind, if all of them are.
     pub(super) fn properties_of<T>(&self, items: &[Value], kind: impl Fn(Detached) -> Option<T>) -> Result<Vec<T>> {
         let property = |item: &Value| match item {
             Value::Detached(property) => kind(property.as_ref().clone()),
@@ -401,7 +401,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A traverser among a request's values stands for its object, or for a multiset if it has a bulk.
+    /// A traverser among the values of a request stands for its object or, with a bulk, for a multiset.
     fn traverser(&mut self) -> Result<Argument> {
         match self.bulk()? {
             1 => self.argument(),
@@ -475,7 +475,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A length whose elements take at least `element_size` bytes each and fit into what remains.
+    /// A length whose elements, of at least `element_size` bytes each, fit into the bytes that are left (WIRE-3).
     pub(super) fn length(&mut self, element_size: usize) -> Result<usize> {
         let length = self.int()?;
         match usize::try_from(length) {

@@ -10,7 +10,7 @@ use super::{code, writer};
 use crate::bytecode::Argument;
 use crate::message::{Response, ResponseData, ResponseHead};
 
-/// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
+/// Appends a response. An error leaves the buffer as it was (WIRE-5).
 pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let mut write = || match data {
@@ -27,15 +27,15 @@ pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut
     write().inspect_err(|_| out.truncate(start))
 }
 
-/// Appends a response up to its first result, of which there will be so many: the format has their number in front, as the
-/// last that this writes. Nothing follows the last result.
+/// Appends a response up to its first result. The format has the number of results before them, so this writes it last. Nothing
+/// follows the last result.
 pub fn open_response(head: ResponseHead<'_>, count: usize, out: &mut Vec<u8>) -> Result<()> {
     write_head(head, out)?;
     writer::head(out, code::LIST);
     writer::length(out, count)
 }
 
-/// Says how many results there are in a response that [`open_response`] began: the first of them is at this place.
+/// Sets the number of results of a response that [`open_response`] began. `first` is the offset of its first result.
 pub fn set_result_count(response: &mut [u8], first_result: usize, count: usize) -> Result<()> {
     let mut written = Vec::with_capacity(size_of::<i32>());
     writer::length(&mut written, count)?;
@@ -43,7 +43,7 @@ pub fn set_result_count(response: &mut [u8], first_result: usize, count: usize) 
     Ok(())
 }
 
-/// Appends some results. On an error the buffer is as it was.
+/// Appends some results. An error leaves the buffer as it was (WIRE-5).
 pub fn write_items(data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let written = match data {
@@ -77,7 +77,7 @@ fn write_head(head: ResponseHead<'_>, out: &mut Vec<u8>) -> Result<()> {
     writer::length(out, 0) // attributes of the result
 }
 
-/// The response in a message; elements come with their properties.
+/// The response in a message. Elements have their properties.
 pub fn decode_response(message: &[u8]) -> Result<Response> {
     let mut reader = Reader::new(message, Elements::Detached);
     let version = reader.byte()?;

@@ -1,7 +1,7 @@
-//! Writing: values and arguments into bytes.
+//! Writing GraphBinary: values and arguments into bytes.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; who
-//! sends them on anyway truncates to where it began.
+//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller truncates it
+//! (WIRE-5).
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, PathValue, Result, Value};
 use num_bigint::BigInt;
@@ -103,8 +103,7 @@ pub(super) fn value(out: &mut Out, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A fully-qualified argument of a traversal. Parameters have no form of their own on the wire: they must
-/// have been bound.
+/// A fully-qualified argument of a traversal. The wire has no form for parameters: they must be bound.
 pub(super) fn argument(out: &mut Out, argument: &Argument) -> Result<()> {
     match argument {
         Argument::Value(plain) => value(out, plain),
@@ -181,7 +180,7 @@ fn predicate(out: &mut Out, predicate: &Predicate) -> Result<()> {
         Predicate::Compare(comparison, operand) => write(code::P, comparison.name(), std::slice::from_ref(operand)),
         Predicate::Text(operation, operand) => write(code::TEXT_P, operation.name(), std::slice::from_ref(operand)),
         Predicate::TypeOf(operand) => write(code::P, "typeOf", std::slice::from_ref(operand)),
-        // A single list would be taken for the operands themselves: wrap it in another.
+        // A reader would spread a single list, so it is wrapped in another.
         Predicate::Within(operands) => write(code::P, "within", &unspreadable(operands)),
         Predicate::Without(operands) => write(code::P, "without", &unspreadable(operands)),
         Predicate::And(all) => write(code::P, "and", &members(all)),
@@ -255,7 +254,7 @@ fn edge(
     head(out, code::EDGE);
     value(out, id)?;
     string(out, label)?;
-    // The target stands first: an edge is written as coming in.
+    // The target comes first: the format writes an edge as an incoming one.
     for (vertex, vertex_label) in [target, source] {
         value(out, vertex)?;
         string(out, vertex_label)?;
@@ -281,7 +280,7 @@ pub(super) fn property(out: &mut Out, key: &str, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Properties as clients expect them: a list, or null where there are none.
+/// Properties as clients expect them: a list, or null if there are none.
 fn list_or_null<T>(out: &mut Out, items: &[T], write: impl Fn(&mut Out, &T) -> Result<()>) -> Result<()> {
     if items.is_empty() {
         null(out);

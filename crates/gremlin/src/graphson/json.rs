@@ -1,9 +1,8 @@
-//! JSON as a tree whose nodes know where they stand.
+//! JSON as a tree whose nodes know their positions.
 //!
-//! Typed values are told by a member that may come anywhere in its object, so reading takes a tree; and an
-//! error about a value is of no use without its place, which the trees of JSON libraries forget. Strings and
-//! numbers borrow from the message where they need no unescaping, numbers stay text until their type is known,
-//! and objects keep every member, of which the last of a name counts.
+//! The member that says the type of a value may be anywhere in its object, so reading needs a tree. Errors need positions, which the
+//! trees of JSON libraries do not keep. Strings and numbers borrow from the message if they need no unescaping, numbers stay
+//! text until their type is known, and objects keep all members, the last of which counts. Levels are bounded (WIRE-2).
 
 use std::borrow::Cow;
 
@@ -11,8 +10,8 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::limits::NESTING_MAX;
 
-/// How deep arrays and objects may lie in one another. A traversal inside a traversal takes six levels: the
-/// typed value, its `@value`, the steps, the step, and in GraphSON 3 a list around it.
+/// The most levels of arrays and objects. A traversal inside a traversal takes six levels: the typed value, its `@value`, the steps,
+/// the step, and in GraphSON 3 a list around it.
 const DEPTH_MAX: usize = 6 * NESTING_MAX;
 
 /// A value and the byte at which it begins.
@@ -22,12 +21,12 @@ pub(super) struct Json<'a> {
     pub(super) kind: Kind<'a>,
 }
 
-/// What JSON has.
+/// The kinds of JSON values.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Null,
     Bool(bool),
-    /// As it is written.
+    /// The number as it is written.
     Number(&'a str),
     String(Cow<'a, str>),
     Array(Vec<Json<'a>>),
@@ -35,7 +34,7 @@ pub(super) enum Kind<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The member of this name; the last, should there be several.
+    /// The member of a name; of several, the last.
     pub(super) fn member(&self, name: &str) -> Option<&Json<'a>> {
         match &self.kind {
             Kind::Object(members) => members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value),
@@ -51,7 +50,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// What it is, for messages.
+    /// The kind of the value, for messages.
     pub(super) fn kind_name(&self) -> &'static str {
         match self.kind {
             Kind::Null => "null",
@@ -63,7 +62,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// An error at this value.
+    /// An error at the position of this value.
     pub(super) fn malformed(&self, message: &str) -> Error {
         malformed(self.at, message)
     }
@@ -73,7 +72,7 @@ fn malformed(at: usize, message: &str) -> Error {
     Error::new(ErrorKind::Syntax, format!("byte {at} of the message: {message}"))
 }
 
-/// The one value in this text.
+/// The single value in a text.
 pub(super) fn parse(text: &[u8]) -> Result<Json<'_>> {
     let text = std::str::from_utf8(text).map_err(|e| malformed(e.valid_up_to(), "the JSON is no UTF-8"))?;
     let mut parser = Parser { text, at: 0, depth: 0 };
@@ -156,7 +155,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the collection ends before its first element.
+    /// Returns true if the collection ends before its first element.
     fn closes(&mut self, close: u8) -> bool {
         self.blanks();
         let closes = self.peek() == Some(close);
@@ -164,7 +163,7 @@ impl<'a> Parser<'a> {
         closes
     }
 
-    /// Passes a comma (false) or the end of the collection (true).
+    /// Passes a comma and returns false, or the end of the collection and returns true.
     fn ends_after_comma(&mut self, close: u8) -> Result<bool> {
         self.blanks();
         let ends = match self.peek() {
@@ -244,7 +243,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The character an escape stands for; its backslash was passed.
+    /// The character of an escape whose backslash has been passed.
     fn escape(&mut self) -> Result<char> {
         let letter = self.peek();
         self.at += 1;

@@ -1,7 +1,7 @@
-//! Dates and lengths of time in ISO 8601, as Java spells and reads them.
+//! Dates and lengths of time in ISO 8601, as Java writes and reads them.
 //!
-//! Every moment the wire can hold has a spelling: years beyond 9999 have a sign, offsets may have seconds. The
-//! fraction has three, six or nine digits, which every client reads.
+//! Every date that the wire can hold has a text: years beyond 9999 have a sign, and offsets may have seconds. A fraction has
+//! three, six or nine digits, which every client reads.
 
 use std::fmt::Write as _;
 
@@ -52,8 +52,8 @@ fn fraction(nanos: i64) -> String {
     }
 }
 
-/// The moment in a text; seconds, fraction and offset may be left out (UTC then), and the name of a zone in
-/// brackets, which says nothing the offset does not, may follow.
+/// The point in time of a text. Seconds, fraction and offset (then UTC) may be missing. The name of a zone in brackets may follow; it
+/// adds nothing to the offset.
 pub(super) fn read(text: &str) -> Option<DateTime> {
     let text = text.split_once('[').map_or(text, |(moment, _)| moment);
     let (date, time) = text.split_once(['T', 't'])?;
@@ -80,7 +80,7 @@ fn nanos_of_day(clock: &str) -> Option<i64> {
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let nanos = if fraction.is_empty() { 0 } else { fraction_nanos(fraction)? };
     let seconds = sexagesimal(clock)?;
-    // Else a minute of the clock would have more than sixty seconds.
+    // Otherwise a minute would have more than sixty seconds.
     seconds.checked_mul(NANOS_PER_SECOND)?.checked_add(nanos)
 }
 
@@ -117,7 +117,7 @@ fn number(digits: &str, length: std::ops::RangeInclusive<usize>) -> Option<i64> 
     plain.then(|| digits.parse().ok())?
 }
 
-/// A length of time as `PT90.005S`, with the sign in front where it is negative: every client reads that.
+/// A length of time as `PT90.005S`, which every client reads. A negative one begins with its sign.
 pub(super) fn write_duration(duration: Duration) -> String {
     let total = i128::from(duration.seconds) * i128::from(NANOS_PER_SECOND) + i128::from(duration.nanos);
     let (sign, total) = (if total < 0 { "-" } else { "" }, total.unsigned_abs());
@@ -156,7 +156,7 @@ pub(super) fn read_duration(text: &str) -> Option<Duration> {
     rest.is_empty().then_some(whole)
 }
 
-/// The amount before `unit` in nanoseconds, which is taken off the text; zero if the unit is not there.
+/// Takes the amount before `unit` off the text and returns it in nanoseconds; zero if the unit is missing.
 fn amount(rest: &mut &str, unit: char, unit_seconds: i128) -> Option<i128> {
     let Some((amount, after)) = rest.split_once(unit) else { return Some(0) };
     *rest = after;

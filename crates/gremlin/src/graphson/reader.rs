@@ -1,7 +1,7 @@
-//! Reading: JSON into arguments and values.
+//! Reading GraphSON: JSON into arguments and values.
 //!
-//! One reader serves every dialect: a type is followed where it is said. Collections inside elements and paths
-//! come plain (GraphSON 2) or typed (3); both are read.
+//! One reader serves every dialect: it follows a type if the value has one. Collections inside elements and paths may be plain
+//! (GraphSON 2) or typed (GraphSON 3).
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Reader {
         Reader { depth: 0, elements, bindings: Bindings::in_place() }
     }
 
-    /// Keeps bindings as parameters and collects their values, which [`Reader::take_bindings`] gives.
+    /// Keeps bindings as parameters, and collects their values for [`Reader::take_bindings`].
     pub(super) fn collecting_bindings(mut self) -> Self {
         self.bindings = Bindings::collected();
         self
@@ -86,7 +86,7 @@ impl Reader {
                     Ok(collections::map_argument(entries))
                 }
                 Some((_, Some(type_name))) => {
-                    // A client leaves the value of a type without content out.
+                    // Clients leave out the value of a type without content.
                     let absent = Json { at: json.at, kind: Kind::Null };
                     self.typed(json, type_name, json.member("@value").unwrap_or(&absent))
                 }
@@ -175,7 +175,7 @@ impl Reader {
         bulk.ok_or_else(|| json.malformed("a bulk is a whole number that is not negative"))
     }
 
-    /// A value inside something that is a value in every reading: a path, a multiset, a property.
+    /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
     fn detached_value(&mut self, json: &Json<'_>) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, Elements::Detached);
         let value = self.value(json);
@@ -283,7 +283,7 @@ impl Reader {
         })
     }
 
-    /// A traverser among a request's values stands for its object, or for a multiset if it has a bulk.
+    /// A traverser among the values of a request stands for its object or, with a bulk, for a multiset.
     fn traverser(&mut self, content: &Json<'_>) -> Result<Argument> {
         let (bulk, object) = (self.bulk(required(content, "bulk")?)?, required(content, "value")?);
         match bulk {
@@ -339,7 +339,7 @@ impl Reader {
         Ok(self.bindings.resolve(name, bound?, elements == Elements::References))
     }
 
-    /// A strategy's options stand in `conf` beside its class (3.8), or by themselves (3.7).
+    /// The options of a strategy are in `conf` beside its class (3.8), or by themselves (3.7).
     fn strategy(&mut self, name: &str, content: &Json<'_>) -> Result<Argument> {
         let class = content.member("fqcn").and_then(Json::text).map_or(name, terms::simple_name);
         let options = content.member("conf").unwrap_or(content);
@@ -382,7 +382,7 @@ fn required<'j, 'a>(content: &'j Json<'a>, name: &str) -> Result<&'j Json<'a>> {
     })
 }
 
-/// A label or key; `default` where a reference leaves it out.
+/// A label or key; `default` if a reference leaves it out.
 fn label(content: &Json<'_>, name: &str, default: &str) -> Result<SmolStr> {
     match content.member(name) {
         None => Ok(default.into()),

@@ -1,7 +1,7 @@
-//! Reading: values without parts.
+//! Reading GraphSON: values without parts.
 //!
-//! Numbers are converted from their text, so that none loses digits on the way. Clients that cannot write a
-//! number (not a number, infinity, integers beyond 53 bits in JavaScript) write a string; both are read.
+//! Numbers are converted from their text, so none loses digits. A client that cannot write a number (not a number, infinity, in
+//! JavaScript integers beyond 53 bits) writes a string; both are read.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ pub(super) fn scalar(type_name: &str, content: &Json<'_>) -> Result<Option<Value
     }))
 }
 
-/// A number that says no type: an int, a long or a big integer by its size, a double if it has a fraction or an
-/// exponent.
+/// A number without a type: an int, a long or a big integer by its size; a double if it has a fraction or an exponent.
 pub(super) fn untyped_number(json: &Json<'_>, text: &str) -> Result<Value> {
     check_length(json, text)?;
     if text.contains(['.', 'e', 'E']) {
@@ -70,7 +69,7 @@ pub(super) fn untyped_number(json: &Json<'_>, text: &str) -> Result<Value> {
     }
 }
 
-/// The text of a number, which may stand in a string.
+/// The text of a number, which may be in a string.
 fn digits<'j>(json: &'j Json<'_>) -> Result<&'j str> {
     let digits = match &json.kind {
         Kind::Number(digits) => digits,
@@ -97,7 +96,7 @@ fn whole<T: FromStr>(json: &Json<'_>, what: &str) -> Result<T> {
 
 fn float<T: FromStr + Copy>(json: &Json<'_>, is_infinite: fn(T) -> bool) -> Result<T> {
     let digits = digits(json)?;
-    // Rust reads more words than these.
+    // Rust would also read other words.
     let word = matches!(digits, "NaN" | "Infinity" | "-Infinity");
     let plain = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     match digits.parse::<T>() {

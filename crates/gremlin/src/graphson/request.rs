@@ -16,8 +16,8 @@ pub fn decode_request(message: &[u8]) -> Result<Request> {
     request(&json, id)
 }
 
-/// The request in the body of an HTTP request: as it is in a message, or only its arguments, which then ask for the
-/// evaluation of a script or bytecode. `fresh` is its id if it has none.
+/// The request in the body of an HTTP request. The body is a whole request, or only its arguments, which then ask to evaluate a
+/// script or bytecode. `fresh` is the id of a request without one.
 pub fn decode_body(body: &[u8], fresh: Uuid) -> Result<Request> {
     let json = object(body)?;
     let id = id(&json).unwrap_or(fresh);
@@ -76,7 +76,7 @@ fn arguments(reader: &mut Reader, args: &Json<'_>) -> Result<Vec<(SmolStr, Argum
     }
 }
 
-/// The id of a request that is not otherwise right, as long as it is JSON.
+/// The id of a request that is wrong otherwise, if it is JSON at all.
 pub fn request_id(message: &[u8]) -> Option<Uuid> {
     id(&json::parse(message).ok()?)
 }

@@ -4,8 +4,8 @@
 //! {"requestId": "…", "status": {"message": "", "code": 200, "attributes": {}}, "result": {"data": […], "meta": {}}}
 //! ```
 //!
-//! The results stand last, so that a server can begin to send them before it has the last one
-//! ([`open_response`], [`write_items`], [`close_response`]).
+//! The results come last, so that a server can send the first before it has the last ([`open_response`], [`write_items`],
+//! [`close_response`]).
 
 use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
@@ -14,7 +14,7 @@ use super::writer::Writer;
 use super::{Dialect, Version};
 use crate::message::{ResponseData, ResponseHead};
 
-/// Appends a response. On an error (a value the format cannot hold) the buffer is as it was.
+/// Appends a response. An error leaves the buffer as it was (WIRE-5).
 pub fn encode_response(
     dialect: Dialect,
     head: ResponseHead<'_>,
@@ -47,7 +47,7 @@ pub fn open_response(dialect: Dialect, head: ResponseHead<'_>, out: &mut Vec<u8>
     Ok(())
 }
 
-/// Appends some results; `first` says that none stand before them. On an error the buffer is as it was.
+/// Appends some results. `first`: there are none before them. An error leaves the buffer as it was (WIRE-5).
 pub fn write_items(dialect: Dialect, data: ResponseData<'_>, first: bool, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let mut separator: &[u8] = if first { b"" } else { b"," };
@@ -67,7 +67,7 @@ pub fn write_items(dialect: Dialect, data: ResponseData<'_>, first: bool, out: &
     write().inspect_err(|_| out.truncate(start))
 }
 
-/// Appends what follows the last result.
+/// Appends the end of a response, after its last result.
 pub fn close_response(dialect: Dialect, out: &mut Vec<u8>) {
     out.extend_from_slice(if is_typed_collection(dialect) { b"]}" } else { b"]" });
     write_tail(dialect, out);

@@ -1,7 +1,7 @@
-//! Writing: values and arguments into JSON.
+//! Writing GraphSON: values and arguments into JSON.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; who
-//! sends them on anyway truncates to where it began.
+//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller truncates it
+//! (WIRE-5).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,15 +15,15 @@ use crate::print::direction_name;
 use crate::terms::{CARDINALITY_VALUE, token_name};
 use crate::text::{Plain, decimal};
 
-/// The bytes that values of multisets may take in one result, beyond the first time each is written, where a dialect
-/// writes each as often as it occurs. Nobody can read so many lines.
+/// A dialect without multisets writes a value as often as it occurs. These are the most bytes that the repetitions of all values of one
+/// result may take.
 const COPIED_BYTES_MAX: u64 = 16 << 20;
 
 /// Appends JSON to a buffer.
 pub(super) struct Writer<'a> {
     dialect: Dialect,
     out: &'a mut Vec<u8>,
-    /// How many more bytes values of multisets may take that are there already.
+    /// The bytes that repetitions of values of multisets may still take.
     copied_bytes_left: u64,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A result with how many times it occurs.
+    /// A result, with the number of times it occurs.
     pub(super) fn traverser(&mut self, bulk: u64, object: &Value) -> Result<()> {
         self.typed("g:Traverser", |writer| {
             writer.raw(br#"{"bulk":"#);
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// What `write` writes, with its type where types are written.
+    /// The output of `write`, with a type if the dialect has types.
     fn typed(&mut self, type_name: &str, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         if !self.dialect.typed {
             return write(self);
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The same for a collection, whose type GraphSON 2 does not write.
+    /// The same for a collection, which has no type in GraphSON 2.
     fn collection(&mut self, type_name: &str, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         match self.dialect.version {
             Version::V2 => write(self),
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether maps are objects of JSON, whose keys are strings.
+    /// Returns true if the dialect writes maps as JSON objects, whose keys are strings.
     fn has_text_keys(&self) -> bool {
         !self.dialect.typed || self.dialect.version == Version::V2
     }
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// An object; the keys are written by `write`, too.
+    /// An object. `write` writes the keys, too.
     fn members<T>(&mut self, items: &[T], write: impl Fn(&mut Self, &T) -> Result<()>) -> Result<()> {
         self.raw(b"{");
         for (i, item) in items.iter().enumerate() {
@@ -198,7 +198,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Values and bulks in turn; in the dialects that have no multisets every occurrence.
+    /// Values and bulks in turn; in dialects without multisets, every occurrence of a value.
     fn bulk_set(&mut self, entries: &[(Value, u64)]) -> Result<()> {
         if !self.has_text_keys() {
             return self.typed("g:BulkSet", |writer| {
@@ -221,8 +221,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A value so many times. It is written once and then copied; a few bytes of request may ask for any number of copies,
-    /// of multisets in multisets, so all copies of one result have a limit together.
+    /// A value, repeated. It is written once and then copied. A few bytes of request may ask for any number of copies, of multisets in
+    /// multisets, so all copies of one result have one limit.
     fn repeated(&mut self, value: &Value, times: u64) -> Result<()> {
         let begin = self.out.len();
         self.value(value)?;
@@ -306,7 +306,7 @@ impl<'a> Writer<'a> {
         self.string(label);
         if !properties.is_empty() {
             self.raw(br#","properties":"#);
-            // Values of one key stand together under it, at the place of the first.
+            // The values of one key are together, at the position of the first.
             let mut by_key: Vec<(&str, Vec<&DetachedVertexProperty>)> = Vec::new();
             for property in properties {
                 match by_key.iter_mut().find(|(key, _)| *key == property.key) {
@@ -386,9 +386,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Arguments of traversals, which clients write.
+/// Arguments of traversals. Only clients write them.
 impl Writer<'_> {
-    /// An argument. Parameters have no form of their own on the wire: they must have been bound.
+    /// An argument. The wire has no form for parameters: they must be bound.
     pub(super) fn argument(&mut self, argument: &Argument) -> Result<()> {
         match argument {
             Argument::Value(plain) => self.value(plain)?,

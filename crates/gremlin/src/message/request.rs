@@ -1,8 +1,7 @@
 //! Requests: what a driver sends in one WebSocket message or HTTP body.
 //!
-//! A request has an id, an operation, the processor that performs it, and the operation's arguments by name. The
-//! arguments are kept as they came; the accessors give the known ones their types and say precisely what
-//! is wrong with one that has another.
+//! A request has an id, an operation, the processor that performs it, and arguments by name. The arguments are kept as the
+//! reader found them. Accessors give the known ones their types, and say precisely what is wrong with an argument of another type.
 
 use std::sync::Arc;
 
@@ -16,13 +15,13 @@ use crate::parameters::Parameters;
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The id the response repeats.
+    /// The id, which the response repeats.
     pub id: Uuid,
     /// The operation: `eval`, `bytecode`, `close`, `authentication`.
     pub op: SmolStr,
-    /// Who performs it: empty, `traversal` or `session`.
+    /// The processor that performs the operation: empty, `traversal` or `session`.
     pub processor: SmolStr,
-    /// The arguments by name, in the order they came.
+    /// The arguments by name, in the order of the message.
     pub arguments: Vec<(SmolStr, Argument)>,
     /// Values of bindings inside the bytecode; [`Request::bindings`] has them too.
     pub bytecode_bindings: Parameters,
@@ -37,7 +36,7 @@ pub enum Gremlin<'a> {
     Bytecode(&'a Bytecode),
 }
 
-/// How much of an element a response has.
+/// How much of an element a response contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MaterializeProperties {
     /// Elements with their properties.
@@ -48,7 +47,7 @@ pub enum MaterializeProperties {
 }
 
 impl Request {
-    /// The argument of this name; null is none.
+    /// The argument of a name. An argument that is null counts as missing.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         let found = self.arguments.iter().find(|(key, _)| key == name).map(|(_, argument)| argument);
         found.filter(|argument| !matches!(argument, Argument::Value(Value::Null)))
@@ -64,7 +63,7 @@ impl Request {
         }
     }
 
-    /// `aliases`: which source of the server a name of the traversal stands for.
+    /// `aliases`: the traversal source of the server that each name in the traversal stands for.
     pub fn aliases(&self) -> Result<Vec<(SmolStr, SmolStr)>> {
         let entries = match self.argument("aliases") {
             None => return Ok(Vec::new()),
@@ -78,7 +77,7 @@ impl Request {
         entries.iter().map(alias).collect()
     }
 
-    /// `bindings`: the values of parameters, with those bound inside the bytecode.
+    /// `bindings`: the values of parameters, together with those bound inside the bytecode.
     pub fn bindings(&self) -> Result<Parameters> {
         let mut bindings = self.bytecode_bindings.clone();
         let mut insert = |name: &Value, value: Value| match name {
@@ -113,7 +112,7 @@ impl Request {
         }
     }
 
-    /// `manageTransaction`: whether each request of a session is a transaction of its own.
+    /// `manageTransaction`: true if each request of a session is a transaction of its own.
     pub fn manages_transaction(&self) -> Result<bool> {
         match self.argument("manageTransaction") {
             None => Ok(false),
@@ -127,18 +126,18 @@ impl Request {
         self.text("language")
     }
 
-    /// `accepts`: the media type of the answer, where it is not the request's own.
+    /// `accepts`: the media type of the response; `None`: that of the request.
     pub fn accepts(&self) -> Result<Option<&str>> {
         self.text("accepts")
     }
 
-    /// `userAgent`: the driver.
+    /// `userAgent`: the name of the driver.
     pub fn user_agent(&self) -> Result<Option<&str>> {
         self.text("userAgent")
     }
 
-    /// `evaluationTimeout` in milliseconds (formerly `scriptEvaluationTimeout`); zero asks for as long as the server
-    /// allows.
+    /// `evaluationTimeout` (in older drivers `scriptEvaluationTimeout`), in milliseconds. Zero asks for the longest time that the
+    /// server allows.
     pub fn evaluation_timeout_ms(&self) -> Result<Option<u64>> {
         match self.count("evaluationTimeout")? {
             None => self.count("scriptEvaluationTimeout"),
@@ -146,12 +145,12 @@ impl Request {
         }
     }
 
-    /// `batchSize`: how many results a partial response has.
+    /// `batchSize`: the number of results in a partial response.
     pub fn batch_size(&self) -> Result<Option<u64>> {
         self.count("batchSize")
     }
 
-    /// `materializeProperties`; unless it is said, elements come with their properties.
+    /// `materializeProperties`. Without it, elements come with their properties.
     pub fn materialize_properties(&self) -> Result<MaterializeProperties> {
         match self.text("materializeProperties")? {
             None | Some("all") => Ok(MaterializeProperties::All),
@@ -181,7 +180,7 @@ impl Request {
     }
 }
 
-/// The value of a binding: elements are kept as detached references.
+/// The value of a binding. Elements become detached references.
 fn plain_value(argument: &Argument) -> Result<Value> {
     let element = |element| Ok(Value::Detached(Arc::new(element)));
     let label = SmolStr::default();

@@ -1,19 +1,18 @@
 //! Responses: what the server sends back, one message for each batch of results.
 //!
-//! A message has the request's id, a status with its attributes, attributes of the result (none
-//! are in use), and the result itself. Scripts are answered with plain values, bytecode with traversers,
-//! whose bulk the client expands.
+//! A message has the id of the request, a status with attributes, the results, and attributes of the results, which are always
+//! empty here. A script is answered with plain values, bytecode with traversers, whose bulk the client expands.
 
 use mangrove_graph::Value;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-/// Everything of a response but its results.
+/// A response without its results.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
-    /// The request this answers; `None` if it could not be read.
+    /// The id of the request; `None` if it could not be read.
     pub request_id: Option<Uuid>,
-    /// The status: 200, 204, 206, or an error's.
+    /// The status: 200, 204, 206, or that of an error.
     pub code: u16,
     /// What went wrong; empty if nothing did.
     pub message: &'a str,
@@ -24,16 +23,16 @@ pub struct ResponseHead<'a> {
 /// The results in a response.
 #[derive(Clone, Copy, Debug)]
 pub enum ResponseData<'a> {
-    /// None: an error, or a status without content.
+    /// No results: an error, or a status without content.
     Empty,
     /// Values, as scripts are answered.
     Values(&'a [Value]),
-    /// Values with how many times each occurs, as bytecode is answered.
+    /// Values, each with the number of times it occurs, as bytecode is answered.
     Traversers(&'a [(u64, Value)]),
 }
 
 impl ResponseData<'_> {
-    /// How many results there are, each traverser counted once.
+    /// The number of results. A traverser counts once.
     pub fn len(self) -> usize {
         match self {
             ResponseData::Empty => 0,
@@ -42,7 +41,7 @@ impl ResponseData<'_> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no results.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -51,7 +50,7 @@ impl ResponseData<'_> {
 /// A response as a client reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// The request this answers.
+    /// The id of the request; `None` if the server could not read it.
     pub request_id: Option<Uuid>,
     /// The status.
     pub code: u16,
@@ -59,6 +58,6 @@ pub struct Response {
     pub message: SmolStr,
     /// Attributes of the status.
     pub attributes: Vec<(SmolStr, Value)>,
-    /// The results with how many times each occurs; 1 for plain values.
+    /// The results, each with the number of times it occurs; 1 for plain values.
     pub data: Vec<(u64, Value)>,
 }

@@ -1,6 +1,6 @@
 //! Arguments: literals, tokens, variables, predicates, strategies and nested traversals.
 //!
-//! All recursion of the parser passes through [`Parser::argument`], which counts the depth.
+//! All recursion of the parser goes through [`Parser::argument`], which counts the levels (WIRE-2).
 
 use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
 use smol_str::SmolStr;
@@ -23,9 +23,9 @@ impl<'a> Parser<'a> {
         self.call_items(Self::argument)
     }
 
-    /// Arguments of a step or predicate. A bare word that names a `T` token, or a direction as `mergeE()` has them, is one
-    /// only where the step takes it (`takes_token` says so of a word and its place, for so many arguments); elsewhere it
-    /// is a variable: `V(id)`, `V(from)`.
+    /// Arguments of a step or predicate. A bare word may name a `T` token, or a direction as in `mergeE()`. It stands for that only if the
+    /// step takes it, which `takes_token` decides from the word, its position and the number of arguments. Otherwise it is a
+    /// variable: `V(id)`, `V(from)`.
     pub(super) fn arguments_of(&mut self, takes_token: impl Fn(&str, usize, usize) -> bool) -> Result<Vec<Argument>> {
         let mut words: Vec<Option<SmolStr>> = Vec::new();
         if self.at(b'{') {
@@ -48,7 +48,7 @@ impl<'a> Parser<'a> {
         Ok(arguments)
     }
 
-    /// The arguments of a call up to its `)`; as in the official grammar's lists of names, a comma may stand behind the last.
+    /// The arguments of a call up to its `)`. A comma may follow the last, as in the official grammar's lists of names.
     fn call_items<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         self.items_to(b')', true, item)
     }
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         self.at(b'.') && self.ahead.is(b'.')
     }
 
-    /// `1..5`, from its points.
+    /// `1..5`, from its points. The elements are taken from the script's budget (WIRE-7).
     fn integer_range(&mut self, start: Token<'a>, first: &Value) -> Result<Argument> {
         self.advance()?;
         self.advance()?;
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[a, b]`, `[k: v]` or `[:]`. What the first item is followed by tells which.
+    /// `[a, b]`, `[k: v]` or `[:]`. The token after the first item decides which.
     fn list_or_map(&mut self) -> Result<Argument> {
         self.advance()?;
         if self.at(b':') {
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
         self.token.kind == Kind::Name && self.ahead.is(b':')
     }
 
-    /// The entries of a map up to its `]`; the first key may have been read already.
+    /// The entries of a map up to its `]`. The first key may have been read already.
     fn map_entries(&mut self, mut first_key: Option<Argument>) -> Result<Argument> {
         let entries = self.items(b']', |parser| {
             let key = match first_key.take() {
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What begins with a name: the one place where words are told apart.
+    /// An argument that begins with a name. This is the only function that decides what a word means.
     fn word(&mut self) -> Result<Argument> {
         let word = self.name("an argument")?;
         if word.text == "new" && self.token.kind == Kind::Name {
@@ -363,7 +363,7 @@ impl<'a> Parser<'a> {
         Ok(Argument::Traversal(bytecode))
     }
 
-    /// `not(…)` of a predicate is a predicate; of anything else it is the step.
+    /// `not(…)` of a predicate is a predicate; of any other argument it is the step.
     fn not(&mut self, name: Token<'a>) -> Result<Argument> {
         let mut instruction = self.instruction(name)?;
         if matches!(instruction.arguments.as_slice(), [Argument::Predicate(_)])
@@ -374,7 +374,7 @@ impl<'a> Parser<'a> {
         self.nested(Bytecode { source: Vec::new(), steps: vec![instruction] })
     }
 
-    /// The predicate of this name, from its `(`, with what is chained to it.
+    /// The predicate of a name, from its `(`, with the predicates chained to it.
     fn predicate(&mut self, name: Token<'a>) -> Result<Argument> {
         let arguments = self.arguments_of(|_, _, _| false)?;
         let predicate = Predicate::from_name(name.text, arguments)
@@ -382,8 +382,7 @@ impl<'a> Parser<'a> {
         self.predicate_chain(predicate)
     }
 
-    /// `.and(p)`, `.or(p)`, `.negate()`. Alternating them nests the result, so it counts as levels
-    /// below this argument.
+    /// `.and(p)`, `.or(p)`, `.negate()`. Alternating them nests the result, so each counts as a level below this argument (WIRE-2).
     fn predicate_chain(&mut self, mut predicate: Predicate) -> Result<Argument> {
         while self.at(b'.') {
             self.advance()?;
@@ -503,7 +502,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The id of a reference to an element; a label may follow and says nothing more.
+    /// The id of a reference to an element. A label may follow, and is ignored.
     fn reference(&mut self, class: Token<'a>) -> Result<Value> {
         let arguments = self.arguments()?;
         match arguments.as_slice() {

@@ -1,21 +1,21 @@
-//! Errors that point at a place in a script: line, column, the line's text and a caret below it.
+//! Errors that point at a position in a script: line, column, the text of the line, and a caret below it.
 
 use mangrove_graph::{Error, ErrorKind};
 
 use crate::bytecode::Position;
 
-/// How many characters of a long line are shown before and after the place.
+/// The characters of a long line that are shown before and after the position.
 const EXCERPT_BEFORE: usize = 60;
 const EXCERPT_AFTER: usize = 40;
 
-/// A place in a script: where it is for people and for slicing.
+/// A position in a script: as line and column, and as a byte offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) position: Position,
     pub(super) offset: usize,
 }
 
-/// An error at a place of the script.
+/// An error at a position of the script.
 pub(super) fn error(kind: ErrorKind, text: &str, place: Place, message: &str) -> Error {
     let Position { line, column } = place.position;
     let (excerpt, caret) = excerpt(text, place.offset);
@@ -29,7 +29,7 @@ fn excerpt(text: &str, offset: usize) -> (String, usize) {
     let (before, after) = (&text[start..offset], text[offset..end].trim_end_matches('\r'));
     let from = before.char_indices().rev().nth(EXCERPT_BEFORE - 1).map_or(0, |(i, _)| i);
     let to = after.char_indices().nth(EXCERPT_AFTER).map_or(after.len(), |(i, _)| i);
-    // Tabs would move the caret.
+    // A tab would move the caret.
     let shown: String = [&before[from..], &after[..to]].concat().replace('\t', " ");
     (shown, before[from..].chars().count())
 }

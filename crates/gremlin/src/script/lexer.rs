@@ -1,8 +1,7 @@
 //! Tokens of a script.
 //!
-//! The lexer hands out slices of the text and decides nothing about their meaning: a name is a name,
-//! whether it is a step, a token of an enum or a variable. Every byte is looked at a bounded number of
-//! times, so lexing is linear in the length of the script.
+//! The lexer returns slices of the text and decides nothing about their meaning: a name may be a step, an enum token or a
+//! variable. It looks at every byte a bounded number of times, so lexing is linear in the length of the script (WIRE-7).
 
 use mangrove_graph::{ErrorKind, Result};
 
@@ -10,7 +9,7 @@ use super::diagnostic::{self, Place};
 use super::names;
 use crate::bytecode::Position;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A name, keywords among them.
@@ -27,7 +26,7 @@ pub(super) enum Kind {
     End,
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
@@ -40,7 +39,7 @@ impl Token<'_> {
         self.kind == Kind::Mark(mark)
     }
 
-    /// The token as error messages name it.
+    /// The token as error messages show it.
     pub(super) fn describe(&self) -> String {
         match self.kind {
             Kind::End => "the end of the script".to_owned(),
@@ -64,7 +63,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, offset: 0, position: Position { line: 1, column: 1 } }
     }
 
-    /// The next token; `End` again and again at the end.
+    /// The next token. At the end of the script it is always `End`.
     pub(super) fn token(&mut self) -> Result<Token<'a>> {
         self.skip_blanks();
         let place = Place { position: self.position, offset: self.offset };
@@ -99,7 +98,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind, text: &rest[..length], place })
     }
 
-    /// Whether what comes next is a string without a closing quote.
+    /// Returns true if a string without a closing quote comes next.
     pub(super) fn at_open_string(&self) -> bool {
         self.text[self.offset..].starts_with(['"', '\''])
     }
@@ -149,7 +148,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// How many bytes of a name the text begins with.
+/// The length in bytes of the name that the text begins with.
 fn name_length(text: &str) -> usize {
     let start = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$' || (!c.is_ascii() && c.is_alphabetic());
     let part = |c: char| start(c) || c.is_ascii_digit() || (!c.is_ascii() && c.is_alphanumeric());

@@ -1,6 +1,6 @@
 //! Numbers, strings and the other literals, from token text to values.
 //!
-//! Errors are plain words: the parser adds where they happened.
+//! Errors are plain text; the parser adds their position.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -148,7 +148,7 @@ pub(super) fn string(text: &str) -> Parsed<SmolStr> {
     Ok(SmolStr::from(resolved))
 }
 
-/// Resolves the escape whose backslash was just passed; gives the text after it.
+/// Resolves an escape whose backslash has been passed. Returns the text after it.
 fn escape<'a>(text: &'a str, resolved: &mut String) -> Parsed<&'a str> {
     let Some(letter) = text.chars().next() else { return Err("a string ends in a backslash".to_owned()) };
     let rest = &text[letter.len_utf8()..];

@@ -1,7 +1,7 @@
 //! The words of the language: steps, source methods, terminals, enum tokens, constants.
 //!
-//! A bare word is resolved as the official grammar does: followed by `(` it is a step, a predicate or a
-//! literal's constructor; otherwise it is an enum token if it names one, and a variable if not.
+//! A bare word is resolved as in the official grammar. Before a `(` it is a step, a predicate or the constructor of a literal.
+//! Otherwise it is an enum token if it names one, and else a variable.
 
 use crate::suggest::suggest;
 use mangrove_graph::{Direction, Token, Value};
@@ -13,7 +13,7 @@ use crate::predicate::{P_NAMES, TEXT_P_NAMES};
 pub(super) const LAMBDA_REFUSED: &str = "lambdas and closures are not supported, because nothing a client sends is \
      run as code; write it with steps, such as `filter(__.values('age').is(gt(30)))` or `map(__.values('name'))`";
 
-/// What configures a traversal source.
+/// The methods that configure a traversal source.
 pub(crate) const SOURCE_METHODS: &[&str] = &[
     "with",
     "withBulk",
@@ -29,7 +29,7 @@ pub(crate) const SOURCE_METHODS: &[&str] = &[
 pub(crate) const START_STEPS: &[&str] =
     &["E", "V", "addE", "addV", "call", "inject", "io", "mergeE", "mergeV", "union"];
 
-/// What ends a traversal and says how its results are taken.
+/// The methods that end a traversal and say how its results are taken.
 pub(crate) const TERMINALS: &[&str] =
     &["explain", "hasNext", "iterate", "next", "toBulkSet", "toList", "toSet", "tryNext"];
 
@@ -61,8 +61,7 @@ pub(crate) const TYPE_NAMES: &[&str] = &[
 /// The units of `DT`.
 pub(crate) const DATE_UNITS: &[&str] = &["second", "minute", "hour", "day"];
 
-/// What may stand before a point in an argument, besides `__`, `P` and `TextP`: the enums and the holders
-/// of constants.
+/// The names that may stand before a point in an argument, besides `__`, `P` and `TextP`: enums, and classes of constants.
 pub(crate) const QUALIFIERS: &[&str] = &[
     "Barrier",
     "Cardinality",
@@ -88,45 +87,45 @@ pub(crate) const QUALIFIERS: &[&str] = &[
     "__",
 ];
 
-/// Whether this is a step.
+/// Returns true for the name of a step.
 pub(super) fn is_step(name: &str) -> bool {
     STEPS.binary_search(&name).is_ok()
 }
 
-/// Whether this is a predicate; `not` is one too, but also a step.
+/// Returns true for the name of a predicate. `not` is a predicate and a step.
 pub(super) fn is_predicate(name: &str) -> bool {
     P_NAMES.contains(&name) || TEXT_P_NAMES.contains(&name)
 }
 
-/// Whether the class `P` or `TextP` has this predicate.
+/// Returns true if the class `P` or `TextP` has a predicate of this name.
 pub(super) fn has_predicate(class: &str, name: &str) -> bool {
     let names = if class == "P" { P_NAMES } else { TEXT_P_NAMES };
     names.contains(&name)
 }
 
-/// Whether this is the name of a strategy's class.
+/// Returns true for the name of the class of a strategy.
 pub(super) fn is_strategy(name: &str) -> bool {
     name.ends_with("Strategy") && name.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// The directions that are spelled as an edge is told, and as a variable may well be called.
+/// The words for directions that may as well be names of variables.
 const DIRECTION_WORDS: [&str; 2] = ["from", "to"];
 
-/// Whether a bare word may be a `T` token or a direction, and a variable too.
+/// Returns true if a bare word may be a `T` token or a direction, or a variable.
 pub(super) fn is_token_word(word: &str) -> bool {
     token(word).is_some() || DIRECTION_WORDS.contains(&word)
 }
 
-/// Whether the argument of a step at this place, of so many, may be the token (or direction) of this word.
+/// Returns true if the argument of a step at this position, among so many, may be the token or direction that the word names.
 pub(super) fn takes_token(step: &str, word: &str, at: usize, count: usize) -> bool {
     if DIRECTION_WORDS.contains(&word) {
         return at == 0 && matches!(step, "to" | "toE" | "toV");
     }
     match step {
         "by" | "choose" | "branch" => true,
-        // has(T, …) and has(label, T, …); the last of several is the value.
+        // has(T, …) and has(label, T, …). The last of several arguments is the value.
         "has" => at == 0 && count <= 2 || at == 1 && count == 3,
-        // A cardinality may stand in front.
+        // A cardinality may come first.
         "property" => at == 0 || at == 1 && count == 3,
         _ => false,
     }
@@ -266,7 +265,7 @@ pub(super) fn suggest_qualifier(name: &str) -> String {
     suggest(name, QUALIFIERS.iter().copied())
 }
 
-/// Words that are members of qualifiers and no steps.
+/// Words that are members of qualifiers, but no steps.
 #[rustfmt::skip] // A word a line would be pages of words.
 const MEMBER_WORDS: &[&str] = &[
     "OUT", "IN", "BOTH", "from", "to", "first", "last", "mixed", "asc", "desc", "shuffle", "single", "list",

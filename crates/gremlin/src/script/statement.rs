@@ -1,6 +1,6 @@
-//! Statements, one after the other, with their places.
+//! Statements: the parts of a script, one after the other, with their positions.
 //!
-//! A statement is a traversal, a command to the transaction, or one that gives a name a value:
+//! A statement is a traversal, a command to the transaction, or an assignment to a name:
 //!
 //! ```text
 //! ada = g.addV('person').next()
@@ -9,11 +9,11 @@
 //! ada
 //! ```
 //!
-//! A name that has a value stands for it as a parameter does, in the statements that follow. What values names have when
-//! is not known here: [`ScriptStatement::variable`] says which name is given what its statement results in.
+//! In the statements that follow, an assigned name is a parameter. The parser does not know the values:
+//! [`ScriptStatement::variable`] says which name gets the result of a statement.
 //!
-//! A statement ends with a semicolon, or with a line where it is whole: brackets are closed, and the next line does not
-//! begin with a point.
+//! A statement ends with a semicolon, or at the end of a line if it is complete: all brackets are closed, and the next line does
+//! not begin with a point.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -26,23 +26,23 @@ use super::lexer::{Kind, Lexer};
 use super::{ParseOptions, Parser, Statement, Terminal, Token, names};
 use crate::bytecode::{Argument, Bytecode, Position};
 
-/// A statement of a script, and where it stands.
+/// A statement of a script, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptStatement {
-    /// The name that is given what the statement results in.
+    /// The name that gets the result of the statement.
     pub variable: Option<SmolStr>,
     /// What it does.
     pub statement: Statement,
-    /// Where it begins.
+    /// The position of its beginning.
     pub position: Position,
-    /// Its bytes in the script, without what separates it from the next.
+    /// Its bytes in the script, without the separator after it.
     pub range: Range<usize>,
-    /// The bytes of what is run or written out: the statement without the name that is given its value.
+    /// The bytes of the statement without the name that it assigns to.
     pub expression: Range<usize>,
 }
 
 impl ScriptStatement {
-    /// The statement as errors name it, with its number among the others, counted from 1.
+    /// The statement as errors show it, with its number, counted from 1.
     pub fn place(&self, number: usize) -> impl fmt::Display + use<> {
         let Position { line, column } = self.position;
         format!("statement {number} (line {line}, column {column})")
@@ -52,14 +52,14 @@ impl ScriptStatement {
 /// The statements of a script, parsed one after the other.
 pub struct Statements<'a> {
     parser: Parser<'a>,
-    /// The names that have values so far.
+    /// The names that have been assigned so far.
     variables: HashSet<SmolStr>,
-    /// An error ends it.
+    /// True after an error, which ends the iteration.
     is_over: bool,
 }
 
 impl<'a> Statements<'a> {
-    /// The statements of this text.
+    /// The statements of a text.
     pub fn new(text: &'a str, options: &'a ParseOptions) -> Result<Self> {
         Ok(Statements { parser: Parser::new(text, options)?, variables: HashSet::new(), is_over: false })
     }
@@ -106,8 +106,8 @@ impl Iterator for Statements<'_> {
     }
 }
 
-/// Whether a text is no script yet, and may become one by going on: a bracket or a quote is open, or it ends with a
-/// point. A text that is wrong before its end is finished: more of it would not help.
+/// Returns true if a text is no complete script, but may become one with more text: a bracket or a quote is open, or it ends with a
+/// point. A text with an error before its end is finished, since more text would not help.
 pub fn is_unfinished(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
     loop {
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// What follows `=`: a traversal that ends with a value, a value, or a name that has one.
+    /// The right side of an assignment: a traversal that results in a value, a value, or a name that has one.
     fn assigned_value(&mut self, variable: Token<'a>, known: &HashSet<SmolStr>) -> Result<Statement> {
         if self.token.kind == Kind::Name && self.ahead.is(b'.') {
             let statement = self.expression(known)?;
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         if is_variable { Ok(Statement::Variable(source)) } else { self.traversal(source) }
     }
 
-    /// What follows a traversal source.
+    /// The rest of a statement after a traversal source.
     fn traversal(&mut self, source: SmolStr) -> Result<Statement> {
         let mut bytecode = Bytecode::default();
         let mut terminal = Terminal::None;

@@ -1,4 +1,4 @@
-//! What ends a traversal, and what that makes of its results.
+//! Terminals: the methods that end a traversal, and the value that they make of its results.
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 
@@ -7,13 +7,13 @@ use super::{Parser, Token};
 use crate::bytecode::{Argument, Bytecode, Comparison, Instruction, Predicate};
 use crate::collections;
 
-/// How many results a variable holds at most.
+/// The most results in a variable.
 pub const VARIABLE_SIZE_MAX: u64 = 1_000_000;
 
 /// How the results of a traversal are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
-    /// Not said: all of them.
+    /// There is no terminal: all results are taken.
     None,
     /// `next()`, or `next(n)`.
     Next(Option<u64>),
@@ -23,7 +23,7 @@ pub enum Terminal {
     ToSet,
     /// `toBulkSet()`
     ToBulkSet,
-    /// `iterate()`: for the effects, without results.
+    /// `iterate()`: the traversal runs, and its results are dropped.
     Iterate,
     /// `hasNext()`
     HasNext,
@@ -34,8 +34,7 @@ pub enum Terminal {
 }
 
 impl Terminal {
-    /// Writes it as the steps that mean it, so that the planner knows about it. The plan itself ([`Terminal::Explain`])
-    /// is not a matter of steps.
+    /// Appends steps with the same meaning, so that the planner knows about the terminal. [`Terminal::Explain`] has no such steps.
     pub fn apply(self, bytecode: &mut Bytecode) {
         let mut append = |name: &str, arguments| bytecode.steps.push(Instruction::new(name, arguments));
         let count = |n: u64| vec![Argument::from(Value::I64(i64::try_from(n).unwrap_or(i64::MAX)))];
@@ -58,13 +57,12 @@ impl Terminal {
         }
     }
 
-    /// Whether it makes a value that a variable can hold.
+    /// Returns true if it makes a value that a variable can hold.
     fn has_value(self) -> bool {
         !matches!(self, Terminal::None | Terminal::Iterate | Terminal::TryNext | Terminal::Explain)
     }
 
-    /// The value a variable is given: what the results of a traversal that ends with this make, each with how many times
-    /// it occurs.
+    /// The value of a variable, from the results of a traversal that ends with this terminal, each with the number of times it occurs.
     pub fn value(self, results: Vec<(Value, u64)>) -> Result<Value> {
         let size = results.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
         if size > VARIABLE_SIZE_MAX {
@@ -86,7 +84,7 @@ impl Terminal {
     }
 }
 
-/// The value of a variable as results, which those of a list or a set are one by one.
+/// The value of a variable as results. The members of a list or a set are one result each.
 pub fn results_of(value: Value) -> Vec<(Value, u64)> {
     match value {
         Value::List(items) => items.iter().map(|item| (item.clone(), 1)).collect(),
@@ -96,7 +94,7 @@ pub fn results_of(value: Value) -> Vec<(Value, u64)> {
 }
 
 impl<'a> Parser<'a> {
-    /// The terminal of this name, from its `(`.
+    /// The terminal of a name, from its `(`.
     pub(super) fn terminal(&mut self, name: Token<'a>) -> Result<Terminal> {
         let arguments = self.arguments()?;
         let invalid = |message: &str| self.error(ErrorKind::InvalidArgument, name.place, message);
@@ -121,7 +119,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Refuses to give a variable what a traversal that ends so does not have.
+    /// Fails if the terminal makes no value that a variable can get.
     pub(super) fn check_assigned(&self, variable: Token<'a>, terminal: Terminal) -> Result<()> {
         if terminal.has_value() {
             return Ok(());
@@ -136,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether the terminal of this name makes a value.
+/// Returns true if the terminal of a name makes a value.
 fn has_value(name: &str) -> bool {
     !matches!(name, "iterate" | "tryNext" | "explain")
 }
