@@ -1,28 +1,24 @@
-//! From bytecode to a logical traversal: every step's meaning, its arguments checked.
+//! From bytecode to a logical traversal: the meaning of every step, with its arguments checked.
 //!
-//! Bytecode is a flat list of names with arguments; nothing in it has been understood yet. This module is
-//! the one place that knows which steps Gremlin has, what each takes, and what it means in the terms of
-//! [`crate::logical`]. What comes out is well-formed: every step has the arguments it needs, every
-//! modulator (`as`, `by`, `from`, `to`, `option`, `with`, `until`, `emit`, `times`) belongs to a step, and
-//! nothing further on has to look at a name of Gremlin again.
+//! Bytecode is a flat list of names with arguments. This module alone knows which steps Gremlin has, which arguments each takes,
+//! and what it means in terms of [`crate::logical`]. Its result is well-formed: every step has the arguments it needs, and every
+//! modulator (`as`, `by`, `from`, `to`, `option`, `with`, `until`, `emit`, `times`) belongs to a step. No later module looks at
+//! a name of a step again.
 //!
 //! A chain is compiled in three passes, each in a module of its own:
 //!
-//! 1. `connectives` turns infix `and()`/`or()` into the prefix form, and the step labels at the ends of a
-//!    `where()` pattern into `select()` and `where(eq())`. Both are rewrites of bytecode, so that
-//!    everything behind them sees one form only.
+//! 1. `connectives` turns infix `and()`/`or()` into the prefix form, and the step labels at the ends of a `where()` pattern into
+//!    `select()` and `where(eq())`. Both are rewrites of bytecode, so later passes see one form only.
 //! 2. `groups` attaches every modulator to the step before it (for a loop also after it).
-//! 3. `steps` hands each group to the module of its family (`sources`, `elements`, `filters`, `maps`,
-//!    `barriers`, `branches`, `files`), which reads arguments through `arguments` and modulators through
-//!    `modulators`, and takes what it understands. A modulator that nobody took is an error.
+//! 3. `steps` gives each group to the module of its family (`sources`, `elements`, `filters`, `maps`, `barriers`, `branches`,
+//!    `files`). That reads arguments through `arguments` and modulators through `modulators`. A modulator that it leaves is an
+//!    error.
 //!
-//! Invariants: nested traversals are at most [`NESTING_MAX`] deep, so recursion over the result is safe;
-//! names of labels, keys, step labels and side effects are literal, values may be parameters; every count
-//! that is a literal is a 64-bit integer ([`Value::I64`](mangrove_graph::Value::I64)), whatever width it
-//! was given in.
+//! - **PLAN-9.** Nested traversals are at most [`NESTING_MAX`] levels deep, so recursion over the result is safe. Names of labels, keys,
+//!   step labels and side effects are literal (PLAN-1); values may be parameters. Every count that is a literal is a 64-bit
+//!   integer ([`Value::I64`](mangrove_graph::Value::I64)), whatever its width in the bytecode.
 //!
-//! Not here: whether a label or key exists (it may be made by the same traversal), anything about cost or
-//! order of evaluation (`rules`), and transactions (`tx` is for the server).
+//! Not here: whether a label or key exists, the cost or order of evaluation (`rules`), and transactions (`tx` is the server's).
 
 mod arguments;
 mod barriers;
@@ -55,19 +51,19 @@ use mangrove_gremlin::Bytecode;
 use crate::logical::{Configuration, Step, Traversal};
 use crate::{limits, strategies};
 
-/// How deep traversals, predicates and lists may nest in one another.
+/// The most levels of traversals, predicates and lists nested in one another (PLAN-9).
 pub const NESTING_MAX: usize = 64;
 
-/// A traversal that has been understood.
+/// A compiled traversal: its steps and the configuration of its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compiled {
-    /// What the traversal source was configured with.
+    /// The configuration of the traversal source.
     pub configuration: Configuration,
     /// The steps.
     pub traversal: Traversal,
 }
 
-/// The logical traversal of a bytecode, or an error that names the step at fault and the way out.
+/// Compiles bytecode into a logical traversal. An error names the step at fault and the way out.
 pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
     limits::check_size(bytecode)?;
     let configuration = source::configuration(&bytecode.source)?;
@@ -108,20 +104,20 @@ fn check_read_only(traversal: &Traversal) -> Result<()> {
     )))
 }
 
-/// The name of a step that writes.
+/// The name of a step, if it may change something outside the query.
 fn mutation(step: &Step) -> Option<&'static str> {
     match step {
         Step::AddVertex { .. } => Some("addV"),
         Step::AddEdge { .. } => Some("addE"),
         Step::Property(_) => Some("property"),
         Step::Drop => Some("drop"),
-        // A file that is written may be another's.
+        // The file that it writes may be in use by others.
         Step::File(_) => Some("io"),
         Step::Upsert(upsert) => Some(match upsert.kind {
             ElementKind::Vertex => "mergeV",
             ElementKind::Edge => "mergeE",
         }),
-        // It may change the database; only the list of services and those of the graph are sure to change nothing.
+        // A service may change the database. Only the list of services and the services of the graph never do.
         Step::Call { service: Some(name), .. } if !crate::logical::GRAPH_SERVICES.contains(&name.as_str()) => {
             Some("call")
         }

@@ -155,6 +155,7 @@ impl<'a> Expander<'a> {
                     list
                 }
             };
+            // GRAPH-2: a cell is visible on its own, so the neighbor is not read. GRAPH-4: the layout version keeps the order.
             let (done, position) = self.copy(&list, cursor.row, cursor.position & POSITION_MASK, out);
             cursor.position = (u64::from(list.layout_version) << LAYOUT_SHIFT) | position;
             done

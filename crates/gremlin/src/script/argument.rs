@@ -445,6 +445,7 @@ impl<'a> Parser<'a> {
         let value = match (name.text, text) {
             ("datetime" | "DateTime", Some(text)) => DateTime::parse(text).map(Value::DateTime),
             ("datetime" | "DateTime", None) => {
+                // WIRE-8: the time comes with the options.
                 self.volatile = true;
                 self.options.now.map(Value::DateTime)
             }

@@ -1,7 +1,7 @@
 //! Reading arguments: names, values, counts, ids and nested traversals.
 //!
-//! A *name* (label, key, step label, side effect) must be known when the traversal is compiled; a *value*
-//! may be a parameter. Each function says in its error what was given and what would be right.
+//! A *name* (label, key, step label, side effect) must be known when the traversal is compiled (PLAN-9). A *value* may be a
+//! parameter. The error of each function says what was given and what would be right.
 
 use mangrove_graph::{Detached, Error, Result, UserId, Value, numeric};
 use mangrove_gremlin::Argument;
@@ -11,7 +11,7 @@ use super::site::Site;
 use super::steps;
 use crate::logical::{Name, Operand, Traversal};
 
-/// A name. `what` says whose, for the error: `a label`, `a key`.
+/// A name. `what` is the kind of name, for the error: `a label`, `a key`.
 pub(super) fn name(site: &Site<'_>, argument: &Argument, what: &str) -> Result<Name> {
     match argument {
         Argument::Value(Value::String(text)) => Ok(text.clone()),
@@ -25,7 +25,7 @@ pub(super) fn names(site: &Site<'_>, arguments: &[Argument], what: &str) -> Resu
     arguments.iter().map(|argument| name(site, argument, what)).collect()
 }
 
-/// A name, or `None` for null: an element never has a null label or key.
+/// A name; `None` for null, which no element has for a label or key.
 pub(super) fn nullable_name(site: &Site<'_>, argument: &Argument, what: &str) -> Result<Option<Name>> {
     match argument {
         Argument::Value(Value::Null) => Ok(None),
@@ -33,7 +33,7 @@ pub(super) fn nullable_name(site: &Site<'_>, argument: &Argument, what: &str) ->
     }
 }
 
-/// The error for a parameter where a name is needed.
+/// The error for a parameter in the position of a name.
 pub(super) fn unbound(site: &Site<'_>, parameter: &str, what: &str) -> Error {
     site.invalid(format_args!(
         "{what} must be known when the traversal is compiled, but `{parameter}` is a parameter without a value; \
@@ -46,7 +46,7 @@ pub(super) fn operand(site: &Site<'_>, argument: &Argument) -> Result<Operand> {
     operand_at(site, argument, site.depth, false)
 }
 
-/// A value among ids: an element stands for its id.
+/// A value that is an id. An element stands for its id.
 pub(super) fn id_operand(site: &Site<'_>, argument: &Argument) -> Result<Operand> {
     operand_at(site, argument, site.depth, true)
 }
@@ -60,7 +60,7 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
         Argument::Value(Value::Detached(element)) => Ok(match &**element {
             Detached::Vertex { id, .. } => Operand::Vertex(id.clone()),
             Detached::Edge { id, .. } => Operand::Edge(id.clone()),
-            // What it says of itself is all there is to compare with.
+            // A property is compared by the content that the client sent.
             Detached::VertexProperty(_) | Detached::Property { .. } => {
                 Operand::Literal(Value::Detached(element.clone()))
             }
@@ -109,13 +109,13 @@ pub(super) fn integer(argument: &Argument) -> Option<i64> {
     }
 }
 
-/// The ids of `V()` or `E()`: `None` for all of them. Lists are flattened; null names nothing.
+/// The ids of `V()` or `E()`; `None` for all elements. Lists are flattened. Null names no element.
 pub(super) fn ids(site: &Site<'_>, arguments: &[Argument]) -> Result<Option<Vec<Operand>>> {
     let mut ids = Vec::new();
     for argument in arguments {
         flatten_ids(site, id_operand(site, argument)?, &mut ids)?;
     }
-    // TinkerPop reads V([]) as V(): a list of no ids is no restriction, unlike a null.
+    // TinkerPop reads V([]) as V(): unlike a null, an empty list is no restriction.
     let all = match arguments {
         [] => true,
         [Argument::Value(Value::List(items) | Value::Set(items))] => items.is_empty(),
@@ -182,9 +182,9 @@ pub(super) fn misfit(site: &Site<'_>, takes: &str, arguments: &[Argument]) -> Er
     site.invalid(format_args!("takes {takes}, not {}", describe_all(arguments)))
 }
 
-/// The error for what nests deeper than [`NESTING_MAX`].
+/// The error for more levels than [`NESTING_MAX`].
 pub(super) fn too_deep(site: &Site<'_>) -> Error {
-    // The chain of parents would be as long as the nesting: the innermost name and position do.
+    // The chain of parents would be as long as the nesting. The innermost name and position are enough.
     let place = site.position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default();
     Error::unsupported(format!(
         "`{}`{place}: traversals, predicates and lists nest deeper than {NESTING_MAX}; split the traversal",

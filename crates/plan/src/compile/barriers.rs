@@ -1,4 +1,4 @@
-//! Barriers: steps that read all of their input before they give anything.
+//! Barriers: steps that read their whole input before they have a result.
 
 use mangrove_graph::Result;
 use mangrove_gremlin::{Argument, Order, Scope};
@@ -51,7 +51,7 @@ pub(super) fn order(call: &mut Call<'_>) -> Result<Step> {
     Ok(if local { Step::Local(LocalFunction::Order(criteria)) } else { Step::Order(criteria) })
 }
 
-/// `group()`: the first `by()` is the key, the second what becomes of the members.
+/// `group()`: the first `by()` is the key, the second makes the value from the members.
 pub(super) fn group(call: &mut Call<'_>) -> Result<Step> {
     let side_effect = side_effect(call)?;
     let by = call.take("by");
@@ -82,8 +82,8 @@ fn side_effect(call: &Call<'_>) -> Result<Option<Name>> {
     }
 }
 
-/// `aggregate("x")`; and what 3.8 has dropped and clients of 3.7 still send: a scope in front, of which the local one means
-/// `local(aggregate("x"))`, and `store("x")` for that.
+/// `aggregate("x")`. Clients of 3.7 also send two forms that 3.8 has dropped: a scope as first argument, of which the local one
+/// means `local(aggregate("x"))`, and `store("x")` with the same meaning.
 pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
     let (lazy, key) = match call.arguments {
         [Argument::Scope(scope), key] if call.site.name == "aggregate" => (*scope == Scope::Local, key),
@@ -125,7 +125,7 @@ pub(super) fn cap(call: &Call<'_>) -> Result<Step> {
     Ok(Step::Cap(names))
 }
 
-/// `barrier()`; how many traversers it may hold is for the engine to decide.
+/// `barrier()`. The engine decides how many traversers it holds.
 pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
     match call.arguments {
         [] => Ok(Step::Barrier { norm_sack: false }),
@@ -135,8 +135,7 @@ pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
     }
 }
 
-/// TinkerPop refuses a step that ends its stream in one object as a step of a loop's body. Nested deeper,
-/// in `map()` say, it is fine.
+/// Fails for a reduction that is a step of the body of a loop, as in TinkerPop. Nested deeper, as in `map()`, it is accepted.
 fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     match site.parent() {
         Some(parent) if parent.name == "repeat" => Err(site.unsupported(

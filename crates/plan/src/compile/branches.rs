@@ -97,8 +97,8 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
     Ok((when, child(site, traversal)?))
 }
 
-/// `branch(what)` with `option()`s: every option that matches the first result of `what` is taken, `Pick.any` always,
-/// `Pick.none` where no other does, `Pick.unproductive` where there is no result.
+/// `branch(what)` with `option()`s: every option that matches the first result of `what` is taken. `Pick.any` is always taken,
+/// `Pick.none` if no other option matches, and `Pick.unproductive` if there is no result.
 pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
@@ -113,7 +113,7 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
 struct Branch {
     decides: Traversal,
     options: Vec<(ChooseOption, Traversal)>,
-    /// Options that are traversals: what decides, and then the traversal.
+    /// Options that are traversals: the one that decides, and the one that is taken.
     tests: Vec<Traversal>,
 }
 
@@ -154,13 +154,13 @@ impl Branch {
     }
 }
 
-/// A traversal for what passes a filter.
+/// A traversal that keeps the traversers that pass a filter.
 fn behind(kind: FilterKind, tests: Vec<Traversal>, traversal: Traversal) -> Traversal {
     let filter = StepNode { step: Step::FilterTraversal(kind, tests), labels: Vec::new(), position: None };
     Traversal { steps: std::iter::once(filter).chain(traversal.steps).collect() }
 }
 
-/// `repeat(…)` with `until`, `times` and `emit` before or behind it.
+/// `repeat(…)` with `until`, `times` and `emit` before or after it.
 pub(super) fn repeat(call: &mut Call<'_>) -> Result<Step> {
     let site = call.site;
     let (name, body) = match call.arguments {

@@ -1,4 +1,4 @@
-//! What traversers carry beside their objects (sacks), and steps that choose by chance.
+//! Steps that use the sacks of traversers, and steps that choose at random.
 
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Argument, Pop};
@@ -62,7 +62,7 @@ pub(super) fn fail(call: &Call<'_>) -> Result<Step> {
     }
 }
 
-/// `select(traversal)`: the key of a map comes from a traversal.
+/// `select(traversal)`: a traversal returns the key.
 pub(super) fn select_key(call: &mut Call<'_>, pop: Option<Pop>, key: &Argument) -> Result<Step> {
     let key = Box::new(child(&call.site, key)?);
     Ok(Step::SelectKey { pop, key, by: by(call)? })

@@ -1,13 +1,12 @@
-//! Rewrites of bytecode before its steps are understood: infix connectives and `where()` patterns.
+//! Rewrites of bytecode before its steps are compiled: infix connectives and `where()` patterns.
 //!
-//! Infix `and()` and `or()` have no arguments and stand between what they join: `a.or().b.and().c` means
-//! `or(a, and(b, c))`, as `and` binds tighter. In a root traversal the start step (`V()` with its labels)
-//! is no part of the first operand.
+//! Infix `and()` and `or()` have no arguments and are between the chains that they join: `a.or().b.and().c` means
+//! `or(a, and(b, c))`, since `and` binds tighter. In a root traversal the start step (`V()` with its labels) is no part of the
+//! first operand.
 //!
-//! A pattern is a traversal in `where()` with step labels at its ends. `where(as("a").out().as("b"))` asks
-//! whether `a` has an out-neighbor that is `b`; it is rewritten into
-//! `where(select(Pop.last, "a").out().where(eq("b")))`. Patterns inside `and()`, `or()` and `not()` at the
-//! head of a pattern are rewritten likewise.
+//! A pattern is a traversal in `where()` with step labels at its ends. `where(as("a").out().as("b"))` asks whether `a` has an
+//! out-neighbor that is `b`. It becomes `where(select(Pop.last, "a").out().where(eq("b")))`. Patterns inside `and()`, `or()`
+//! and `not()` at the head of a pattern are rewritten in the same way.
 
 use std::borrow::Cow;
 
@@ -18,7 +17,7 @@ use super::NESTING_MAX;
 use super::arguments::too_deep;
 use super::site::Site;
 
-/// The chain with infix connectives made prefix ones.
+/// The chain with its infix connectives in prefix form.
 pub(super) fn infix(instructions: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
     let head = if root { start_length(instructions) } else { 0 };
     let (start, rest) = instructions.split_at(head);
@@ -30,8 +29,8 @@ pub(super) fn infix(instructions: &[Instruction], root: bool) -> Cow<'_, [Instru
     Cow::Owned(rewritten)
 }
 
-/// The chain, and what is nested in it, for a source without `ConnectiveStrategy`: an `and()` of nothing holds always, an
-/// `or()` of nothing never, and neither joins anything.
+/// The chain and the traversals nested in it, for a source without `ConnectiveStrategy`. An `and()` without arguments always holds, an
+/// `or()` without arguments never does, and neither joins chains.
 pub(super) fn left_alone(instructions: &[Instruction], depth: usize) -> Result<Vec<Instruction>> {
     if depth > NESTING_MAX {
         return Err(Error::unsupported(format!("traversals nest deeper than {NESTING_MAX}; split the traversal")));
@@ -52,7 +51,7 @@ pub(super) fn left_alone(instructions: &[Instruction], depth: usize) -> Result<V
     Ok(alone)
 }
 
-/// How many instructions the start step and its modulators are.
+/// The number of instructions of the start step and its modulators.
 fn start_length(instructions: &[Instruction]) -> usize {
     let modulators = instructions.iter().skip(1).take_while(|i| is_modulator(i) || &*i.name == "property");
     instructions.len().min(1) + modulators.count()
@@ -62,7 +61,7 @@ fn is_marker(instruction: &Instruction, name: &str) -> bool {
     instruction.name == name && instruction.arguments.is_empty()
 }
 
-/// The operands between markers of a name as one prefix step; a single operand stays a chain.
+/// The operands between the infix steps of a name, as one prefix step. A single operand stays a chain.
 fn join(chain: &[Instruction], name: &str, operand: impl Fn(&[Instruction]) -> Vec<Instruction>) -> Vec<Instruction> {
     let Some(marker) = chain.iter().find(|instruction| is_marker(instruction, name)) else {
         return operand(chain);
@@ -72,7 +71,7 @@ fn join(chain: &[Instruction], name: &str, operand: impl Fn(&[Instruction]) -> V
     vec![Instruction { name: name.into(), arguments: arguments.collect(), position: marker.position }]
 }
 
-/// Whether an instruction belongs to the step before it.
+/// Returns true if an instruction modulates the step before it.
 fn is_modulator(instruction: &Instruction) -> bool {
     match instruction.name.as_str() {
         "as" | "by" | "from" | "option" | "with" | "until" | "emit" | "times" => true,
@@ -103,7 +102,7 @@ fn pattern_at(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<Byte
         Some(first) if &*first.name == "as" && first.arguments.len() == 1 => {
             first.name = "select".into();
             first.arguments.insert(0, Argument::Pop(Pop::Last));
-            // A label on the object that enters is the pattern's start, not its end.
+            // A label of the object that enters is the start of the pattern, not its end.
             body_start = 1;
         }
         _ => {}
@@ -116,7 +115,7 @@ fn pattern_at(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<Byte
     Ok(Bytecode { source: bytecode.source.clone(), steps })
 }
 
-/// Removes the `as()` among the modulators of the last step. What it leaves has exactly one label.
+/// Removes the `as()` from the modulators of the last step, if it has exactly one label.
 pub(super) fn take_end_label(
     site: &Site<'_>,
     steps: &mut Vec<Instruction>,

@@ -1,4 +1,4 @@
-//! Steps at elements: `property()`, the moves along edges, and what reads properties.
+//! Steps at elements: `property()`, steps along edges, and steps that read properties.
 
 use mangrove_graph::{Direction, Result, Token, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
@@ -9,7 +9,7 @@ use super::modulators::single_by;
 use super::site::Site;
 use crate::logical::{Argument, EdgeEnd, MapTokens, Name, PropertyArgument, Step};
 
-/// One thing a `property()` assigns.
+/// One assignment of a `property()`.
 pub(super) enum Assignment {
     /// `T.id` or `T.label` of an element being made.
     Token(Token, Argument),
@@ -35,7 +35,7 @@ pub(super) fn property(call: &Call<'_>) -> Result<Vec<Step>> {
 const PROPERTY_FORMS: &str =
     "a key and a value (with keys and values of meta-properties behind), or a map; a cardinality may stand in front";
 
-/// What a `property()` assigns: `(key, value, meta…)` or `(map)`, either with a cardinality in front.
+/// The assignments of a `property()`: `(key, value, meta…)` or `(map)`, either after a cardinality.
 pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Assignment>> {
     let (cardinality, rest) = match arguments {
         [Given::Cardinality(cardinality), rest @ ..] => (Some(*cardinality), rest),
@@ -53,7 +53,7 @@ pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<As
         [Given::Map(entries)] => {
             entries.iter().map(|(key, value)| assignment(site, cardinality, key, value, &[])).collect()
         }
-        // No map is an empty one.
+        // Null in the position of a map stands for an empty map.
         [Given::Value(Value::Null)] => Ok(Vec::new()),
         [key, value, meta @ ..] if meta.len().is_multiple_of(2) => {
             Ok(vec![assignment(site, cardinality, key, value, meta)?])
@@ -92,7 +92,7 @@ fn assignment(
     }))
 }
 
-/// What TinkerPop keeps for itself, keys of properties do not begin with.
+/// The prefix of keys that TinkerPop reserves. Keys of properties do not begin with it.
 const HIDDEN: char = '~';
 
 /// The key of a property to be written.
@@ -169,8 +169,8 @@ fn direction(call: &Call<'_>) -> Result<Direction> {
     }
 }
 
-/// Labels or keys to choose by; `None` if nulls alone were given, which choose nothing. (No names at all
-/// choose everything.)
+/// Labels or keys that choose elements or properties. `None` if only nulls are given, which choose nothing. No names at all choose
+/// everything.
 fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec<Name>>> {
     let mut names = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -179,7 +179,7 @@ fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec
     Ok((arguments.is_empty() || !names.is_empty()).then_some(names))
 }
 
-/// The keys of a map of properties. Nulls alone choose none of them: no key is empty.
+/// The keys of a map of properties. If only nulls are given, the key is the empty one, which no property has.
 fn map_keys(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Name>> {
     Ok(labels(site, arguments, "a property key")?.unwrap_or_else(|| vec![Name::default()]))
 }
@@ -200,7 +200,7 @@ pub(super) fn keyed(call: &mut Call<'_>) -> Result<Step> {
     })
 }
 
-/// `valueMap()`: with the flag or `with(WithOptions.tokens)` also id and label.
+/// `valueMap()`. With the flag or `with(WithOptions.tokens)`, it has id and label, too.
 pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
     let both = |shown| MapTokens { ids: shown, labels: shown };
     let (mut tokens, keys) = match call.arguments {
@@ -214,13 +214,13 @@ pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
     Ok(Step::ValueMap { keys, tokens, by: single_by(call, "ValueMap")?, shown: None })
 }
 
-/// `WithOptions.tokens`, as it is called in bytecode.
+/// The name of `WithOptions.tokens` in bytecode.
 const TOKENS_OPTION: &str = "~tinkerpop.valueMap.tokens";
 /// `WithOptions.ids` and `WithOptions.labels`; the others are about properties of properties.
 const IDS: i64 = 1;
 const LABELS: i64 = 2;
 
-/// What `with(WithOptions.tokens[, mask])` asks for.
+/// The tokens that `with(WithOptions.tokens[, mask])` asks for.
 fn token_option(site: &Site<'_>, arguments: &[Given]) -> Result<MapTokens> {
     let [Given::Value(Value::String(option)), value @ ..] = arguments else {
         return Err(misfit(site, "WithOptions.tokens", arguments));

@@ -40,13 +40,13 @@ pub(super) fn file(call: &mut Call<'_>) -> Result<Step> {
         }
     }
     if let (None, Operand::Literal(Value::String(path))) = (format, &path) {
-        // The mistake has a place in the script only now.
+        // The error is found here, where the position of the step is known.
         FileFormat::of_name(path).map_err(|e| e.context(call.site))?;
     }
     Ok(Step::File(FileStep { path, format, writes_file }))
 }
 
-/// One `with()`: whether it is about reading or writing, and the format it names.
+/// One `with()`: the option, which is for reading or for writing, and the format that it names.
 fn option(modulator: &Modulator<'_>) -> Result<(&'static str, FileFormat)> {
     let site = &modulator.site;
     let [key, value] = modulator.arguments else {

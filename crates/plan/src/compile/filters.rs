@@ -1,4 +1,4 @@
-//! Filters.
+//! Filters: the `has…` steps, `is`, `where`, `and`, `or`, `not`, `dedup`, ranges and the tests of paths.
 
 use mangrove_graph::{Result, Token, Value};
 use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Scope};
@@ -15,7 +15,7 @@ use crate::logical::{
     By, Condition, FilterKind, LabelTest, LocalFunction, Lookup, Name, Operand, Quantifier, Step, Test,
 };
 
-/// The condition that nothing meets: no element has a null label, key or id.
+/// The condition that no element meets. It stands for a null label, key or id.
 fn never() -> Condition {
     Condition::LabelIn(Vec::new())
 }
@@ -44,7 +44,7 @@ pub(super) fn has(call: &Call<'_>) -> Result<Step> {
     }))
 }
 
-/// `has(key, traversal)`, which 3.8 has dropped and clients of 3.7 still send: a value of the key that passes the traversal.
+/// `has(key, traversal)`: a value under the key passes the traversal. 3.8 has dropped it; clients of 3.7 still send it.
 fn has_traversal(site: &Site<'_>, accessor: &Argument, test: &Bytecode) -> Result<Step> {
     let first = match accessor {
         Argument::Value(Value::Token(token)) => {
@@ -95,7 +95,7 @@ fn labels_condition(site: &Site<'_>, arguments: &[Argument]) -> Result<Condition
     }
 }
 
-/// A test that is a choice among labels becomes one: labels are looked up, tests run for every element.
+/// A test of labels. One that is a choice among labels becomes a set of them: labels are looked up, but a test runs for every element.
 fn label_condition(test: Test) -> Condition {
     fn text(operand: &Operand) -> Option<Name> {
         match operand {
@@ -143,7 +143,7 @@ fn flatten(operand: Operand, taken: &mut Vec<Operand>) {
 
 fn among(mut operands: Vec<Operand>) -> Test {
     match operands.as_slice() {
-        // A parameter may turn out to be a list: `Within` takes it either way.
+        // A parameter may turn out to be a list; `Within` accepts it as well as a single value.
         [Operand::Literal(_) | Operand::Lifted(_)] => Test::Compare(Comparison::Eq, operands.remove(0)),
         _ => Test::Within(operands),
     }
@@ -229,7 +229,7 @@ pub(super) fn connective(call: &Call<'_>) -> Result<Step> {
     Ok(Step::FilterTraversal(kind, children(&call.site, call.arguments)?))
 }
 
-/// Takes a leading `Scope`; whether it is `local`.
+/// Removes a leading `Scope`. Returns true if it is `local`.
 pub(super) fn take_local(call: &mut Call<'_>) -> bool {
     match call.arguments {
         [Argument::Scope(scope), rest @ ..] => {
@@ -243,7 +243,7 @@ pub(super) fn take_local(call: &mut Call<'_>) -> bool {
 /// `dedup(labels…)` and `dedup(local)`.
 pub(super) fn dedup(call: &mut Call<'_>) -> Result<Step> {
     if take_local(call) {
-        // Of the members that are maps, what is compared.
+        // The keys by whose values members that are maps are compared.
         return Ok(Step::Local(LocalFunction::Dedup(names(&call.site, call.arguments, "a key of the members")?)));
     }
     let labels = names(&call.site, call.arguments, "a step label")?;
@@ -265,7 +265,7 @@ pub(super) fn range(call: &mut Call<'_>) -> Result<Step> {
     Ok(if local { Step::Local(LocalFunction::Range { low, high }) } else { Step::Range { low, high } })
 }
 
-/// A range as TinkerPop takes it: -1 is open on its side; else the low end must not be above the high one.
+/// A range as in TinkerPop: -1 leaves its side open. Otherwise the low end must not be above the high end.
 fn legal_range(site: &Site<'_>, low: Operand, high: Option<Operand>) -> Result<(Operand, Option<Operand>)> {
     const OPEN: i64 = -1;
     if let (Some(low), Some(high)) = (literal(&low), high.as_ref().and_then(literal))

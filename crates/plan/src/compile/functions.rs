@@ -14,7 +14,7 @@ use crate::logical::expression::{self, Part};
 use crate::logical::function::{CollectionFunction, DateUnit, Function, NumberType, TextFunction};
 use crate::logical::{Argument, By, Operand, Quantifier, Step};
 
-/// A function of a text with up to `most` arguments, at least `least`.
+/// A function of a text, with at least `least` and at most `most` arguments.
 pub(super) fn text(call: &mut Call<'_>, function: TextFunction, least: usize, most: usize) -> Result<Step> {
     let local = take_local(call);
     if !(least..=most).contains(&call.arguments.len()) {
@@ -42,7 +42,7 @@ pub(super) fn text(call: &mut Call<'_>, function: TextFunction, least: usize, mo
     Ok(Step::Function { function: Function::Text { function, local }, arguments })
 }
 
-/// A function of a collection and one more argument: another collection, or a traversal that gives one.
+/// A function of a collection and one more argument: another collection, or a traversal that returns one.
 pub(super) fn collection(call: &Call<'_>, function: CollectionFunction) -> Result<Step> {
     let [given] = call.arguments else {
         return Err(misfit(&call.site, "one argument", call.arguments));
@@ -68,7 +68,7 @@ fn check_member_argument(site: &Site<'_>, function: CollectionFunction, value: &
     }
 }
 
-/// `concat(texts…)`: strings or traversals that give them.
+/// `concat(texts…)`: strings, or traversals that return them.
 pub(super) fn concat(call: &Call<'_>) -> Result<Step> {
     for given in call.arguments {
         if !matches!(
@@ -124,10 +124,10 @@ pub(super) fn date_diff(call: &Call<'_>) -> Result<Step> {
     }
 }
 
-/// `WithOptions.indexer`, as it is called in bytecode.
+/// The name of `WithOptions.indexer` in bytecode.
 const INDEXER_OPTION: &str = "~tinkerpop.index.indexer";
 
-/// `index()`, a list or by `with(WithOptions.indexer, WithOptions.map)` a map.
+/// `index()`: a list or, with `with(WithOptions.indexer, WithOptions.map)`, a map.
 pub(super) fn index(call: &mut Call<'_>) -> Result<Step> {
     if !call.arguments.is_empty() {
         return Err(misfit(&call.site, "no arguments", call.arguments));

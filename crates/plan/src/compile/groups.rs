@@ -1,10 +1,10 @@
 //! Which modulator belongs to which step.
 //!
-//! A group is a step with everything that modulates it. Modulators follow their step, with two exceptions:
-//! `until`, `emit` and `times` may also stand before their `repeat` (one that follows a loop which has its own stands
-//! before the next), and `as` at the head of a nested
-//! traversal labels the object that enters it. A `property()` directly behind `addV()` or `addE()`
-//! belongs to the element being made.
+//! A group is a step with all its modulators. Modulators follow their step, with these exceptions:
+//!
+//! - `until`, `emit` and `times` may also come before their `repeat`. After a loop that has its own, they belong to the next one.
+//! - `as` at the head of a nested traversal labels the object that enters it.
+//! - A `property()` directly after `addV()` or `addE()` belongs to the new element.
 
 use mangrove_graph::{Error, Result};
 use mangrove_gremlin::{Argument, Instruction};
@@ -17,13 +17,13 @@ use crate::logical::Name;
 /// A step with what modulates it.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    /// Where it stands.
+    /// Its position in the traversal, for errors.
     pub site: Site<'a>,
-    /// What it is given; a reader takes from the front.
+    /// The arguments. A reader takes them from the front.
     pub arguments: &'a [Argument],
-    /// Whether it is the first step of a root traversal.
+    /// True for the first step of a root traversal.
     pub first: bool,
-    /// What `as()` labels it with.
+    /// The labels that `as()` gives it.
     pub labels: Vec<Name>,
     modulators: Vec<Modulator<'a>>,
     kind: Kind,
@@ -32,11 +32,11 @@ pub(super) struct Call<'a> {
 /// A modulator of a step.
 #[derive(Debug)]
 pub(super) struct Modulator<'a> {
-    /// Where it stands.
+    /// Its position in the traversal, for errors.
     pub site: Site<'a>,
-    /// What it is given.
+    /// The arguments.
     pub arguments: &'a [Argument],
-    /// Whether it stands before its step (`until(…).repeat(…)`).
+    /// True if it comes before its step (`until(…).repeat(…)`).
     pub before: bool,
 }
 
@@ -45,9 +45,9 @@ enum Kind {
     Step,
     /// `repeat` with its body.
     Loop,
-    /// `until`, `emit` or `times` whose `repeat` has not come yet.
+    /// `until`, `emit` or `times` before their `repeat`, which has not come yet.
     PendingLoop,
-    /// The start of a nested traversal that `as()` gave labels.
+    /// The start of a nested traversal, to which `as()` has given labels.
     LabelledStart,
 }
 
@@ -56,8 +56,8 @@ impl<'a> Call<'a> {
         Call { site, arguments, first: false, labels: Vec::new(), modulators: Vec::new(), kind }
     }
 
-    /// Returns true if it is a loop that `until`, `emit` or `times` modulates: one that has its own of that kind is
-    /// complete, and a second one begins the next loop.
+    /// Returns true if it is a loop that the modulator `name` may modulate. A loop that has one of that kind is complete; a second one
+    /// begins the next loop.
     fn takes_as_loop(&self, name: &str) -> bool {
         let leaves = |name: &str| name != "emit";
         match self.kind {
@@ -69,17 +69,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether it stands for the object that enters a nested traversal.
+    /// Returns true if it stands for the object that enters a nested traversal.
     pub fn is_labelled_start(&self) -> bool {
         self.kind == Kind::LabelledStart
     }
 
-    /// Takes the modulators of a name, in order.
+    /// Removes and returns the modulators of a name, in order.
     pub fn take(&mut self, name: &str) -> Vec<Modulator<'a>> {
         self.modulators.extract_if(.., |modulator| modulator.site.name == name).collect()
     }
 
-    /// Takes the only modulator of a name; two are an error.
+    /// Removes and returns the only modulator of a name. Two are an error.
     pub fn take_one(&mut self, name: &str) -> Result<Option<Modulator<'a>>> {
         let mut found = self.take(name).into_iter();
         let first = found.next();
@@ -92,7 +92,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Fails if a modulator is left that no reader took.
+    /// Fails if a modulator is left.
     pub fn finish(&self) -> Result<()> {
         match self.modulators.first() {
             None => Ok(()),
@@ -157,7 +157,7 @@ fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argumen
         "property" if matches!(calls.last(), Some(Call { site: Site { name: "addV" | "addE", .. }, .. })) => {
             modulate(calls, site, arguments)
         }
-        // `to(Direction.OUT, …)` is the step behind out(): no modulator.
+        // `to(Direction.OUT, …)` is a step, the general form of out().
         "to" if is_direction(arguments) => {
             calls.push(Call::new(Kind::Step, site, arguments));
             Ok(())
@@ -208,7 +208,7 @@ fn nothing_before(site: &Site<'_>) -> Error {
     site.unsupported(format_args!("there is no step before it; {}", place_of(site.name)))
 }
 
-/// Where a modulator belongs, for error messages.
+/// The steps that a modulator belongs to, for error messages.
 fn place_of(name: &str) -> &'static str {
     match name {
         "as" => "as() belongs behind the step it labels",

@@ -1,10 +1,10 @@
-//! The names Gremlin has, and what to say about the ones that are not supported.
+//! The names of Gremlin's steps, and the error for those that are not supported.
 
 use mangrove_graph::Error;
 
 use super::site::Site;
 
-/// Steps and modulators this compiler understands.
+/// The steps and modulators that this compiler supports.
 #[rustfmt::skip] // A name a line would be pages of names.
 const SUPPORTED: &[&str] = &[
     "E", "V", "addE", "addV", "aggregate", "all", "and", "any", "as", "asBool", "asDate", "asNumber", "asString",
@@ -20,25 +20,25 @@ const SUPPORTED: &[&str] = &[
     "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
 
-/// Steps Gremlin has besides, with what a user can write today; empty if there is nothing.
+/// The other steps of Gremlin, each with what a client can write instead; empty if there is nothing.
 #[rustfmt::skip] // As above.
 const KNOWN: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("shortestPath", "use repeat(…).until(…).path()"),
 ];
 
-/// Every name that is understood.
+/// All names that are supported.
 #[cfg(test)]
 pub(super) fn supported() -> impl Iterator<Item = &'static str> {
     SUPPORTED.iter().copied()
 }
 
-/// Whether a step of this name is understood.
+/// Returns true if a step of this name is supported.
 pub(super) fn is_supported(name: &str) -> bool {
     SUPPORTED.binary_search(&name).is_ok()
 }
 
-/// The error for a step that is not understood.
+/// The error for a step that is not supported.
 pub(super) fn not_supported(site: &Site<'_>) -> Error {
     match KNOWN.iter().find(|(known, _)| *known == site.name) {
         Some((_, "")) => site.unsupported("the step is not supported yet"),

@@ -52,11 +52,11 @@ pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
     Ok(Step::Select { lookup: Lookup::Scope(pop), labels, by: by(call)?, required: true })
 }
 
-/// What `matching` makes of the variables of a `match()`, which the path alone remembers:
+/// Compiles the instruction by which `matching` looks up variables of a `match()`, which are labels of the path alone:
 ///
 /// - with `P.eq("a")`, a test of the object against a variable;
 /// - with `Pop.last, "a", …`, the value or the map of variables that every row has;
-/// - with `"a", …`, the map of those that a row has.
+/// - with `"a", …`, the map of those variables that a row has.
 pub(super) fn matched(call: &mut Call<'_>) -> Result<Step> {
     let (required, variables) = match call.arguments {
         [Argument::Predicate(predicate)] => {

@@ -1,19 +1,24 @@
-//! `match()`: patterns put in an order in which each begins at something known.
+//! `match()`: its patterns, put in an order in which each begins at a known variable, become steps of the chain.
 //!
-//! A pattern begins at a variable (`as("a")`) and may end at one. Patterns are rewritten into steps of the chain, so
-//! that a `match()` is nothing else to the planner than steps, labels and filters:
+//! A pattern begins at a variable (`as("a")`) and may end at one. After this rewriting, the planner sees steps, labels and filters
+//! only:
 //!
-//! - each begins with `select(last, "a")`; one whose end is not bound yet binds it (`as("b")`), one whose end is bound
-//!   compares (`where(eq("b"))`); what looks up a variable is written as an instruction of its own, [`VARIABLES`], since it
-//!   looks among the labels of the path only, where `select` and `where` look into maps and side effects, too;
-//! - `and(…)` is its patterns; `or(…)` is a `union()` with the patterns of each operand in a branch, so that a row comes
-//!   out for each way in which it holds; `not(…)` and `where(…)` are tests, made when their variables are bound;
-//! - in the end stands `select` of all variables, which gives the map; where the operands of an `or(…)` bind different
-//!   variables, the map is of those that a row has.
+//! | pattern | becomes |
+//! |---|---|
+//! | one whose end is not bound yet | `select(last, "a")`, its steps, `as("b")` |
+//! | one whose end is bound | `select(last, "a")`, its steps, `where(eq("b"))` |
+//! | `and(…)` | its patterns |
+//! | `or(…)` | a `union()` with a branch for the patterns of each operand: a row comes out for each way in which it holds |
+//! | `not(…)`, `where(…)` | a test, as soon as its variables are bound |
 //!
-//! The first variable is the object that enters, unless a step before bears its label already: one that is the end of
-//! no pattern, or else the start of the first. Which pattern comes next: what binds nothing new before what does, an
-//! `or(…)` that binds last, and among equals the one that is written first.
+//! Variables are looked up by an instruction of their own, [`VARIABLES`], among the labels of the path alone; `select` and `where`
+//! would also look into maps and side effects. At the end, `select` of all variables makes the map. If the operands of an
+//! `or(…)` bind different variables, the map has those that a row has.
+//!
+//! The first variable is the object that enters, unless an earlier step has its label: a variable that is the end of no
+//! pattern, or else the start of the first pattern. The next pattern is one that binds nothing new, if there is one; an `or(…)`
+//! that binds variables comes last; among equals, the order of the traversal decides. How many rows a pattern finds plays no
+//! part.
 
 use std::borrow::Cow;
 
@@ -55,13 +60,13 @@ pub(super) fn rewrite<'a>(
 /// A pattern with its variables.
 #[derive(Clone)]
 struct Pattern {
-    /// Without the labels at its ends.
+    /// The steps, without the labels at the ends.
     steps: Vec<Instruction>,
     start: Option<Name>,
     end: Option<Name>,
-    /// The variables it speaks of, but for its end.
+    /// The variables in it, except its end.
     needs: Vec<Name>,
-    /// The patterns of each operand, where it is an `or()`; it has no steps of its own then.
+    /// Of an `or()`, the patterns of each operand. It has no steps of its own.
     branches: Vec<Vec<Pattern>>,
 }
 
@@ -70,21 +75,21 @@ impl Pattern {
         !self.branches.is_empty()
     }
 
-    /// Calls `f` for it and what is nested in it.
+    /// Calls `f` for the pattern and the patterns nested in it.
     fn each<'a>(&'a self, f: &mut dyn FnMut(&'a Pattern)) {
         f(self);
         self.branches.iter().flatten().for_each(|inner| inner.each(f));
     }
 
-    /// Keeps of what it needs the variables that patterns bind.
+    /// Removes needed variables that no pattern binds.
     fn keep_needs(&mut self, variables: &[Name]) {
         self.needs.retain(|name| variables.contains(name) && self.end.as_ref() != Some(name));
         self.needs.extend(self.start.clone());
         self.branches.iter_mut().flatten().for_each(|inner| inner.keep_needs(variables));
     }
 
-    /// The variables that it binds in every row where these are bound: of an `or()`, those that all its operands bind.
-    /// `None` where it cannot be solved yet.
+    /// The variables that it binds in every row in which `bound` are bound: of an `or()`, those that all its operands bind. `None` if it
+    /// cannot be solved yet.
     fn solved(&self, bound: &[Name]) -> Option<Vec<Name>> {
         if !self.needs.iter().all(|name| bound.contains(name)) {
             return None;
@@ -108,7 +113,7 @@ impl Pattern {
         binds
     }
 
-    /// Returns true if it speaks of one of these variables.
+    /// Returns true if one of these variables is in it.
     fn mentions(&self, names: &[Name]) -> bool {
         let mut mentions = false;
         self.each(&mut |pattern| mentions |= pattern.needs.iter().chain(&pattern.end).any(|name| names.contains(name)));
@@ -116,7 +121,7 @@ impl Pattern {
     }
 }
 
-/// The variables that are bound when patterns are solved, in whatever order; `None` where no order works.
+/// The variables that are bound when all patterns are solved; `None` if there is no order in which they can be.
 fn ends_of(patterns: &[Pattern], bound: &[Name]) -> Option<Vec<Name>> {
     let mut bound = bound.to_vec();
     let mut left: Vec<&Pattern> = patterns.iter().collect();
@@ -175,17 +180,17 @@ fn text(name: &Name) -> Argument {
     Argument::Value(Value::String(name.clone()))
 }
 
-/// Patterns on the way to steps.
+/// The state of the translation of patterns into steps.
 struct Solution<'a> {
     site: &'a Site<'a>,
     position: Option<Position>,
-    /// Some rows are without some variable: operands of an `or()` bind different ones.
+    /// True if some rows lack a variable, since the operands of an `or()` bind different ones.
     unbound: bool,
-    /// How many steps the patterns have become, each pattern counted as one more.
+    /// The number of steps that patterns have become; each pattern counts as one more.
     size: usize,
 }
 
-/// The most steps that patterns become: what comes after an `or()` may have to be solved in each of its operands.
+/// The most steps that patterns may become. Patterns after an `or()` may have to be solved in each of its operands.
 const SOLVED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
 
 impl Solution<'_> {
@@ -209,7 +214,7 @@ impl Solution<'_> {
                 pattern
                     .each(&mut |inner| sometimes.extend(inner.end.iter().filter(|name| is_sometimes(name)).cloned()));
                 self.unbound |= !sometimes.is_empty();
-                // Where it makes a difference to what follows which operand a row comes from, that is solved in each.
+                // If later patterns depend on the operand that a row comes from, they are solved in each branch.
                 let apart = patterns.iter().any(|left| left.mentions(&sometimes));
                 let rest = if apart { std::mem::take(&mut patterns) } else { Vec::new() };
                 let mut operands = Vec::with_capacity(pattern.branches.len());
@@ -240,10 +245,10 @@ impl Solution<'_> {
         Ok(made)
     }
 
-    /// Which pattern comes next.
+    /// The position of the pattern that comes next.
     fn next(&self, patterns: &[Pattern], bound: &[Name]) -> Result<usize> {
         let find = |fits: &dyn Fn(&Pattern) -> bool| patterns.iter().position(|p| fits(p) && p.solved(bound).is_some());
-        // What an or() binds is not bound in every row, so that others come first.
+        // Variables of an or() may not be bound in every row, so other patterns come first.
         find(&|p| !p.binds(bound)).or_else(|| find(&|p| !p.is_or())).or_else(|| find(&|_| true)).ok_or_else(|| {
             let unbound = patterns.iter().flat_map(|p| &p.needs).find(|name| !bound.contains(name));
             let unbound = unbound.map_or("what its or() begins at", |name| name);
@@ -258,7 +263,7 @@ impl Solution<'_> {
         let mut names: Vec<Argument> = variables.iter().map(text).collect();
         if !self.unbound {
             if let [only] = &names[..] {
-                // One name would give its value, not a map of it.
+                // A single name would give the value instead of a map.
                 names.push(only.clone());
             }
             names.insert(0, Argument::Pop(Pop::Last));
@@ -267,7 +272,7 @@ impl Solution<'_> {
     }
 }
 
-/// A pattern's steps, kept apart for every traverser where one of them reads the whole stream.
+/// The steps of a pattern. If one of them reads the whole stream, they run for every traverser by itself.
 fn alone(steps: Vec<Instruction>) -> Vec<Instruction> {
     let apart = |step: &Instruction| STREAM_READERS.contains(&step.name.as_str());
     let position = steps.first().and_then(|step| step.position);
@@ -278,7 +283,7 @@ fn alone(steps: Vec<Instruction>) -> Vec<Instruction> {
     vec![Instruction { name: "flatMap".into(), arguments: vec![inner], position }]
 }
 
-/// A pattern in a test, with its steps kept apart likewise.
+/// The steps of a pattern in a test, which run for every traverser by itself for the same reason.
 fn alone_inside(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<Bytecode> {
     if depth > NESTING_MAX {
         return Err(too_deep(site));
@@ -303,8 +308,8 @@ fn alone_inside(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<By
     Ok(Bytecode { source: bytecode.source.clone(), steps })
 }
 
-/// The start of a pattern in a test, as that of a pattern: a variable. Those nested deeper, and ends, are looked for
-/// everywhere, as in a `where()` beside a `match()`.
+/// The start of a pattern in a test is a variable. Labels nested deeper, and ends, are looked up everywhere, as in a `where()` after a
+/// `match()`.
 fn look_up_start(pattern: &mut Bytecode) {
     if let Some(first) = pattern.steps.first_mut()
         && first.name == "as"
@@ -315,14 +320,14 @@ fn look_up_start(pattern: &mut Bytecode) {
     }
 }
 
-/// Steps whose results depend on the rows that come together; and `match`, whose variables are its own.
+/// Steps whose results depend on which rows come together; and `match`, which has variables of its own.
 #[rustfmt::skip] // A name a line would be pages of names.
 const STREAM_READERS: &[&str] = &[
     "aggregate", "barrier", "cap", "count", "dedup", "fold", "group", "groupCount", "inject", "limit", "match", "max",
     "mean", "min", "order", "range", "sample", "skip", "sum", "tail",
 ];
 
-/// The patterns of an argument: one, or those in an `and()`.
+/// The patterns of an argument: a single one, or those of an `and()`.
 fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec<Pattern>) -> Result<()> {
     if depth > NESTING_MAX {
         return Err(too_deep(site));
@@ -390,7 +395,7 @@ fn gather(site: &Site<'_>, bytecode: &Bytecode, depth: usize, patterns: &mut Vec
     Ok(())
 }
 
-/// The labels that `as()` gives.
+/// The labels of an `as()`.
 fn labels_of(instruction: &Instruction) -> impl Iterator<Item = Name> {
     let names = if instruction.name == "as" { &instruction.arguments[..] } else { &[] };
     names.iter().filter_map(|name| match name {
@@ -399,8 +404,8 @@ fn labels_of(instruction: &Instruction) -> impl Iterator<Item = Name> {
     })
 }
 
-/// Every string that may be the name of a variable somebody reads: in `as`, `select`, `where`, `dedup` and the like,
-/// also in predicates and nested traversals.
+/// All strings that may name a variable: in `as`, `select`, `where`, `dedup` and similar steps, in predicates and in nested
+/// traversals.
 fn mentions(steps: &[Instruction], depth: usize, names: &mut Vec<Name>) {
     if depth > NESTING_MAX {
         return;

@@ -16,7 +16,7 @@ type Map = MergeMap<Argument>;
 pub(super) fn upsert(call: &mut Call<'_>, kind: ElementKind) -> Result<Step> {
     let search = match call.arguments {
         [] => None,
-        [given] => Some(map(&call.site, given, None, Place::Search(kind))?),
+        [given] => Some(map(&call.site, given, None, MergePosition::Search(kind))?),
         more => return Err(misfit(&call.site, "nothing, a map or a traversal that gives one", more)),
     };
     let mut upsert =
@@ -30,9 +30,9 @@ pub(super) fn upsert(call: &mut Call<'_>, kind: ElementKind) -> Result<Step> {
     Ok(Step::Upsert(Box::new(upsert)))
 }
 
-/// What the keys of a map may be.
+/// The keys that a map may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MergePosition {
     Search(ElementKind),
     Match,
     Vertex,
@@ -45,36 +45,36 @@ fn option(upsert: &mut Upsert, modulator: &Modulator<'_>) -> Result<()> {
         [Given::Merge(which), given, Given::Cardinality(cardinality)] => (*which, given, Some(*cardinality)),
         other => return Err(misfit(site, "Merge.onCreate, onMatch, outV or inV and a map or a traversal", other)),
     };
-    let (place, target) = match which {
-        Merge::OnCreate => (Place::Search(upsert.kind), &mut upsert.on_create),
-        Merge::OnMatch => (Place::Match, &mut upsert.on_match),
-        Merge::OutV if upsert.kind == ElementKind::Edge => (Place::Vertex, &mut upsert.source),
-        Merge::InV if upsert.kind == ElementKind::Edge => (Place::Vertex, &mut upsert.target),
+    let (position, target) = match which {
+        Merge::OnCreate => (MergePosition::Search(upsert.kind), &mut upsert.on_create),
+        Merge::OnMatch => (MergePosition::Match, &mut upsert.on_match),
+        Merge::OutV if upsert.kind == ElementKind::Edge => (MergePosition::Vertex, &mut upsert.source),
+        Merge::InV if upsert.kind == ElementKind::Edge => (MergePosition::Vertex, &mut upsert.target),
         other => {
             return Err(site.unsupported(format_args!("mergeV() has no option Merge.{}; mergeE() has", other.name())));
         }
     };
-    *target = Some(map(site, given, cardinality, place)?);
+    *target = Some(map(site, given, cardinality, position)?);
     Ok(())
 }
 
-fn map(site: &Site<'_>, given: &Given, cardinality: Option<Cardinality>, place: Place) -> Result<Map> {
+fn map(site: &Site<'_>, given: &Given, cardinality: Option<Cardinality>, position: MergePosition) -> Result<Map> {
     let from = match given {
         Given::Value(Value::Null) => MergeFrom::Entries(Vec::new()),
         Given::Value(Value::Map(entries)) => MergeFrom::Entries(
             entries
                 .iter()
-                .map(|(key, value)| entry(site, &Given::Value(key.clone()), &Given::Value(value.clone()), place))
+                .map(|(key, value)| entry(site, &Given::Value(key.clone()), &Given::Value(value.clone()), position))
                 .collect::<Result<_>>()?,
         ),
         Given::Map(entries) => MergeFrom::Entries(
-            entries.iter().map(|(key, value)| entry(site, key, value, place)).collect::<Result<_>>()?,
+            entries.iter().map(|(key, value)| entry(site, key, value, position)).collect::<Result<_>>()?,
         ),
         Given::Traversal(_) | Given::Parameter(_) => MergeFrom::Whole(argument(site, given)?),
-        Given::Vertex(id) if place == Place::Vertex => {
+        Given::Vertex(id) if position == MergePosition::Vertex => {
             MergeFrom::Whole(Argument::Operand(Operand::Literal(id.clone())))
         }
-        Given::Value(_) if place == Place::Vertex => MergeFrom::Whole(argument(site, given)?),
+        Given::Value(_) if position == MergePosition::Vertex => MergeFrom::Whole(argument(site, given)?),
         other => {
             return Err(
                 site.invalid(format_args!("a map or a traversal that gives one is needed, not {}", describe(other)))
@@ -84,23 +84,27 @@ fn map(site: &Site<'_>, given: &Given, cardinality: Option<Cardinality>, place: 
     Ok(MergeMap { from, cardinality })
 }
 
-fn entry(site: &Site<'_>, key: &Given, value: &Given, place: Place) -> Result<MergeEntry> {
-    let key = match (key, place) {
+fn entry(site: &Site<'_>, key: &Given, value: &Given, position: MergePosition) -> Result<MergeEntry> {
+    let key = match (key, position) {
         (Given::Value(Value::String(name)), _) if name.starts_with('~') => {
             return Err(site.invalid(format_args!("Property key can not be a hidden key: {name}")));
         }
         (Given::Value(key @ Value::String(_)), _) => key.clone(),
-        (Given::Value(key @ Value::Token(Token::Id | Token::Label)), Place::Search { .. } | Place::Vertex) => {
-            key.clone()
-        }
-        (Given::Value(key @ Value::Direction(Direction::Out | Direction::In)), Place::Search(ElementKind::Edge)) => {
-            key.clone()
-        }
-        (other, place) => {
-            let keys = match place {
-                Place::Search(ElementKind::Edge) => "T.id, T.label, Direction.OUT, Direction.IN and property keys",
-                Place::Search(ElementKind::Vertex) | Place::Vertex => "T.id, T.label and property keys",
-                Place::Match => "property keys",
+        (
+            Given::Value(key @ Value::Token(Token::Id | Token::Label)),
+            MergePosition::Search { .. } | MergePosition::Vertex,
+        ) => key.clone(),
+        (
+            Given::Value(key @ Value::Direction(Direction::Out | Direction::In)),
+            MergePosition::Search(ElementKind::Edge),
+        ) => key.clone(),
+        (other, position) => {
+            let keys = match position {
+                MergePosition::Search(ElementKind::Edge) => {
+                    "T.id, T.label, Direction.OUT, Direction.IN and property keys"
+                }
+                MergePosition::Search(ElementKind::Vertex) | MergePosition::Vertex => "T.id, T.label and property keys",
+                MergePosition::Match => "property keys",
             };
             return Err(site.invalid(format_args!("the keys of this map are {keys}, not {}", describe(other))));
         }
@@ -118,7 +122,7 @@ fn entry(site: &Site<'_>, key: &Given, value: &Given, place: Place) -> Result<Me
     Ok(MergeEntry { key, value, cardinality })
 }
 
-/// What is looked for and what is made must not contradict each other, where both are known.
+/// Fails if the maps of `mergeV()` and `onCreate` are known and give one property two values.
 fn check_overrides(site: &Site<'_>, search: &Map, on_create: &Map) -> Result<()> {
     let (MergeFrom::Entries(search), MergeFrom::Entries(made)) = (&search.from, &on_create.from) else { return Ok(()) };
     let contradicts = |entry: &&MergeEntry| {

@@ -14,7 +14,7 @@ pub(super) fn by(call: &mut Call<'_>) -> Result<Vec<By>> {
     call.take("by").iter().map(one).collect()
 }
 
-/// The only `by()` of a step that takes one. `step` is its name as TinkerPop's message begins.
+/// The only `by()` of a step that takes one. `step` is the name of the step in TinkerPop's message.
 pub(super) fn single_by(call: &mut Call<'_>, step: &str) -> Result<Option<By>> {
     let found = call.take("by");
     match found.as_slice() {
@@ -51,7 +51,7 @@ fn value(modulator: &Modulator<'_>, argument: &Argument) -> Result<By> {
     })
 }
 
-/// One `by()` of `order()`: what is compared, and which way.
+/// One `by()` of `order()`: the part that is compared, and the direction.
 pub(super) fn order_by(modulator: &Modulator<'_>) -> Result<OrderBy> {
     let (by, order) = match modulator.arguments {
         [] => (By::Identity, Order::Asc),

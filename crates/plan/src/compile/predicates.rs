@@ -10,7 +10,7 @@ use super::site::Site;
 use crate::logical::function::ValueType;
 use crate::logical::{LabelTest, Name, Operand, Test};
 
-/// How the operand of a comparison is read: a value, or an id.
+/// The function that reads the operand of a comparison: as a value, or as an id.
 type ReadOperand = fn(&Site<'_>, &Argument) -> Result<Operand>;
 
 /// A test of a value: a predicate, or equality with a value.
@@ -18,7 +18,7 @@ pub(super) fn test(site: &Site<'_>, argument: &Argument) -> Result<Test> {
     test_with(site, argument, operand)
 }
 
-/// A test of an id; elements stand for theirs.
+/// A test of an id. An element stands for its id.
 pub(super) fn id_test(site: &Site<'_>, argument: &Argument) -> Result<Test> {
     test_with(site, argument, id_operand)
 }
@@ -50,7 +50,7 @@ fn value_test(site: &Site<'_>, predicate: &Predicate, read: ReadOperand, depth: 
     })
 }
 
-/// A type, by its token or the name of its class.
+/// A type, named by its token or its class.
 fn value_type(site: &Site<'_>, given: &Argument) -> Result<ValueType> {
     let found = match given {
         Argument::Type(name) => ValueType::from_token(name),

@@ -1,22 +1,21 @@
-//! Where in a traversal a step stands, for error messages.
+//! The position of a step in a traversal, for error messages.
 //!
-//! A script has lines and columns. Bytecode from the wire has none: there a step is found by its number,
-//! counted from 1 over all instructions of its chain (modulators too), and by the steps it is nested in.
+//! A step of a script has a line and a column. A step of bytecode from the wire is found by its number, counted from 1 over all
+//! instructions of its chain (modulators included), and by the steps that it is nested in.
 
 use std::fmt;
 
 use mangrove_graph::Error;
 use mangrove_gremlin::{Instruction, Position};
 
-/// The place of an instruction. Sites live on the stack of the compiler: each points to the one it is
-/// nested in.
+/// The position of an instruction. Sites are on the stack of the compiler; each points to the site that it is nested in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
-    /// The name as Gremlin writes it.
+    /// The name of the instruction.
     pub name: &'a str,
-    /// Where it stands in the script.
+    /// The position in the script; `None` for bytecode from the wire.
     pub position: Option<Position>,
-    /// How many traversals it is nested in.
+    /// The number of traversals that it is nested in.
     pub depth: usize,
     number: usize,
     parent: Option<&'a Site<'a>>,
@@ -44,12 +43,12 @@ impl<'a> Site<'a> {
         std::iter::successors(self.parent, |site| site.parent)
     }
 
-    /// A value that is wrong here.
+    /// The error for a value that is wrong here.
     pub fn invalid(&self, what: impl fmt::Display) -> Error {
         Error::invalid(format!("{self}: {what}"))
     }
 
-    /// A form that is not understood, or stands in the wrong place.
+    /// The error for a form that is not supported, or not in this position.
     pub fn unsupported(&self, what: impl fmt::Display) -> Error {
         Error::unsupported(format!("{self}: {what}"))
     }

@@ -1,9 +1,12 @@
-//! The traversal source: `withSideEffect`, `withPath`, `with`, `withStrategies`, ….
+//! The traversal source: `withSideEffect`, `withPath`, `with`, `withStrategies` and so on.
 //!
-//! Strategies fall into three kinds. Those of TinkerPop's optimizer are accepted and change nothing: the
-//! plan has its own rules, and an optimization is no part of a query's meaning. Those in `CONFIGURING` configure the traversal.
-//! The others change what a query means, so they are refused rather than ignored. So are settings that a strategy does not
-//! have, and options of `with()` that there are not.
+//! | strategies | treatment |
+//! |---|---|
+//! | TinkerPop's optimizations | accepted and ignored: the plan has its own rules, and an optimization is no part of a query's meaning |
+//! | those in `CONFIGURING` | configure the traversal |
+//! | all others | refused, since they change what a query means |
+//!
+//! Settings that a strategy does not have, and unknown options of `with()`, are refused, too.
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Instruction};
@@ -19,7 +22,7 @@ use crate::logical::{Condition, Configuration, Name, Operand, Sack, Step, StepNo
 const NEUTRAL: &[&str] = &[
     "AdjacentToIncidentStrategy", "ByModulatorOptimizationStrategy", "ComputerFinalizationStrategy",
     "ComputerVerificationStrategy", "ConnectiveStrategy", "CountStrategy", "DiscardStrategy", "EarlyLimitStrategy",
-    // Ids are the user's own here already.
+    // Elements have the ids that the client chose already.
     "ElementIdStrategy",
     "FilterRankingStrategy", "GValueReductionStrategy", "GraphFilterStrategy", "HaltedTraverserStrategy",
     "IdentityRemovalStrategy", "IncidentToAdjacentStrategy", "InlineFilterStrategy", "LambdaRestrictionStrategy",
@@ -48,7 +51,7 @@ const CONFIGURING: &[&str] =
     &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED];
 const OPTIONS: &str = "OptionsStrategy";
 
-/// What a strategy may be given, by its name; nothing, where it is not here. Java's clients add the name of the class to each.
+/// The settings of each strategy that has any. Java clients add the name of the class to them.
 const SETTINGS: &[(&str, &[&str])] = &[
     (SUBGRAPH, &["vertices", "edges", "vertexProperties", "checkAdjacentVertices"]),
     (PARTITION, &["partitionKey", "writePartition", "readPartitions", "includeMetaProperties"]),
@@ -56,24 +59,24 @@ const SETTINGS: &[(&str, &[&str])] = &[
     (RESERVED_KEYS, &["keys", "throwException", "logWarning"]),
     (EDGE_LABELS, &["throwException", "logWarning"]),
     (SEED, &["seed"]),
-    // Which algorithm, and in which form elements are returned, does not change an answer here.
+    // The choice of an algorithm or of the form of returned elements changes no answer here.
     ("MatchAlgorithmStrategy", &["matchAlgorithm"]),
     ("HaltedTraverserStrategy", &["haltedTraverserFactory"]),
 ];
 const CLASS: &str = "strategy";
 
-/// Options that are carried out here.
+/// The options that have an effect here.
 const TIMEOUT: &[&str] = &["evaluationTimeout", "scriptEvaluationTimeout"];
 
-/// Options that clients make arguments of the request, and leave in the bytecode.
+/// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
 
-/// The strategies that make a difference to a traversal, by name.
+/// The names of the strategies that make a difference to a traversal.
 pub fn strategy_names() -> &'static [&'static str] {
     CONFIGURING
 }
 
-/// What the source instructions configure, in order: a later one overrides an earlier one.
+/// Reads the source instructions in order. A later one overrides an earlier one.
 pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuration> {
     let mut configuration = Configuration::default();
     for (index, instruction) in instructions.iter().enumerate() {
@@ -82,8 +85,8 @@ pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuratio
     Ok(configuration)
 }
 
-/// Whether `and()` and `or()` without arguments join what stands before and behind them: in TinkerPop a strategy does
-/// that, which a source may do without.
+/// Returns true if `and()` and `or()` without arguments join the chains before and after them. In TinkerPop a strategy does that, which
+/// a source may remove.
 pub(super) fn joins_infix(instructions: &[Instruction]) -> bool {
     let names = |instruction: &Instruction| {
         instruction.arguments.iter().any(|given| {
@@ -136,7 +139,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
         ("with", [key, value]) => with(configuration, site, key, value),
         ("with", given) => Err(misfit(site, "an option and its value", given)),
         ("withStrategies", strategies) => {
-            // Of several of one kind, the first counts; it takes the place of one that the source has already.
+            // Of several strategies of one kind, the first counts. It replaces one that the source has already.
             let mut kinds: Vec<&str> = Vec::new();
             for given in strategies {
                 match kind(given) {
@@ -163,7 +166,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
     }
 }
 
-/// `with()` of a source must name an option that there is. Scripts have it; clients send an `OptionsStrategy` in its place.
+/// Checks that `with()` of a source names a known option. Scripts contain `with()`; clients send an `OptionsStrategy` instead.
 fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, value: &Argument) -> Result<()> {
     let key = name(site, key, "an option")?;
     if OF_REQUESTS.contains(&&*key) {
@@ -211,7 +214,7 @@ fn check_settings(site: &Site<'_>, strategy: &str, settings: &Settings) -> Resul
     Err(site.unsupported(format_args!("{strategy} has no setting `{unknown}`; {takes}")))
 }
 
-/// Whether a strategy that verifies throws. Nothing here logs a warning.
+/// Returns true if a verifying strategy is set to fail. A warning has no effect here.
 fn throws(site: &Site<'_>, strategy: &str, settings: &Settings) -> Result<bool> {
     let throws = flag(settings, "throwException");
     match flag(settings, "logWarning") && !throws {
@@ -267,7 +270,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         EDGE_LABELS => configuration.edge_labels_needed = false,
         SEED => configuration.seed = None,
         OPTIONS => configuration.timeout_millis = None,
-        // To do without what is not there is no change.
+        // Removing a strategy that the source does not have changes nothing.
         name if UNSUPPORTED.contains(&name) => {}
         name => accept(site, name)?,
     }
@@ -283,7 +286,7 @@ fn see_only(configuration: &mut Configuration, subset: Subset) {
     subsets.sort_by_key(|subset| subset.strategy == PARTITION);
 }
 
-/// Which strategy is given.
+/// The name of the strategy that an argument gives.
 fn kind(given: &Argument) -> Option<&str> {
     match given {
         Argument::Strategy(name, _) => Some(simple_name(name)),
@@ -322,7 +325,7 @@ fn flag(settings: &Settings, key: &str) -> bool {
     matches!(setting(settings, key), Some(Argument::Value(Value::Bool(true))))
 }
 
-/// The strings in a list or set under a key; none where it is not there.
+/// The strings in a list or set under a key; none if the key is missing.
 fn names_under(site: &Site<'_>, settings: &Settings, key: &str) -> Result<Vec<Name>> {
     let values = match setting(settings, key) {
         None => return Ok(Vec::new()),

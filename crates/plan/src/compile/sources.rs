@@ -1,4 +1,4 @@
-//! Where traversers come from: `V`, `E`, `inject`, `call`, and the steps that make elements, `addV` and `addE`.
+//! Sources: `V`, `E`, `inject`, `call`, and the steps that create elements, `addV` and `addE`.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,8 @@ pub(super) fn read(call: &Call<'_>) -> Result<Step> {
     })
 }
 
-/// `call()` with what it is given: a map, a traversal that gives one, and `with()`s, of which the later holds.
+/// `call()` with its arguments. They come from a map, from a traversal that returns a map, or from `with(name, value)`. The later value
+/// wins.
 pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
     const FORMS: &str = "nothing, or the name of a service and perhaps a map of what it is given, or a traversal that \
                          gives one, or both";
@@ -47,7 +48,7 @@ pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
     }
     for modulator in call.take("with") {
         let (key, value) = match modulator.arguments {
-            // A flag.
+            // A `with()` without a value is a flag.
             [key] => (key, Argument::Operand(Operand::Literal(Value::Bool(true)))),
             [key, value] => (key, setting(&modulator.site, value)?),
             other => return Err(misfit(&modulator.site, "the name of a setting and perhaps its value", other)),
@@ -57,7 +58,7 @@ pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
     Ok(Step::Call { service, arguments })
 }
 
-/// What a service is given: a value, or a traversal that gives one.
+/// An argument of a service: a value, or a traversal that returns one.
 fn setting(site: &Site<'_>, given: &Given) -> Result<Argument> {
     Ok(match given {
         Given::Traversal(_) => Argument::Traversal(Box::new(child(site, given)?)),
@@ -65,7 +66,7 @@ fn setting(site: &Site<'_>, given: &Given) -> Result<Argument> {
     })
 }
 
-/// An `inject()` in a loop, at any depth, would add the same values in every iteration: 3.8 refuses it.
+/// Fails for an `inject()` in a loop, at any depth, as 3.8 does: it would add the same values in every iteration.
 fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     if site.ancestors().any(|around| around.name == "repeat") {
         return Err(
@@ -75,10 +76,10 @@ fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The label of a vertex that was given none.
+/// The label of a vertex without one.
 const DEFAULT_LABEL: &str = "vertex";
 
-/// `addV()` with its properties, and those `property()`s after it that read the new vertex.
+/// `addV()` with its properties, and the steps for those `property()`s that read the new vertex.
 pub(super) fn add_vertex(call: &mut Call<'_>) -> Result<Vec<Step>> {
     let given = match call.arguments {
         [] => Argument::Operand(Operand::Literal(Value::string(DEFAULT_LABEL))),
@@ -108,7 +109,7 @@ pub(super) fn add_edge(call: &mut Call<'_>) -> Result<Step> {
     Ok(Step::AddEdge { label: made.label.unwrap_or(given), from, to, properties: made.properties, id: made.id })
 }
 
-/// `with()` behind `addV()` and `addE()`: options for a provider, of which this one knows none.
+/// `with()` after `addV()` and `addE()`: options for the graph provider. There are none here, so they are ignored.
 fn pass_over_options(call: &mut Call<'_>) -> Result<()> {
     for modulator in call.take("with") {
         match modulator.arguments {
@@ -129,7 +130,7 @@ fn label(call: &Call<'_>, given: &Given) -> Result<Argument> {
     }
 }
 
-/// What the `property()`s behind `addV()` or `addE()` say.
+/// The content of the `property()`s after `addV()` or `addE()`.
 #[derive(Default)]
 struct Made {
     label: Option<Argument>,
@@ -138,21 +139,23 @@ struct Made {
 }
 
 impl Made {
-    /// Puts the `property()`s of a new vertex in the order in which TinkerPop writes them. Those with a key and a value
-    /// alone are part of the vertex, which keeps every value under a key, and null takes away those before it. The others
-    /// (with a cardinality, with meta-properties) are written after them, as to a vertex that exists. From the first on whose
-    /// traversal reads that vertex, they are given back: as steps of their own.
+    /// Puts the `property()`s of a new vertex in the order in which TinkerPop writes them:
+    ///
+    /// 1. Those with only a key and a value are part of the vertex. It keeps every value under a key, and a null removes the values before
+    ///    it.
+    /// 2. Those with a cardinality or meta-properties are written after them, as to an existing vertex.
+    /// 3. From the first of these on whose traversal reads the new vertex, they are returned, to become steps of their own.
     fn order_writes(&mut self) -> Vec<PropertyArgument> {
         let is_plain = |p: &PropertyArgument| p.cardinality.is_none() && p.meta.is_empty();
         let is_null = |p: &PropertyArgument| p.value == Argument::Operand(Operand::Literal(Value::Null));
         let (mut first, mut after): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.properties).into_iter().partition(is_plain);
         let readers = after.split_off(after.iter().position(reads).unwrap_or(after.len()));
-        // Keys that traversals give come after those that are known.
+        // Keys that traversals return come after keys that are known.
         first.sort_by_key(|p| p.key_from.is_some());
         let mut times: HashMap<Name, usize> = HashMap::new();
         first.iter().for_each(|p| *times.entry(p.key.clone()).or_default() += 1);
-        // A key that a traversal gives may be any of them.
+        // A traversal may return any key.
         let any_key = first.len() > 1 && first.iter().any(|p| p.key_from.is_some());
         let repeated = first.iter_mut().filter(|p| any_key || times[&p.key] > 1);
         repeated.filter(|p| !is_null(p)).for_each(|p| p.cardinality = Some(Cardinality::List));
@@ -161,7 +164,7 @@ impl Made {
         readers
     }
 
-    /// Reads them, behind a label that the step itself may have been given.
+    /// Reads the `property()`s. `label` is the label among the step's arguments.
     fn read(call: &mut Call<'_>, label: Option<&Given>) -> Result<Made> {
         let mut made = Made::default();
         for modulator in call.take("property") {
@@ -181,7 +184,7 @@ impl Made {
     }
 }
 
-/// Returns true if a traversal gives a part of the property.
+/// Returns true if a traversal returns a part of the property.
 fn reads(property: &PropertyArgument) -> bool {
     let is_traversal = |argument: &Argument| matches!(argument, Argument::Traversal(_));
     property.key_from.is_some()
@@ -205,7 +208,7 @@ fn checked_id(modulator: &Modulator<'_>, id: Argument) -> Result<Argument> {
     }
 }
 
-/// `from(…)` and `to(…)`: a string is a step label; a parameter is a vertex or its id, never a label.
+/// `from(…)` and `to(…)`. A string is a step label. A parameter is a vertex or its id, never a label.
 fn endpoint(modulator: &Modulator<'_>) -> Result<Endpoint> {
     const FORMS: &str = "a step label, a vertex, the id of one, or a traversal that gives one";
     let [given] = modulator.arguments else {

@@ -20,7 +20,7 @@ pub(super) fn root(instructions: &[Instruction]) -> Result<Traversal> {
     chain(instructions, None)
 }
 
-/// A traversal that is an argument of the step at `site`. An empty one gives back what enters it.
+/// A traversal that is an argument of the step at `site`. An empty one passes on what enters it.
 pub(super) fn child(bytecode: &Bytecode, site: &Site<'_>) -> Result<Traversal> {
     if site.depth >= NESTING_MAX {
         return Err(arguments::too_deep(site));
@@ -62,8 +62,8 @@ fn check_start(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the steps a call means: one, except that `property()` of a map means one for each entry, and `addV()` one for
-/// each of its properties that read the new vertex.
+/// Appends the steps of a call. That is one step, except that `property()` of a map is a step for each entry, and `addV()` has a step
+/// for each property that reads the new vertex.
 fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
     let position = call.site.position;
     let mut push = |step| steps.push(StepNode { step, labels: Vec::new(), position });

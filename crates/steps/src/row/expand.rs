@@ -73,6 +73,7 @@ pub(crate) struct Expand {
     labels: LabelSets,
     to_edges: bool,
     remember: Remember,
+    // GRAPH-3, GRAPH-4: the cursor is kept until the operator runs again, and goes on in the same order.
     pending: VecDeque<(GroupId, Rows, ExpandCursor)>,
     expansion: Expansion,
 }
