@@ -43,7 +43,7 @@ pub fn encode_argument(argument: &Argument, out: &mut Vec<u8>) -> Result<()> {
 
 /// The single fully-qualified value in some bytes. Elements are detached.
 pub fn decode_value(bytes: &[u8]) -> Result<Value> {
-    let mut reader = reader::Reader::new(bytes, reader::Elements::Detached);
+    let mut reader = reader::Reader::new(bytes, crate::terms::ElementReading::Detached);
     let value = reader.value()?;
     reader.finish()?;
     Ok(value)
@@ -51,7 +51,7 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value> {
 
 /// The single fully-qualified argument in some bytes. Elements are references, and bindings are replaced by their values.
 pub fn decode_argument(bytes: &[u8]) -> Result<Argument> {
-    let mut reader = reader::Reader::new(bytes, reader::Elements::References);
+    let mut reader = reader::Reader::new(bytes, crate::terms::ElementReading::References);
     let argument = reader.argument()?;
     reader.finish()?;
     Ok(argument)

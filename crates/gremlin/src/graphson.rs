@@ -61,11 +61,11 @@ pub fn encode_argument(dialect: Dialect, argument: &Argument, out: &mut Vec<u8>)
 /// The single value in a text. Elements are detached.
 pub fn decode_value(text: &[u8]) -> Result<Value> {
     let json = json::parse(text)?;
-    reader::Reader::new(reader::Elements::Detached).value(&json)
+    reader::Reader::new(crate::terms::ElementReading::Detached).value(&json)
 }
 
 /// The single argument in a text. Elements are references, and bindings are replaced by their values.
 pub fn decode_argument(text: &[u8]) -> Result<Argument> {
     let json = json::parse(text)?;
-    reader::Reader::new(reader::Elements::References).argument(&json)
+    reader::Reader::new(crate::terms::ElementReading::References).argument(&json)
 }

@@ -32,8 +32,8 @@ use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use self::diagnostic::Place;
-use self::lexer::{Kind, Lexer, Token};
+use self::diagnostic::TokenPosition;
+use self::lexer::{Lexer, Token, TokenKind};
 use crate::bytecode::{Argument, Bytecode, Instruction};
 use crate::limits::{RANGE_SIZE_MAX, SCRIPT_SIZE_BYTES_MAX};
 
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
     /// The instruction of this name, from its `(`.
     fn instruction(&mut self, name: Token<'a>) -> Result<Instruction> {
         let arguments = self.arguments_of(|word, at, count| names::takes_token(name.text, word, at, count))?;
-        Ok(Instruction { name: SmolStr::new(name.text), arguments, position: Some(name.place.position) })
+        Ok(Instruction { name: SmolStr::new(name.text), arguments, position: Some(name.at.position) })
     }
 
     fn check_step(&self, name: Token<'a>, starts: bool) -> Result<()> {
@@ -228,12 +228,12 @@ impl<'a> Parser<'a> {
         } else {
             return Ok(());
         };
-        Err(self.error(ErrorKind::Unsupported, name.place, &message))
+        Err(self.error(ErrorKind::Unsupported, name.at, &message))
     }
 
     fn advance(&mut self) -> Result<()> {
-        self.line_passed = self.token.place.position.line;
-        self.end_passed = self.token.place.offset + self.token.text.len();
+        self.line_passed = self.token.at.position.line;
+        self.end_passed = self.token.at.offset + self.token.text.len();
         self.token = self.ahead;
         self.ahead = self.lexer.token()?;
         Ok(())
@@ -244,7 +244,7 @@ impl<'a> Parser<'a> {
     }
 
     fn on_same_line(&self) -> bool {
-        self.token.place.position.line == self.line_passed
+        self.token.at.position.line == self.line_passed
     }
 
     /// Consumes a mark that must be there.
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
     /// Consumes a name that must be there.
     fn name(&mut self, what: &str) -> Result<Token<'a>> {
         let token = self.token;
-        if token.kind != Kind::Name {
+        if token.kind != TokenKind::Name {
             return Err(self.expected(what));
         }
         self.advance()?;
@@ -267,10 +267,10 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> Error {
         let message = format!("expected {what}, found {}", self.token.describe());
-        self.error(ErrorKind::Syntax, self.token.place, &message)
+        self.error(ErrorKind::Syntax, self.token.at, &message)
     }
 
-    fn error(&self, kind: ErrorKind, place: Place, message: &str) -> Error {
-        diagnostic::error(kind, self.text, place, message)
+    fn error(&self, kind: ErrorKind, at: TokenPosition, message: &str) -> Error {
+        diagnostic::error(kind, self.text, at, message)
     }
 }

@@ -12,6 +12,15 @@ use crate::parameters::Parameters;
 /// The name of the source instruction by which clients send `Cardinality.list(v)` as a bytecode of its own.
 pub(crate) const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
 
+/// How a reader reads elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementReading {
+    /// As references, in arguments of a traversal.
+    References,
+    /// As detached values with their properties.
+    Detached,
+}
+
 /// What a reader does with the bindings in a request's bytecode.
 #[derive(Debug)]
 pub(crate) struct Bindings {

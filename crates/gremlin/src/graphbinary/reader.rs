@@ -21,33 +21,24 @@ use crate::collections;
 use crate::limits::{BIG_INTEGER_BYTES_MAX, DECIMAL_SCALE_MAX, NESTING_MAX, NUMBER_LENGTH_MAX};
 use crate::parameters::Parameters;
 use crate::script::names::enum_token;
-use crate::terms::{self, Bindings};
+use crate::terms::{self, Bindings, ElementReading};
 
 /// The bytes of the smallest fully-qualified value: a type code, and the byte that says it is null.
 pub(super) const VALUE_SIZE_MIN: usize = 2;
 /// The elements that a collection at the outermost level allocates memory for before it has read them.
 const CAPACITY_MAX: usize = 1024;
 
-/// How elements are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Elements {
-    /// As references, for a traversal's arguments.
-    References,
-    /// As detached values with their properties.
-    Detached,
-}
-
 /// Reads a slice from its beginning to its end.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
-    elements: Elements,
+    elements: ElementReading,
     bindings: Bindings,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8], elements: Elements) -> Self {
+    pub(super) fn new(bytes: &'a [u8], elements: ElementReading) -> Self {
         Reader { bytes, at: 0, depth: 0, elements, bindings: Bindings::in_place() }
     }
 
@@ -320,7 +311,7 @@ impl<'a> Reader<'a> {
 
     /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
     pub(super) fn detached_value(&mut self) -> Result<Value> {
-        let elements = std::mem::replace(&mut self.elements, Elements::Detached);
+        let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let value = self.value();
         self.elements = elements;
         value
@@ -333,8 +324,8 @@ impl<'a> Reader<'a> {
             _ => None,
         })?;
         Ok(match self.elements {
-            Elements::References => Argument::Vertex(id),
-            Elements::Detached => terms::detached(Detached::Vertex { id, label, properties }),
+            ElementReading::References => Argument::Vertex(id),
+            ElementReading::Detached => terms::detached(Detached::Vertex { id, label, properties }),
         })
     }
 
@@ -345,8 +336,8 @@ impl<'a> Reader<'a> {
         self.parent()?;
         let properties = self.properties(terms::plain_property)?;
         Ok(match self.elements {
-            Elements::References => Argument::Edge(id),
-            Elements::Detached => terms::detached(Detached::Edge { id, label, source, target, properties }),
+            ElementReading::References => Argument::Edge(id),
+            ElementReading::Detached => terms::detached(Detached::Edge { id, label, source, target, properties }),
         })
     }
 
@@ -447,10 +438,10 @@ impl<'a> Reader<'a> {
 
     fn binding(&mut self) -> Result<Argument> {
         let name = self.string()?;
-        let elements = std::mem::replace(&mut self.elements, Elements::Detached);
+        let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let bound = self.argument();
         self.elements = elements;
-        Ok(self.bindings.resolve(name, bound?, elements == Elements::References))
+        Ok(self.bindings.resolve(name, bound?, elements == ElementReading::References))
     }
 
     fn strategy(&mut self) -> Result<Argument> {

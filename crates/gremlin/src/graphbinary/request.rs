@@ -3,17 +3,18 @@
 use mangrove_graph::{Error, Result, Value};
 use uuid::Uuid;
 
-use super::reader::{Elements, Reader};
+use super::reader::Reader;
 use super::{MIME_TYPE, code, writer};
 use crate::bytecode::Argument;
 use crate::message::Request;
+use crate::terms::ElementReading;
 
 /// The version of GraphBinary, with the bit that marks it as such.
 pub(super) const VERSION: u8 = 0x81;
 
 /// The request in a message without its media type. Positions in errors count from the version byte.
 pub fn decode_request(message: &[u8]) -> Result<Request> {
-    let mut reader = Reader::new(message, Elements::References).collecting_bindings();
+    let mut reader = Reader::new(message, ElementReading::References).collecting_bindings();
     let version = reader.byte()?;
     if version != VERSION {
         return Err(Error::unsupported(format!("the request has version {version:#04x} of GraphBinary; 0x81 is read")));

@@ -4,11 +4,12 @@ use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::reader::{Elements, Reader};
+use super::reader::Reader;
 use super::request::VERSION;
 use super::{code, writer};
 use crate::bytecode::Argument;
 use crate::message::{Response, ResponseData, ResponseHead};
+use crate::terms::ElementReading;
 
 /// Appends a response. An error leaves the buffer as it was (WIRE-5).
 pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut Vec<u8>) -> Result<()> {
@@ -79,7 +80,7 @@ fn write_head(head: ResponseHead<'_>, out: &mut Vec<u8>) -> Result<()> {
 
 /// The response in a message. Elements have their properties.
 pub fn decode_response(message: &[u8]) -> Result<Response> {
-    let mut reader = Reader::new(message, Elements::Detached);
+    let mut reader = Reader::new(message, ElementReading::Detached);
     let version = reader.byte()?;
     if version != VERSION {
         return Err(reader.malformed(&format!("version {version:#04x} of GraphBinary; 0x81 is read")));

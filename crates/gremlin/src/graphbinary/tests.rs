@@ -235,18 +235,18 @@ fn trees_and_graphs_are_read_as_they_were_written() {
     for value in [sample_tree(), Value::Tree(Tree::default().into()), Value::Graph(graph.into())] {
         let mut bytes = Vec::new();
         super::writer::value(&mut bytes, &value).unwrap();
-        let mut reader = super::reader::Reader::new(&bytes, super::reader::Elements::Detached);
+        let mut reader = super::reader::Reader::new(&bytes, crate::terms::ElementReading::Detached);
         assert_eq!(reader.value().unwrap(), value);
         reader.finish().unwrap();
         for cut in 0..bytes.len() {
-            let mut reader = super::reader::Reader::new(&bytes[..cut], super::reader::Elements::Detached);
+            let mut reader = super::reader::Reader::new(&bytes[..cut], crate::terms::ElementReading::Detached);
             assert!(reader.value().is_err(), "cut to {cut} bytes");
         }
     }
     let deep = (0..300).fold(Tree::default(), |below, _| Tree { branches: vec![(Value::Null, below)] });
     let mut bytes = Vec::new();
     super::writer::value(&mut bytes, &Value::Tree(deep.into())).unwrap();
-    let refused = super::reader::Reader::new(&bytes, super::reader::Elements::Detached).value().unwrap_err();
+    let refused = super::reader::Reader::new(&bytes, crate::terms::ElementReading::Detached).value().unwrap_err();
     assert!(refused.to_string().contains("nest deeper"), "{refused}");
 }
 

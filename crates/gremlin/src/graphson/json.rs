@@ -18,12 +18,12 @@ const DEPTH_MAX: usize = 6 * NESTING_MAX;
 #[derive(Debug)]
 pub(super) struct Json<'a> {
     pub(super) at: usize,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: JsonKind<'a>,
 }
 
 /// The kinds of JSON values.
 #[derive(Debug)]
-pub(super) enum Kind<'a> {
+pub(super) enum JsonKind<'a> {
     Null,
     Bool(bool),
     /// The number as it is written.
@@ -37,7 +37,7 @@ impl<'a> Json<'a> {
     /// The member of a name; of several, the last.
     pub(super) fn member(&self, name: &str) -> Option<&Json<'a>> {
         match &self.kind {
-            Kind::Object(members) => members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value),
+            JsonKind::Object(members) => members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value),
             _ => None,
         }
     }
@@ -45,7 +45,7 @@ impl<'a> Json<'a> {
     /// The text of a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::String(text) => Some(text),
+            JsonKind::String(text) => Some(text),
             _ => None,
         }
     }
@@ -53,12 +53,12 @@ impl<'a> Json<'a> {
     /// The kind of the value, for messages.
     pub(super) fn kind_name(&self) -> &'static str {
         match self.kind {
-            Kind::Null => "null",
-            Kind::Bool(_) => "a boolean",
-            Kind::Number(_) => "a number",
-            Kind::String(_) => "a string",
-            Kind::Array(_) => "an array",
-            Kind::Object(_) => "an object",
+            JsonKind::Null => "null",
+            JsonKind::Bool(_) => "a boolean",
+            JsonKind::Number(_) => "a number",
+            JsonKind::String(_) => "a string",
+            JsonKind::Array(_) => "an array",
+            JsonKind::Object(_) => "an object",
         }
     }
 
@@ -97,18 +97,18 @@ impl<'a> Parser<'a> {
         let kind = match self.peek() {
             Some(b'{') => self.nested(Self::object)?,
             Some(b'[') => self.nested(Self::array)?,
-            Some(b'"') => Kind::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
-            Some(b't') => self.word("true", Kind::Bool(true))?,
-            Some(b'f') => self.word("false", Kind::Bool(false))?,
-            Some(b'n') => self.word("null", Kind::Null)?,
+            Some(b'"') => JsonKind::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
+            Some(b't') => self.word("true", JsonKind::Bool(true))?,
+            Some(b'f') => self.word("false", JsonKind::Bool(false))?,
+            Some(b'n') => self.word("null", JsonKind::Null)?,
             Some(_) => return Err(self.malformed("a JSON value is expected here")),
             None => return Err(self.malformed("the JSON ends where a value is expected")),
         };
         Ok(Json { at, kind })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Kind<'a>>) -> Result<Kind<'a>> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<JsonKind<'a>>) -> Result<JsonKind<'a>> {
         if self.depth == DEPTH_MAX {
             return Err(self.malformed(&format!("JSON nests deeper than {DEPTH_MAX} levels, the limit")));
         }
@@ -119,23 +119,23 @@ impl<'a> Parser<'a> {
         Ok(kind)
     }
 
-    fn array(&mut self) -> Result<Kind<'a>> {
+    fn array(&mut self) -> Result<JsonKind<'a>> {
         let mut items = Vec::new();
         if self.closes(b']') {
-            return Ok(Kind::Array(items));
+            return Ok(JsonKind::Array(items));
         }
         loop {
             items.push(self.value()?);
             if self.ends_after_comma(b']')? {
-                return Ok(Kind::Array(items));
+                return Ok(JsonKind::Array(items));
             }
         }
     }
 
-    fn object(&mut self) -> Result<Kind<'a>> {
+    fn object(&mut self) -> Result<JsonKind<'a>> {
         let mut members = Vec::new();
         if self.closes(b'}') {
-            return Ok(Kind::Object(members));
+            return Ok(JsonKind::Object(members));
         }
         loop {
             self.blanks();
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
             self.at += 1;
             members.push((name, self.value()?));
             if self.ends_after_comma(b'}')? {
-                return Ok(Kind::Object(members));
+                return Ok(JsonKind::Object(members));
             }
         }
     }
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         Ok(ends)
     }
 
-    fn word(&mut self, word: &str, kind: Kind<'a>) -> Result<Kind<'a>> {
+    fn word(&mut self, word: &str, kind: JsonKind<'a>) -> Result<JsonKind<'a>> {
         if !self.text[self.at..].starts_with(word) {
             return Err(self.malformed("a JSON value is expected here"));
         }

@@ -8,33 +8,24 @@ use std::sync::Arc;
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, PathValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
-use super::json::{Json, Kind};
+use super::json::{Json, JsonKind};
 use super::reader_scalars as scalars;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::collections;
 use crate::limits::NESTING_MAX;
 use crate::parameters::Parameters;
 use crate::script::names::enum_token;
-use crate::terms::{self, Bindings};
-
-/// How elements are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Elements {
-    /// As references, for a traversal's arguments.
-    References,
-    /// As detached values with their properties.
-    Detached,
-}
+use crate::terms::{self, Bindings, ElementReading};
 
 /// Reads one message.
 pub(super) struct Reader {
     depth: usize,
-    elements: Elements,
+    elements: ElementReading,
     bindings: Bindings,
 }
 
 impl Reader {
-    pub(super) fn new(elements: Elements) -> Self {
+    pub(super) fn new(elements: ElementReading) -> Self {
         Reader { depth: 0, elements, bindings: Bindings::in_place() }
     }
 
@@ -72,12 +63,12 @@ impl Reader {
 
     fn any(&mut self, json: &Json<'_>) -> Result<Argument> {
         match &json.kind {
-            Kind::Null => Ok(Value::Null.into()),
-            Kind::Bool(value) => Ok(Value::Bool(*value).into()),
-            Kind::Number(text) => scalars::untyped_number(json, text).map(Argument::Value),
-            Kind::String(text) => Ok(Value::string(text.as_ref()).into()),
-            Kind::Array(items) => Ok(collections::list_argument(self.arguments(items)?)),
-            Kind::Object(members) => match json.member("@type").map(|name| (name, name.text())) {
+            JsonKind::Null => Ok(Value::Null.into()),
+            JsonKind::Bool(value) => Ok(Value::Bool(*value).into()),
+            JsonKind::Number(text) => scalars::untyped_number(json, text).map(Argument::Value),
+            JsonKind::String(text) => Ok(Value::string(text.as_ref()).into()),
+            JsonKind::Array(items) => Ok(collections::list_argument(self.arguments(items)?)),
+            JsonKind::Object(members) => match json.member("@type").map(|name| (name, name.text())) {
                 None => {
                     let mut entries = Vec::with_capacity(members.len());
                     for (key, member) in members {
@@ -87,7 +78,7 @@ impl Reader {
                 }
                 Some((_, Some(type_name))) => {
                     // Clients leave out the value of a type without content.
-                    let absent = Json { at: json.at, kind: Kind::Null };
+                    let absent = Json { at: json.at, kind: JsonKind::Null };
                     self.typed(json, type_name, json.member("@value").unwrap_or(&absent))
                 }
                 Some((name, None)) => Err(name.malformed("the `@type` of a value is a string")),
@@ -177,7 +168,7 @@ impl Reader {
 
     /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
     fn detached_value(&mut self, json: &Json<'_>) -> Result<Value> {
-        let elements = std::mem::replace(&mut self.elements, Elements::Detached);
+        let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let value = self.value(json);
         self.elements = elements;
         value
@@ -185,7 +176,7 @@ impl Reader {
 
     fn vertex(&mut self, content: &Json<'_>) -> Result<Argument> {
         let id = self.detached_value(required(content, "id")?)?;
-        if self.elements == Elements::References {
+        if self.elements == ElementReading::References {
             return Ok(Argument::Vertex(id));
         }
         let mut properties = Vec::new();
@@ -205,7 +196,7 @@ impl Reader {
 
     fn edge(&mut self, content: &Json<'_>) -> Result<Argument> {
         let id = self.detached_value(required(content, "id")?)?;
-        if self.elements == Elements::References {
+        if self.elements == ElementReading::References {
             return Ok(Argument::Edge(id));
         }
         let mut end = |vertex: &str, vertex_label: &str| {
@@ -333,10 +324,10 @@ impl Reader {
 
     fn binding(&mut self, content: &Json<'_>) -> Result<Argument> {
         let name = SmolStr::new(text(required(content, "key")?)?);
-        let elements = std::mem::replace(&mut self.elements, Elements::Detached);
+        let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let bound = self.argument(required(content, "value")?);
         self.elements = elements;
-        Ok(self.bindings.resolve(name, bound?, elements == Elements::References))
+        Ok(self.bindings.resolve(name, bound?, elements == ElementReading::References))
     }
 
     /// The options of a strategy are in `conf` beside its class (3.8), or by themselves (3.7).
@@ -345,8 +336,8 @@ impl Reader {
         let options = content.member("conf").unwrap_or(content);
         let mut configuration = Vec::new();
         match &options.kind {
-            Kind::Null => {}
-            Kind::Object(members) if options.member("@type").is_none() => {
+            JsonKind::Null => {}
+            JsonKind::Object(members) if options.member("@type").is_none() => {
                 for (key, value) in members.iter().filter(|(key, _)| key != "fqcn") {
                     configuration.push((SmolStr::new(key), self.argument(value)?));
                 }
@@ -377,7 +368,7 @@ fn named(at: &Json<'_>, entries: Vec<(Argument, Argument)>) -> Result<Vec<(SmolS
 /// The member that has to be there.
 fn required<'j, 'a>(content: &'j Json<'a>, name: &str) -> Result<&'j Json<'a>> {
     content.member(name).ok_or_else(|| match content.kind {
-        Kind::Object(_) => content.malformed(&format!("the member `{name}` is missing")),
+        JsonKind::Object(_) => content.malformed(&format!("the member `{name}` is missing")),
         _ => content.malformed(&format!("{} in place of an object with `{name}`", content.kind_name())),
     })
 }
@@ -396,8 +387,8 @@ fn members<'j, 'a>(content: &'j Json<'a>, name: &str) -> Result<&'j [(std::borro
     match content.member(name) {
         None => Ok(&[]),
         Some(json) => match &json.kind {
-            Kind::Object(members) => Ok(members),
-            Kind::Null => Ok(&[]),
+            JsonKind::Object(members) => Ok(members),
+            JsonKind::Null => Ok(&[]),
             _ => Err(json.malformed(&format!("{} in place of properties", json.kind_name()))),
         },
     }
@@ -406,9 +397,9 @@ fn members<'j, 'a>(content: &'j Json<'a>, name: &str) -> Result<&'j [(std::borro
 /// The items of an array, be it plain or a typed list or set.
 pub(super) fn array<'j, 'a>(json: &'j Json<'a>) -> Result<&'j [Json<'a>]> {
     match &json.kind {
-        Kind::Array(items) => Ok(items),
-        Kind::Object(_) => match (json.member("@type").and_then(Json::text), json.member("@value")) {
-            (Some("g:List" | "g:Set"), Some(Json { kind: Kind::Array(items), .. })) => Ok(items),
+        JsonKind::Array(items) => Ok(items),
+        JsonKind::Object(_) => match (json.member("@type").and_then(Json::text), json.member("@value")) {
+            (Some("g:List" | "g:Set"), Some(Json { kind: JsonKind::Array(items), .. })) => Ok(items),
             _ => Err(json.malformed("an object in place of an array")),
         },
         _ => Err(json.malformed(&format!("{} in place of an array", json.kind_name()))),

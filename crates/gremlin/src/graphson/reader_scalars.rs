@@ -13,7 +13,7 @@ use mangrove_graph::{DateTime, Result, Value};
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-use super::json::{Json, Kind};
+use super::json::{Json, JsonKind};
 use super::moment;
 use super::reader::text;
 use crate::limits::{DECIMAL_SCALE_MAX, NUMBER_LENGTH_MAX};
@@ -47,7 +47,7 @@ pub(super) fn scalar(type_name: &str, content: &Json<'_>) -> Result<Option<Value
         "gx:Duration" => Value::Duration(parsed(content, "a length of time in ISO 8601", moment::read_duration)?),
         "g:String" => Value::string(text(content)?),
         "g:Boolean" => match content.kind {
-            Kind::Bool(value) => Value::Bool(value),
+            JsonKind::Bool(value) => Value::Bool(value),
             _ => return Err(content.malformed(&format!("{} in place of a boolean", content.kind_name()))),
         },
         _ => return Ok(None),
@@ -72,8 +72,8 @@ pub(super) fn untyped_number(json: &Json<'_>, text: &str) -> Result<Value> {
 /// The text of a number, which may be in a string.
 fn digits<'j>(json: &'j Json<'_>) -> Result<&'j str> {
     let digits = match &json.kind {
-        Kind::Number(digits) => digits,
-        Kind::String(digits) => digits.as_ref(),
+        JsonKind::Number(digits) => digits,
+        JsonKind::String(digits) => digits.as_ref(),
         _ => return Err(json.malformed(&format!("{} in place of a number", json.kind_name()))),
     };
     check_length(json, digits)?;

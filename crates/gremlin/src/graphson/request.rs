@@ -4,10 +4,11 @@ use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::json::{self, Json, Kind};
-use super::reader::{Elements, Reader, text};
+use super::json::{self, Json, JsonKind};
+use super::reader::{Reader, text};
 use crate::bytecode::Argument;
 use crate::message::Request;
+use crate::terms::ElementReading;
 
 /// The request in a message.
 pub fn decode_request(message: &[u8]) -> Result<Request> {
@@ -24,7 +25,7 @@ pub fn decode_body(body: &[u8], fresh: Uuid) -> Result<Request> {
     if json.member("args").is_some() {
         return request(&json, id);
     }
-    let mut reader = Reader::new(Elements::References).collecting_bindings();
+    let mut reader = Reader::new(ElementReading::References).collecting_bindings();
     let arguments = arguments(&mut reader, &json)?;
     let is_bytecode =
         arguments.iter().any(|(name, value)| name == "gremlin" && matches!(value, Argument::Traversal(_)));
@@ -36,7 +37,7 @@ pub fn decode_body(body: &[u8], fresh: Uuid) -> Result<Request> {
 fn object(message: &[u8]) -> Result<Json<'_>> {
     let json = json::parse(message)?;
     match json.kind {
-        Kind::Object(_) => Ok(json),
+        JsonKind::Object(_) => Ok(json),
         _ => Err(json.malformed(&format!("a request is an object, not {}", json.kind_name()))),
     }
 }
@@ -47,7 +48,7 @@ fn request(json: &Json<'_>, id: Uuid) -> Result<Request> {
         Some(member) => text(member).map(SmolStr::new),
     };
     let (op, processor) = (named("op")?, named("processor")?);
-    let mut reader = Reader::new(Elements::References).collecting_bindings();
+    let mut reader = Reader::new(ElementReading::References).collecting_bindings();
     let arguments = match json.member("args") {
         None => Vec::new(),
         Some(args) => arguments(&mut reader, args)?,
@@ -57,7 +58,7 @@ fn request(json: &Json<'_>, id: Uuid) -> Result<Request> {
 
 /// The arguments by name: the members of an object, or a typed map.
 fn arguments(reader: &mut Reader, args: &Json<'_>) -> Result<Vec<(SmolStr, Argument)>> {
-    if let Kind::Object(members) = &args.kind
+    if let JsonKind::Object(members) = &args.kind
         && args.member("@type").is_none()
     {
         return members.iter().map(|(name, value)| Ok((SmolStr::new(name), reader.argument(value)?))).collect();

@@ -6,7 +6,7 @@ use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use super::{Parser, literal, names};
 use crate::bytecode::{Argument, Bytecode, Cardinality, Predicate};
 use crate::collections;
@@ -17,7 +17,7 @@ impl<'a> Parser<'a> {
     pub(super) fn arguments(&mut self) -> Result<Vec<Argument>> {
         if self.at(b'{') {
             // Groovy's way to pass a closure: `map { … }`.
-            return Err(self.error(ErrorKind::Unsupported, self.token.place, names::LAMBDA_REFUSED));
+            return Err(self.error(ErrorKind::Unsupported, self.token.at, names::LAMBDA_REFUSED));
         }
         self.expect(b'(')?;
         self.call_items(Self::argument)
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         }
         self.expect(b'(')?;
         let mut arguments = self.call_items(|parser| {
-            let bare = parser.token.kind == Kind::Name && (parser.ahead.is(b',') || parser.ahead.is(b')'));
+            let bare = parser.token.kind == TokenKind::Name && (parser.ahead.is(b',') || parser.ahead.is(b')'));
             words.push((bare && names::is_token_word(parser.token.text)).then(|| parser.token.text.into()));
             parser.argument()
         })?;
@@ -100,24 +100,24 @@ impl<'a> Parser<'a> {
 
     fn too_deep(&self) -> Error {
         let message = format!("arguments nest deeper than {NESTING_MAX} levels, the limit; pass lists as parameters");
-        self.error(ErrorKind::Syntax, self.token.place, &message)
+        self.error(ErrorKind::Syntax, self.token.at, &message)
     }
 
     fn argument_here(&mut self) -> Result<Argument> {
         let token = self.token;
         match token.kind {
-            Kind::Integer => {
+            TokenKind::Integer => {
                 let value = self.literal(literal::integer)?;
                 if self.at_range() { self.integer_range(token, &value) } else { Ok(value.into()) }
             }
-            Kind::Float => self.literal(literal::float).map(Argument::Value),
-            Kind::String => {
+            TokenKind::Float => self.literal(literal::float).map(Argument::Value),
+            TokenKind::String => {
                 let value = self.literal(literal::string)?;
                 if self.at_range() { self.string_range(token, &value) } else { Ok(Value::String(value).into()) }
             }
-            Kind::Mark(b'[') => self.list_or_map(),
-            Kind::Mark(b'{') => self.set(),
-            Kind::Name => self.word(),
+            TokenKind::Mark(b'[') => self.list_or_map(),
+            TokenKind::Mark(b'{') => self.set(),
+            TokenKind::Name => self.word(),
             _ => Err(self.expected("an argument")),
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
     /// Consumes a token whose text makes a value.
     fn literal<T>(&mut self, read: impl Fn(&str) -> Result<T, String>) -> Result<T> {
         let token = self.token;
-        let value = read(token.text).map_err(|message| self.error(ErrorKind::Syntax, token.place, &message))?;
+        let value = read(token.text).map_err(|message| self.error(ErrorKind::Syntax, token.at, &message))?;
         self.advance()?;
         Ok(value)
     }
@@ -138,13 +138,13 @@ impl<'a> Parser<'a> {
     fn integer_range(&mut self, start: Token<'a>, first: &Value) -> Result<Argument> {
         self.advance()?;
         self.advance()?;
-        if self.token.kind != Kind::Integer {
+        if self.token.kind != TokenKind::Integer {
             return Err(self.expected("the whole number the range ends with"));
         }
         let last = self.literal(literal::integer)?;
         let integer = mangrove_graph::numeric::integer;
         let (Some(from), Some(to)) = (integer(first), integer(&last)) else {
-            return Err(self.error(ErrorKind::Syntax, start.place, "a range lies within 64 bits"));
+            return Err(self.error(ErrorKind::Syntax, start.at, "a range lies within 64 bits"));
         };
         self.spend_range(start, from.abs_diff(to).saturating_add(1))?;
         let narrow = matches!((first, &last), (Value::I32(_), Value::I32(_)));
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
     fn string_range(&mut self, start: Token<'a>, first: &str) -> Result<Argument> {
         self.advance()?;
         self.advance()?;
-        if self.token.kind != Kind::String {
+        if self.token.kind != TokenKind::String {
             return Err(self.expected("the string the range ends with"));
         }
         let last = self.literal(literal::string)?;
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
             (Some(a), Some(b)) if a.0 == b.0 => (a, b),
             _ => {
                 let message = "the strings of a range have the same characters but for the last";
-                return Err(self.error(ErrorKind::Syntax, start.place, message));
+                return Err(self.error(ErrorKind::Syntax, start.at, message));
             }
         };
         self.spend_range(start, u64::from(u32::from(from).abs_diff(u32::from(to))) + 1)?;
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
                     "the ranges of a script may stand for {} elements together, and this one goes beyond; filter with `between` instead",
                     crate::limits::RANGE_SIZE_MAX
                 );
-                Err(self.error(ErrorKind::Syntax, start.place, &message))
+                Err(self.error(ErrorKind::Syntax, start.at, &message))
             }
         }
     }
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
 
     /// A bare word before a colon is a string key: `[name: 'x']`, and `[id: 1]` too; the token is `[(T.id): 1]`.
     fn at_bare_key(&self) -> bool {
-        self.token.kind == Kind::Name && self.ahead.is(b':')
+        self.token.kind == TokenKind::Name && self.ahead.is(b':')
     }
 
     /// The entries of a map up to its `]`. The first key may have been read already.
@@ -261,15 +261,15 @@ impl<'a> Parser<'a> {
     fn set(&mut self) -> Result<Argument> {
         let open = self.token;
         self.advance()?;
-        if self.token.kind == Kind::Name && self.token.text == "it" {
-            return Err(self.error(ErrorKind::Unsupported, open.place, names::LAMBDA_REFUSED));
+        if self.token.kind == TokenKind::Name && self.token.text == "it" {
+            return Err(self.error(ErrorKind::Unsupported, open.at, names::LAMBDA_REFUSED));
         }
         let items = self.items(b'}', Self::argument)?;
         match collections::literals(items) {
             Ok(values) => Ok(collections::set(values).into()),
             Err(_) => {
                 let message = "a set holds literals only; pass a list instead, or the set as a parameter";
-                Err(self.error(ErrorKind::Unsupported, open.place, message))
+                Err(self.error(ErrorKind::Unsupported, open.at, message))
             }
         }
     }
@@ -277,7 +277,7 @@ impl<'a> Parser<'a> {
     /// An argument that begins with a name. This is the only function that decides what a word means.
     fn word(&mut self) -> Result<Argument> {
         let word = self.name("an argument")?;
-        if word.text == "new" && self.token.kind == Kind::Name {
+        if word.text == "new" && self.token.kind == TokenKind::Name {
             let class = self.name("a class")?;
             return self.construction(class);
         }
@@ -317,10 +317,10 @@ impl<'a> Parser<'a> {
                 let first = self.instruction(name)?;
                 self.nested(Bytecode { source: Vec::new(), steps: vec![first] })
             }
-            "Lambda" => Err(self.error(ErrorKind::Unsupported, name.place, names::LAMBDA_REFUSED)),
+            "Lambda" => Err(self.error(ErrorKind::Unsupported, name.at, names::LAMBDA_REFUSED)),
             text => {
                 let message = format!("unknown step or predicate `{text}`{}", names::suggest_call(text));
-                Err(self.error(ErrorKind::Unsupported, name.place, &message))
+                Err(self.error(ErrorKind::Unsupported, name.at, &message))
             }
         }
     }
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
     /// `Qualifier.name`: a predicate, an enum's token or a constant.
     fn member(&mut self, qualifier: Token<'a>) -> Result<Argument> {
         if qualifier.text == "it" || qualifier.text == "Lambda" {
-            return Err(self.error(ErrorKind::Unsupported, qualifier.place, names::LAMBDA_REFUSED));
+            return Err(self.error(ErrorKind::Unsupported, qualifier.at, names::LAMBDA_REFUSED));
         }
         if self.ahead.is(b'.') {
             return Err(self.expected("`)` or `,`"));
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
                 format!("`{}` is nothing with members{suggestion}", qualifier.text)
             }
         };
-        Err(self.error(ErrorKind::Unsupported, qualifier.place, &message))
+        Err(self.error(ErrorKind::Unsupported, qualifier.at, &message))
     }
 
     /// The rest of a nested traversal.
@@ -378,7 +378,7 @@ impl<'a> Parser<'a> {
     fn predicate(&mut self, name: Token<'a>) -> Result<Argument> {
         let arguments = self.arguments_of(|_, _, _| false)?;
         let predicate = Predicate::from_name(name.text, arguments)
-            .map_err(|error| self.error(error.kind(), name.place, error.message()))?;
+            .map_err(|error| self.error(error.kind(), name.at, error.message()))?;
         self.predicate_chain(predicate)
     }
 
@@ -393,7 +393,7 @@ impl<'a> Parser<'a> {
                 (None, 0) => None,
                 _ => {
                     let message = format!("`{}` after a predicate takes one predicate", name.text);
-                    return Err(self.error(ErrorKind::InvalidArgument, name.place, &message));
+                    return Err(self.error(ErrorKind::InvalidArgument, name.at, &message));
                 }
             };
             let flat = matches!((&predicate, name.text), (Predicate::And(_), "and") | (Predicate::Or(_), "or"));
@@ -407,7 +407,7 @@ impl<'a> Parser<'a> {
                 ("negate", None) => predicate.negate(),
                 (text, _) => {
                     let message = format!("`{text}` cannot follow a predicate: `and(p)`, `or(p)` and `negate()` can");
-                    return Err(self.error(ErrorKind::Unsupported, name.place, &message));
+                    return Err(self.error(ErrorKind::Unsupported, name.at, &message));
                 }
             };
         }
@@ -421,12 +421,12 @@ impl<'a> Parser<'a> {
             (Some(cardinality), Some(value), 0) => Ok(Argument::CardinalityValue(cardinality, Box::new(value))),
             (Some(_), ..) => {
                 let message = format!("the cardinality `{}` takes one value", name.text);
-                Err(self.error(ErrorKind::InvalidArgument, name.place, &message))
+                Err(self.error(ErrorKind::InvalidArgument, name.at, &message))
             }
             (None, ..) => {
                 let suggestion = names::suggest_member("Cardinality", name.text);
                 let message = format!("`Cardinality` has no `{}`{suggestion}", name.text);
-                Err(self.error(ErrorKind::Unsupported, name.place, &message))
+                Err(self.error(ErrorKind::Unsupported, name.at, &message))
             }
         }
     }
@@ -439,7 +439,7 @@ impl<'a> Parser<'a> {
             [Argument::Value(Value::String(text))] => Some(text.as_str()),
             _ => {
                 let message = format!("`{}` takes one string literal", name.text);
-                return Err(self.error(ErrorKind::InvalidArgument, name.place, &message));
+                return Err(self.error(ErrorKind::InvalidArgument, name.at, &message));
             }
         };
         let value = match (name.text, text) {
@@ -467,7 +467,7 @@ impl<'a> Parser<'a> {
                 ("Binary", Some(_)) => "bytes are written as pairs of hexadecimal digits".to_owned(),
                 (text, _) => format!("`{text}` needs its text here"),
             };
-            self.error(ErrorKind::InvalidArgument, name.place, &message)
+            self.error(ErrorKind::InvalidArgument, name.at, &message)
         })
     }
 
@@ -498,7 +498,7 @@ impl<'a> Parser<'a> {
                 let message = format!(
                     "`{name}` is nothing that can be made here; strategies can, such as `new ReadOnlyStrategy()`"
                 );
-                Err(self.error(ErrorKind::Unsupported, class.place, &message))
+                Err(self.error(ErrorKind::Unsupported, class.at, &message))
             }
         }
     }
@@ -510,7 +510,7 @@ impl<'a> Parser<'a> {
             [Argument::Value(id)] | [Argument::Value(id), _] => Ok(id.clone()),
             _ => {
                 let message = format!("`{}` takes an id and, if you like, a label", class.text);
-                Err(self.error(ErrorKind::InvalidArgument, class.place, &message))
+                Err(self.error(ErrorKind::InvalidArgument, class.at, &message))
             }
         }
     }
@@ -518,7 +518,7 @@ impl<'a> Parser<'a> {
     /// `key: value` of a strategy.
     fn configuration(&mut self) -> Result<(SmolStr, Argument)> {
         let key = match self.token.kind {
-            Kind::String => self.literal(literal::string)?,
+            TokenKind::String => self.literal(literal::string)?,
             _ => SmolStr::new(self.name("the name of an option")?.text),
         };
         self.expect(b':')?;

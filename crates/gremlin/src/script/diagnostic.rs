@@ -10,15 +10,15 @@ const EXCERPT_AFTER: usize = 40;
 
 /// A position in a script: as line and column, and as a byte offset.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TokenPosition {
     pub(super) position: Position,
     pub(super) offset: usize,
 }
 
 /// An error at a position of the script.
-pub(super) fn error(kind: ErrorKind, text: &str, place: Place, message: &str) -> Error {
-    let Position { line, column } = place.position;
-    let (excerpt, caret) = excerpt(text, place.offset);
+pub(super) fn error(kind: ErrorKind, text: &str, at: TokenPosition, message: &str) -> Error {
+    let Position { line, column } = at.position;
+    let (excerpt, caret) = excerpt(text, at.offset);
     Error::new(kind, format!("line {line}, column {column}: {message}\n  {excerpt}\n  {:caret$}^", ""))
 }
 
@@ -41,8 +41,8 @@ mod tests {
     #[test]
     fn the_caret_stands_below_the_place() {
         let text = "g.V()\n  .énd(]";
-        let place = Place { position: Position { line: 2, column: 8 }, offset: text.find(']').unwrap() };
-        let error = error(ErrorKind::Syntax, text, place, "no");
+        let at = TokenPosition { position: Position { line: 2, column: 8 }, offset: text.find(']').unwrap() };
+        let error = error(ErrorKind::Syntax, text, at, "no");
         assert_eq!(error.message(), "line 2, column 8: no\n    .énd(]\n         ^");
     }
 }

@@ -5,13 +5,13 @@
 
 use mangrove_graph::{ErrorKind, Result};
 
-use super::diagnostic::{self, Place};
+use super::diagnostic::{self, TokenPosition};
 use super::names;
 use crate::bytecode::Position;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name, keywords among them.
     Name,
     /// An integer with its sign and suffix.
@@ -29,20 +29,20 @@ pub(super) enum Kind {
 /// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'a str,
-    pub(super) place: Place,
+    pub(super) at: TokenPosition,
 }
 
 impl Token<'_> {
     pub(super) fn is(&self, mark: u8) -> bool {
-        self.kind == Kind::Mark(mark)
+        self.kind == TokenKind::Mark(mark)
     }
 
     /// The token as error messages show it.
     pub(super) fn describe(&self) -> String {
         match self.kind {
-            Kind::End => "the end of the script".to_owned(),
+            TokenKind::End => "the end of the script".to_owned(),
             _ if self.text.chars().count() > 40 => {
                 format!("`{}…`", self.text.chars().take(40).collect::<String>())
             }
@@ -66,36 +66,36 @@ impl<'a> Lexer<'a> {
     /// The next token. At the end of the script it is always `End`.
     pub(super) fn token(&mut self) -> Result<Token<'a>> {
         self.skip_blanks();
-        let place = Place { position: self.position, offset: self.offset };
+        let at = TokenPosition { position: self.position, offset: self.offset };
         let rest = &self.text[self.offset..];
         let bytes = rest.as_bytes();
         let (kind, length) = match bytes.first() {
-            None => (Kind::End, 0),
+            None => (TokenKind::End, 0),
             Some(&mark @ (b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b'.' | b':' | b';' | b'=')) => {
-                (Kind::Mark(mark), 1)
+                (TokenKind::Mark(mark), 1)
             }
             Some(b'0'..=b'9') => number(bytes, 0),
             Some(b'+' | b'-') if bytes.get(1).is_some_and(u8::is_ascii_digit) => number(bytes, 1),
             Some(b'+' | b'-') if name_length(&rest[1..]) == "Infinity".len() && rest[1..].starts_with("Infinity") => {
-                (Kind::Float, 1 + "Infinity".len())
+                (TokenKind::Float, 1 + "Infinity".len())
             }
             Some(b'"' | b'\'') => match string_length(bytes) {
-                Some(length) => (Kind::String, length),
+                Some(length) => (TokenKind::String, length),
                 None => return Err(self.error(ErrorKind::Syntax, "this string has no closing quote")),
             },
             Some(_) => match name_length(rest) {
                 0 => return Err(self.stray_character(rest)),
-                length => (Kind::Name, length),
+                length => (TokenKind::Name, length),
             },
         };
         self.advance(length);
-        if matches!(kind, Kind::Integer | Kind::Float) && name_length(&self.text[self.offset..]) > 0 {
+        if matches!(kind, TokenKind::Integer | TokenKind::Float) && name_length(&self.text[self.offset..]) > 0 {
             return Err(self.error(
                 ErrorKind::Syntax,
                 "a number is followed by this letter; suffixes are b, s, i, l and n for integers, f, d and m for others",
             ));
         }
-        Ok(Token { kind, text: &rest[..length], place })
+        Ok(Token { kind, text: &rest[..length], at })
     }
 
     /// Returns true if a string without a closing quote comes next.
@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn error(&self, kind: ErrorKind, message: &str) -> mangrove_graph::Error {
-        diagnostic::error(kind, self.text, Place { position: self.position, offset: self.offset }, message)
+        diagnostic::error(kind, self.text, TokenPosition { position: self.position, offset: self.offset }, message)
     }
 }
 
@@ -173,31 +173,31 @@ fn string_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The kind and length of the number whose digits begin at `digits`.
-fn number(bytes: &[u8], digits: usize) -> (Kind, usize) {
+fn number(bytes: &[u8], digits: usize) -> (TokenKind, usize) {
     let run = |from: usize, accept: fn(&u8) -> bool| from + bytes[from..].iter().take_while(|b| accept(b)).count();
     if bytes[digits] == b'0' && matches!(bytes.get(digits + 1), Some(b'x' | b'X')) {
         let end = run(digits + 2, |b| b.is_ascii_hexdigit() || *b == b'_');
         let suffix = matches!(bytes.get(end), Some(b's' | b'S' | b'i' | b'I' | b'l' | b'L' | b'n' | b'N'));
-        return (Kind::Integer, end + usize::from(suffix));
+        return (TokenKind::Integer, end + usize::from(suffix));
     }
     let decimal: fn(&u8) -> bool = |b| b.is_ascii_digit() || *b == b'_';
     let mut end = run(digits, decimal);
-    let mut kind = Kind::Integer;
+    let mut kind = TokenKind::Integer;
     // `1..5` is a range, so a point belongs to the number only before a digit.
     if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
-        kind = Kind::Float;
+        kind = TokenKind::Float;
         end = run(end + 1, decimal);
     }
     if matches!(bytes.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
-            kind = Kind::Float;
+            kind = TokenKind::Float;
             end = run(end + 1 + sign, decimal);
         }
     }
     match bytes.get(end) {
-        Some(b'f' | b'F' | b'd' | b'D' | b'm' | b'M') => (Kind::Float, end + 1),
-        Some(b'b' | b'B' | b's' | b'S' | b'i' | b'I' | b'l' | b'L' | b'n' | b'N') if kind == Kind::Integer => {
+        Some(b'f' | b'F' | b'd' | b'D' | b'm' | b'M') => (TokenKind::Float, end + 1),
+        Some(b'b' | b'B' | b's' | b'S' | b'i' | b'I' | b'l' | b'L' | b'n' | b'N') if kind == TokenKind::Integer => {
             (kind, end + 1)
         }
         _ => (kind, end),

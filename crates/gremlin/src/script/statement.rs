@@ -22,7 +22,7 @@ use std::ops::Range;
 use mangrove_graph::{ErrorKind, Result};
 use smol_str::SmolStr;
 
-use super::lexer::{Kind, Lexer};
+use super::lexer::{Lexer, TokenKind};
 use super::{ParseOptions, Parser, Statement, Terminal, Token, names};
 use crate::bytecode::{Argument, Bytecode, Position};
 
@@ -69,26 +69,26 @@ impl<'a> Statements<'a> {
         while parser.at(b';') {
             parser.advance()?;
         }
-        if parser.token.kind == Kind::End {
+        if parser.token.kind == TokenKind::End {
             return Ok(None);
         }
         let first = parser.token;
-        let assigned = match first.kind == Kind::Name && parser.ahead.is(b'=') {
+        let assigned = match first.kind == TokenKind::Name && parser.ahead.is(b'=') {
             true => Some(parser.assigned()?),
             false => None,
         };
-        let expression_start = parser.token.place.offset;
+        let expression_start = parser.token.at.offset;
         let statement = match assigned {
             Some(variable) => parser.assigned_value(variable, &self.variables)?,
             None => parser.expression(&self.variables)?,
         };
         let end = parser.end_passed;
-        if !parser.at(b';') && parser.token.kind != Kind::End && parser.on_same_line() {
+        if !parser.at(b';') && parser.token.kind != TokenKind::End && parser.on_same_line() {
             return Err(parser.expected("`.`, `;` or the end of the script"));
         }
         let variable = assigned.map(|name| SmolStr::new(name.text));
         self.variables.extend(variable.clone());
-        let (position, range) = (first.place.position, first.place.offset..end);
+        let (position, range) = (first.at.position, first.at.offset..end);
         Ok(Some(ScriptStatement { variable, statement, position, range, expression: expression_start..end }))
     }
 }
@@ -112,7 +112,7 @@ pub fn is_unfinished(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
     loop {
         match lexer.token() {
-            Ok(token) if token.kind == Kind::End => break,
+            Ok(token) if token.kind == TokenKind::End => break,
             Ok(_) => {}
             Err(_) => return lexer.at_open_string(),
         }
@@ -122,7 +122,7 @@ pub fn is_unfinished(text: &str) -> bool {
     loop {
         match statements.next() {
             Some(Ok(_)) => {}
-            Some(Err(_)) => return statements.parser.token.kind == Kind::End,
+            Some(Err(_)) => return statements.parser.token.kind == TokenKind::End,
             None => return false,
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         if is_word || matches!(name.text, "__" | "null" | "true" | "false" | "NaN" | "Infinity") {
             let message =
                 format!("`{}` is a word of the language and cannot be a variable; choose another name", name.text);
-            return Err(self.error(ErrorKind::Syntax, name.place, &message));
+            return Err(self.error(ErrorKind::Syntax, name.at, &message));
         }
         self.expect(b'=')?;
         Ok(name)
@@ -144,22 +144,22 @@ impl<'a> Parser<'a> {
 
     /// The right side of an assignment: a traversal that results in a value, a value, or a name that has one.
     fn assigned_value(&mut self, variable: Token<'a>, known: &HashSet<SmolStr>) -> Result<Statement> {
-        if self.token.kind == Kind::Name && self.ahead.is(b'.') {
+        if self.token.kind == TokenKind::Name && self.ahead.is(b'.') {
             let statement = self.expression(known)?;
             match statement {
                 Statement::Traversal { terminal, .. } => self.check_assigned(variable, terminal)?,
-                _ => return Err(self.error(ErrorKind::Syntax, variable.place, "a transaction is no value")),
+                _ => return Err(self.error(ErrorKind::Syntax, variable.at, "a transaction is no value")),
             }
             return Ok(statement);
         }
-        let place = self.token.place;
+        let at = self.token.at;
         match self.argument()? {
             Argument::Value(value) => Ok(Statement::Value(value)),
             Argument::Parameter(name) => Ok(Statement::Variable(name)),
             _ => {
                 let message =
                     "a variable is given a value or what a traversal of a source results in, such as `g.V().next()`";
-                Err(self.error(ErrorKind::Unsupported, place, message))
+                Err(self.error(ErrorKind::Unsupported, at, message))
             }
         }
     }
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
     fn expression(&mut self, known: &HashSet<SmolStr>) -> Result<Statement> {
         self.volatile = false;
         let source = self.token;
-        if source.kind != Kind::Name || source.text == "__" {
+        if source.kind != TokenKind::Name || source.text == "__" {
             return Err(self.expected("a traversal source such as `g`"));
         }
         let is_variable = known.contains(source.text);
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
                 "`{0}` is a variable, and steps follow traversal sources; begin with `g.V({0})` or `g.inject({0})`",
                 source.text
             );
-            return Err(self.error(ErrorKind::Unsupported, source.place, &message));
+            return Err(self.error(ErrorKind::Unsupported, source.at, &message));
         }
         let source = SmolStr::new(source.text);
         if is_variable { Ok(Statement::Variable(source)) } else { self.traversal(source) }
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
         }
         if self.at(b'.') {
             let message = "nothing may follow the method that ends a traversal";
-            return Err(self.error(ErrorKind::Unsupported, self.token.place, message));
+            return Err(self.error(ErrorKind::Unsupported, self.token.at, message));
         }
         Ok(Statement::Traversal { source, bytecode, terminal, volatile: self.volatile })
     }
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         let name = self.name("`commit`, `rollback` or `begin`")?;
         let command = super::TransactionCommand::from_name(name.text).ok_or_else(|| {
             let message = format!("unknown transaction method `{}`; there are begin, commit and rollback", name.text);
-            self.error(ErrorKind::Unsupported, name.place, &message)
+            self.error(ErrorKind::Unsupported, name.at, &message)
         })?;
         self.expect(b'(')?;
         self.expect(b')')?;

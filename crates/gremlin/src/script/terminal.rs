@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
     /// The terminal of a name, from its `(`.
     pub(super) fn terminal(&mut self, name: Token<'a>) -> Result<Terminal> {
         let arguments = self.arguments()?;
-        let invalid = |message: &str| self.error(ErrorKind::InvalidArgument, name.place, message);
+        let invalid = |message: &str| self.error(ErrorKind::InvalidArgument, name.at, message);
         let amount = match (name.text, arguments.as_slice()) {
             (_, []) => None,
             ("next", [Argument::Value(amount)]) => {
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
             variable.text,
             values.join(", ")
         );
-        Err(self.error(ErrorKind::Unsupported, variable.place, &message))
+        Err(self.error(ErrorKind::Unsupported, variable.at, &message))
     }
 }
 
