@@ -14,10 +14,10 @@
 #![warn(missing_docs)]
 
 pub mod budget;
-pub mod catalog;
+mod catalog;
 pub mod codec;
 pub mod compare;
-pub mod error;
+mod error;
 mod hash;
 pub mod ids;
 pub mod numeric;

@@ -1,7 +1,7 @@
 //! A traversal as the client wrote it: instructions with arguments, whose meaning nothing here knows.
 //!
 //! Scripts and the bytecode of the wire are both read into this form, and the planner takes it. `Display` prints it as
-//! gremlin-lang text (see `print`).
+//! gremlin-lang text that parses to the same bytecode (WIRE-6, in `print`).
 
 use mangrove_graph::Value;
 use smol_str::SmolStr;

@@ -28,9 +28,9 @@ mod options;
 pub mod physical;
 mod physical_rules;
 mod purity;
-pub mod requirements;
+mod requirements;
 pub mod rules;
-pub mod strategies;
+mod strategies;
 
 pub use compile::compile;
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
