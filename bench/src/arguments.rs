@@ -58,6 +58,10 @@ pub struct Arguments {
     /// Write the figures to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write the tables to the page of today in this directory, too: DIR/YYYY-MM-DD.md
+    #[arg(long, value_name = "DIR")]
+    page: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -84,6 +88,10 @@ impl Arguments {
         let report = crate::run(&options, &mut |row| eprintln!("{row}"))?;
         if let Some(path) = self.json {
             std::fs::write(&path, report.to_json()?).map_err(|e| Error::from(e).context(path.display()))?;
+        }
+        if let Some(directory) = self.page {
+            let path = crate::page::write(&directory, &report, &options)?;
+            eprintln!("wrote {}", path.display());
         }
         Ok(report.table())
     }

@@ -38,6 +38,7 @@ pub mod harness;
 mod kronecker;
 mod oltp;
 mod options;
+mod page;
 mod people;
 mod random;
 mod report;

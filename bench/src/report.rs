@@ -297,15 +297,23 @@ impl Report {
         for figure in &self.environment {
             text.push_str(&format!("{}: {} ({} {})\n", figure.case, figure.variant, figure.value, figure.unit));
         }
-        for rows in self.rows.chunk_by(|a, b| a.suite == b.suite) {
+        for (_, table) in self.tables() {
+            text.push_str(&format!("\n{table}\n"));
+        }
+        text
+    }
+
+    /// The rows of each suite as a table.
+    pub(crate) fn tables(&self) -> Vec<(&'static str, String)> {
+        let table = |rows: &[Row]| {
             let mut table = Table::new();
             table.load_preset(presets::ASCII_MARKDOWN);
             table.set_header([rows[0].suite, "variant", "median", "min–max", "limit", "times", "target"]);
             table.add_rows(rows.iter().map(Row::cells));
             table.column_iter_mut().skip(2).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-            text.push_str(&format!("\n{table}\n"));
-        }
-        text
+            (rows[0].suite, table.to_string())
+        };
+        self.rows.chunk_by(|a, b| a.suite == b.suite).map(table).collect()
     }
 }
 
